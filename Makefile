@@ -1,0 +1,82 @@
+# make demo and make test do all the set-up: Python packages in .venv, sandbox binaries in the cache.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Each process has a sandbox of its own; a named cluster is one room for all.
+SIDE_BY_SIDE := $(if $(EDL_KUBECONFIG),-n 0,-n 2 --dist loadfile)
+READY := $(VENV)/ready
+# Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help demo test check unit integration bench format setup binaries release \
+	run-webhook run-reconciler constraints down clean requirements
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 20
+
+demo: setup ## elastic jobs on a real control plane, in 90 seconds; KEEP=1 leaves it up
+	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep)
+
+test: check integration ## everything that must hold
+
+check: setup ## format, lint, types, layers, unit tests; under a minute
+	$(BIN)/ruff format --check -q .
+	$(BIN)/ruff check -q .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -n 2 -m "not integration"
+
+unit: setup
+	$(BIN)/pytest -q -n 2 -m "not integration"
+
+integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
+	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m integration
+
+bench: setup binaries ## measured figures, into benchmarks/README.md
+	$(BIN)/python -m benchmarks
+
+format: setup ## the formatter's and the linter's own fixes
+	$(BIN)/ruff format -q .
+	$(BIN)/ruff check -q --fix .
+
+release: setup binaries ## manifests/release.yaml from the kustomize base
+	$(BIN)/python -m manifests.render
+
+run-webhook: setup ## the webhook in this shell, on the cluster of $$KUBECONFIG
+	$(BIN)/python -m sandbox.beside webhook
+
+run-reconciler: setup ## the reconciler in this shell, on the cluster of $$KUBECONFIG
+	$(BIN)/python -m sandbox.beside reconciler
+
+setup: $(READY)
+
+binaries: $(READY)
+	@$(BIN)/python -m sandbox build
+
+$(READY): pyproject.toml constraints.txt | requirements
+	@echo "setting up $(VENV): Python packages"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+requirements:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "missing: Python 3.11 or newer (apt-get install python3), or name one: make PYTHON=…"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { echo "missing: Python's venv module (apt-get install python3-venv)"; exit 1; }
+	@test -n "$$EDL_BINARIES$$EDL_KUBECONFIG" || command -v go >/dev/null \
+		|| { echo "missing: Go 1.26 or newer, which builds the sandbox's Kubernetes (go.dev/dl), or a folder of binaries in EDL_BINARIES"; exit 1; }
+
+constraints: ## the newest versions that pyproject.toml allows, into constraints.txt
+	@rm -rf $(VENV)/newest && $(PYTHON) -m venv $(VENV)/newest
+	@$(VENV)/newest/bin/pip install -q --disable-pip-version-check '.[dev]'
+	@{ echo '# The versions that `make` sets up and that the tests have seen. Renew: make constraints'; \
+		$(VENV)/newest/bin/pip freeze --exclude kubectl-edl; } > constraints.txt
+	@rm -rf $(VENV)/newest
+
+down: setup ## end every sandbox of this user and remove its state
+	@$(BIN)/python -m sandbox down --all
+
+clean: ## remove what make set up here (not the cache of binaries)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,1 @@
+"""Measured figures; nothing here asserts a time."""

@@ -1,0 +1,46 @@
+"""`python -m benchmarks`: run every benchmark and write what it printed into README.md here."""
+
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent
+README: Final = FOLDER / "README.md"
+ALL: Final = {
+    "decide.py": "One decision: processor time of the planner on one core",
+    "reviews.py": "The webhook over TLS, eight connections",
+    "latency.py": "On a real control plane: from the label to running pods",
+}
+
+
+def machine() -> str:
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores, {memory:.0f} GiB, Python {platform.python_version()}"
+
+
+def main() -> None:
+    parts = [
+        "# Measured figures",
+        f"By `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}. Compare within a run only.",
+    ]
+    for script, title in ALL.items():
+        print(f"{title} …", flush=True)
+        done = subprocess.run(
+            [sys.executable, FOLDER / script], stdout=subprocess.PIPE, text=True, check=True
+        )
+        print(done.stdout)
+        parts += [
+            f"## {title}",
+            f"`python benchmarks/{script}`",
+            f"```\n{done.stdout.rstrip()}\n```",
+        ]
+    README.write_text("\n\n".join(parts) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""kubectl-edl's own certificate authority: issue, keep, renew and install certificates."""

@@ -1,0 +1,144 @@
+"""New authorities and serving certificates: EC P-256, no clock of their own, nothing written."""
+
+import ipaddress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from certs.bundle import Authority, Bundle, CertificateError, Names, Pair
+from certs.verify import certificate_of, key_of
+
+CLOCK_SKEW: Final = timedelta(minutes=10)
+"""Certificates are valid from this long before `now`: the API server's clock may be behind ours."""
+
+_COMMON_NAME_LIMIT: Final = 64  # X.509's upper bound; the names that count are the SANs
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long what is issued lasts."""
+
+    authority: timedelta = timedelta(days=3650)
+    serving: timedelta = timedelta(days=365)
+
+
+LIFETIMES: Final = Lifetimes()
+
+
+def issue(names: Names, now: datetime, lifetimes: Lifetimes = LIFETIMES) -> Bundle:
+    """A new authority and a serving certificate of it."""
+    authority = issue_authority(now, lifetimes.authority)
+    pair = issue_pair(authority, names, now, lifetimes.serving)
+    return Bundle(authority, pair, trust=authority.certificate)
+
+
+def issue_authority(now: datetime, lifetime: timedelta = LIFETIMES.authority) -> Authority:
+    """A self-signed authority that may sign serving certificates and nothing below them."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name("kubectl-edl webhook authority")
+    certificate = (
+        _builder(key, now, now + lifetime)
+        .subject_name(name)
+        .issuer_name(name)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return Authority(_pem(certificate), _key_pem(key))
+
+
+def issue_pair(
+    authority: Authority, names: Names, now: datetime, lifetime: timedelta = LIFETIMES.serving
+) -> Pair:
+    """A serving certificate for `names`; it never outlives its authority.
+
+    Raises CertificateError for an unreadable authority or a name that is no host name or address.
+    """
+    issuer = certificate_of(authority.certificate)
+    key = ec.generate_private_key(ec.SECP256R1())
+    ends = min(now + lifetime, issuer.not_valid_after_utc)
+    certificate = (
+        _builder(key, now, ends)
+        .subject_name(_name((names.dns or names.ips)[0][:_COMMON_NAME_LIMIT]))
+        .issuer_name(issuer.subject)
+        .add_extension(_alternative_names(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(_issuer_key(issuer), critical=False)
+        .sign(_signing_key(authority), hashes.SHA256())
+    )
+    return Pair(_pem(certificate), _key_pem(key))
+
+
+def _signing_key(authority: Authority) -> ec.EllipticCurvePrivateKey:
+    key = key_of(authority.key)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise CertificateError("the authority's key is not an elliptic curve key: not one of ours")
+    return key
+
+
+def _builder(
+    key: ec.EllipticCurvePrivateKey, now: datetime, ends: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(ends)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _alternative_names(names: Names) -> x509.SubjectAlternativeName:
+    try:
+        return x509.SubjectAlternativeName(
+            [
+                *(x509.DNSName(name) for name in names.dns),
+                *(x509.IPAddress(ipaddress.ip_address(ip)) for ip in names.ips),
+            ]
+        )
+    except ValueError as error:
+        wanted = ", ".join(names.dns + names.ips)
+        raise CertificateError(f"no certificate for {wanted}: {error}") from error
+
+
+def _issuer_key(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )

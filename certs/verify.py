@@ -1,0 +1,123 @@
+"""What a certificate says, and what is wrong with one: every reason in words, nothing repaired."""
+
+import ipaddress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.oid import NameOID
+
+from certs.bundle import Bundle, CertificateError, Names, Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What people want to know of a certificate; times are UTC."""
+
+    subject: str
+    issuer: str
+    names: Names
+    starts: datetime
+    ends: datetime
+
+    def left(self, now: datetime) -> timedelta:
+        """How long it is still valid; negative once it has expired."""
+        return self.ends - now
+
+
+def facts_of(certificate: bytes) -> Facts:
+    """Raise CertificateError for a text that is no certificate."""
+    parsed = certificate_of(certificate)
+    return Facts(
+        subject=_common_name(parsed.subject),
+        issuer=_common_name(parsed.issuer),
+        names=_names(parsed),
+        starts=parsed.not_valid_before_utc,
+        ends=parsed.not_valid_after_utc,
+    )
+
+
+def pair_problem(pair: Pair, now: datetime) -> str:
+    """Why a server should not serve with this pair now; empty when it may."""
+    try:
+        certificate, key = certificate_of(pair.certificate), key_of(pair.key)
+    except CertificateError as error:
+        return str(error)
+    if certificate.public_key() != key.public_key():
+        return "the key does not belong to the certificate"
+    return _date_problem(certificate, now)
+
+
+def bundle_problem(bundle: Bundle, names: Names, now: datetime) -> str:
+    """Why clients that trust `bundle.trust` would not accept the pair for `names`; empty if so."""
+    if problem := authority_problem(bundle, now):
+        return f"the authority: {problem}"
+    return pair_problem(bundle.pair, now) or _acceptance_problem(bundle, names)
+
+
+def authority_problem(bundle: Bundle, now: datetime) -> str:
+    """Why the authority cannot sign; empty when it can."""
+    authority = bundle.authority
+    return pair_problem(Pair(authority.certificate, authority.key), now)
+
+
+def is_signed_by(certificate: bytes, authority: bytes) -> bool:
+    """Whether `authority` itself (not one above it) signed `certificate`; both PEM."""
+    try:
+        certificate_of(certificate).verify_directly_issued_by(certificate_of(authority))
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def certificate_of(pem: bytes) -> x509.Certificate:
+    """The first certificate of a PEM text; raises CertificateError."""
+    try:
+        return x509.load_pem_x509_certificate(pem)
+    except ValueError as error:
+        raise CertificateError("the certificate is not readable PEM") from error
+
+
+def key_of(pem: bytes) -> PrivateKeyTypes:
+    """Any private key without a password; raises CertificateError."""
+    try:
+        return load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise CertificateError("the key is not readable PEM, or has a password") from error
+
+
+def _acceptance_problem(bundle: Bundle, names: Names) -> str:
+    if not is_signed_by(bundle.pair.certificate, bundle.authority.certificate):
+        return "the certificate is not signed by the authority"
+    held = facts_of(bundle.pair.certificate).names
+    addresses = {ipaddress.ip_address(ip) for ip in held.ips}
+    missing = [name for name in names.dns if name not in held.dns]
+    missing += [ip for ip in names.ips if ipaddress.ip_address(ip) not in addresses]
+    return f"the certificate is not for {', '.join(missing)}" if missing else ""
+
+
+def _date_problem(certificate: x509.Certificate, now: datetime) -> str:
+    if now >= certificate.not_valid_after_utc:
+        return f"expired on {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+    if now < certificate.not_valid_before_utc:
+        return f"not valid before {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+    return ""
+
+
+def _names(certificate: x509.Certificate) -> Names:
+    try:
+        held = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return Names(())
+    return Names(
+        dns=tuple(held.get_values_for_type(x509.DNSName)),
+        ips=tuple(str(ip) for ip in held.get_values_for_type(x509.IPAddress)),
+    )
+
+
+def _common_name(name: x509.Name) -> str:
+    found = name.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[0].value) if found else name.rfc4514_string()

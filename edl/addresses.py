@@ -1,0 +1,35 @@
+"""Names inside a training job: of its Jobs, its pods' hosts, and what lives around them."""
+
+from collections.abc import Sequence
+
+from edl.spec import JobSpec
+
+
+def job_name(spec: JobSpec, role: str) -> str:
+    """The Job of a role: `mnist-worker`, or the object's own name when it stands alone.
+
+    Bare pods have no Job; their hosts are named as if they had: `mnist-worker-0`.
+    """
+    alone = len(spec.cast) == 1 and spec.rank is None
+    return spec.name if alone else f"{spec.job}-{role}"
+
+
+def hostname(job: str, index: int) -> str:
+    """A pod's host name, as the Job controller makes it."""
+    return f"{job}-{index}"
+
+
+def host(job: str, index: int, service: str, namespace: str) -> str:
+    """A pod's address within the cluster (docs/kubernetes.md 5)."""
+    return f"{hostname(job, index)}.{service}.{namespace}.svc"
+
+
+def hosts(spec: JobSpec, role: str, count: int) -> Sequence[str]:
+    """The addresses of a role's first `count` pods, in order of their indexes."""
+    job = job_name(spec, role)
+    return [host(job, index, spec.job, spec.namespace) for index in range(count)]
+
+
+def launcher_account(job: str) -> str:
+    """The ServiceAccount (and RoleBinding) of a training job's launcher."""
+    return f"{job}-launcher"

@@ -1,0 +1,198 @@
+"""Every label, annotation, path and name that users and kubectl-edl agree on: spelled once, here.
+
+`ENTRIES` says of each who sets it and what it means; README's table is generated from it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+PREFIX: Final = "edl.dev/"
+
+# Labels: the user sets them on a Job or a bare pod, the webhook copies them to the pod template.
+FRAMEWORK: Final = "edl.dev/framework"
+JOB: Final = "edl.dev/job"
+ROLE: Final = "edl.dev/role"
+MIN: Final = "edl.dev/min"
+MAX: Final = "edl.dev/max"
+GPU: Final = "edl.dev/gpu"
+GPU_MEMORY: Final = "edl.dev/gpu-memory"
+
+# Annotations: the user's.
+ROLES: Final = "edl.dev/roles"
+MODE: Final = "edl.dev/mode"
+REPLICAS: Final = "edl.dev/replicas"
+PAUSED: Final = "edl.dev/paused"
+SLOTS: Final = "edl.dev/slots"
+PORT: Final = "edl.dev/port"
+CLEAN_UP: Final = "edl.dev/clean-up"
+GPU_LIMIT: Final = "edl.dev/gpu-limit"
+RANK: Final = "edl.dev/rank"
+SIZE: Final = "edl.dev/size"
+
+# Annotations: ours. Nobody else can write them; the webhook puts them back.
+INJECTED_MAX: Final = "edl.dev/injected-max"
+STARTED_AT: Final = "edl.dev/started-at"
+RESIZED_AT: Final = "edl.dev/resized-at"
+REASON: Final = "edl.dev/reason"
+CLUSTER: Final = "edl.dev/cluster"
+HOSTFILE: Final = "edl.dev/hostfile"
+MPI_HOSTFILE: Final = "edl.dev/mpi-hostfile"
+DISCOVER_HOSTS: Final = "edl.dev/discover-hosts"
+KUBEXEC_SCRIPT: Final = "edl.dev/kubexec-script"
+PUBLISHED_AT: Final = "edl.dev/published-at"
+
+# Namespaces.
+KUBEXEC: Final = "edl.dev/kubexec"
+
+HOSTS_GATE: Final = "edl.dev/hosts"
+"""Scheduling gate of a launcher's pods; the patch that writes the first host list removes it."""
+
+ENABLED: Final = "enabled"
+TRUE: Final = "true"
+
+# Names around a training job.
+MANAGED_BY: Final = "kubectl-edl"
+SYSTEM_NAMESPACE: Final = "edl-system"
+LAUNCHER_CLUSTER_ROLE: Final = "edl-launcher"
+RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"
+
+# Paths that users' images and commands know (et-operator, Horovod, Open MPI, AIACC).
+EDL_DIRECTORY: Final = "/etc/edl"
+EDL_HOSTFILE: Final = "/etc/edl/hostfile"
+EDL_DISCOVER_HOSTS: Final = "/etc/edl/discover_hosts.sh"
+MPI_DIRECTORY: Final = "/etc/mpi"
+MPI_HOSTFILE_PATH: Final = "/etc/mpi/hostfile"
+MPI_KUBEXEC: Final = "/etc/mpi/kubexec.sh"
+KUBECTL_DIRECTORY: Final = "/opt/kube"
+
+# Environment variables.
+COMPLETION_INDEX_ENV: Final = "JOB_COMPLETION_INDEX"
+CLUSTER_ENV: Final = "EDL_CLUSTER"
+TF_CONFIG_ENV: Final = "TF_CONFIG"
+RSH_AGENT_ENV: Final = "OMPI_MCA_plm_rsh_agent"
+DEFAULT_HOSTFILE_ENV: Final = "OMPI_MCA_orte_default_hostfile"
+
+# Kubernetes' own names.
+COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
+JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
+KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+
+# KubeShare 2.0 (labels) and 1.0 (annotations).
+SHARED_GPU_LIMIT: Final = "sharedgpu/gpu_limit"
+SHARED_GPU_REQUEST: Final = "sharedgpu/gpu_request"
+SHARED_GPU_MEMORY: Final = "sharedgpu/gpu_mem"
+KUBESHARE_SCHEDULER: Final = "kubeshare-scheduler"
+KUBESHARE_1: Final = {
+    "kubeshare/gpu_limit": SHARED_GPU_LIMIT,
+    "kubeshare/gpu_request": SHARED_GPU_REQUEST,
+    "kubeshare/gpu_mem": SHARED_GPU_MEMORY,
+}
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+
+
+class CleanUp(StrEnum):
+    """What happens to the pods that still run when the deciding role has ended."""
+
+    RUNNING = "Running"
+    ALL = "All"
+    NONE = "None"
+
+
+class Kind(StrEnum):
+    """Where an entry of the contract stands."""
+
+    LABEL = "label"
+    ANNOTATION = "annotation"
+    NAMESPACE = "namespace label"
+    ENV = "environment"
+    PATH = "file"
+    GATE = "scheduling gate"
+
+
+class Setter(StrEnum):
+    """Who may write an entry."""
+
+    USER = "user"
+    WEBHOOK = "webhook"
+    RECONCILER = "reconciler"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the contract: where it stands, who sets it, its values and its meaning."""
+
+    name: str
+    kind: Kind
+    setter: Setter
+    values: str
+    meaning: str
+
+
+def _label(name: str, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.LABEL, Setter.USER, values, meaning)
+
+
+def _annotation(name: str, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.ANNOTATION, Setter.USER, values, meaning)
+
+
+def _ours(name: str, setter: Setter, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.ANNOTATION, setter, values, meaning)
+
+
+_TIME: Final = "RFC 3339 time"
+_WEBHOOK: Final = Setter.WEBHOOK
+_RECONCILER: Final = Setter.RECONCILER
+
+ENTRIES: Final[tuple[Entry, ...]] = (
+    _label(FRAMEWORK, "tensorflow, horovod, none", "opts the object in; required"),
+    _label(JOB, "a name", "the training job that several Jobs form; default: the Job's own name"),
+    _label(ROLE, "the framework's own word", "default: the framework's worker role"),
+    _label(MIN, "whole number from 1", "fewest replicas; default: `spec.parallelism`"),
+    _label(MAX, "whole number from min", "most replicas; default: `spec.parallelism`"),
+    _label(GPU, "`2` or `0.5`", "whole GPUs (`nvidia.com/gpu`) or a KubeShare share of one"),
+    _label(GPU_MEMORY, "quantity, `3Gi`", "memory of the shared GPU; default: KubeShare's"),
+    _annotation(ROLES, "`chief=1,ps=2,worker=1..12`", "the whole cast, the same on each Job"),
+    _annotation(MODE, "tensorflow: ps, collective", "default: ps with a ps role, else collective"),
+    _annotation(REPLICAS, "whole number", "a manual size, held within min..max until removed"),
+    _annotation(PAUSED, "`true`", "the whole training job is suspended and waits"),
+    _annotation(SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
+    _annotation(PORT, "1..65535", "the framework's port; default: the framework's own"),
+    _annotation(
+        CLEAN_UP, "Running, All, None", "what ends with the deciding role; default: Running"
+    ),
+    _annotation(GPU_LIMIT, "`0.8`", "most of the GPU a share may use; default: the share"),
+    _annotation(RANK, "whole number from 0", "bare pods: this pod's index in its role"),
+    _annotation(SIZE, "whole number from 1", "bare pods: how many pods the role has"),
+    _ours(INJECTED_MAX, _WEBHOOK, "whole number", "the max that the pods were completed for"),
+    _ours(DISCOVER_HOSTS, _WEBHOOK, "script", f"content of `{EDL_DISCOVER_HOSTS}`"),
+    _ours(KUBEXEC_SCRIPT, _WEBHOOK, "script", f"content of `{MPI_KUBEXEC}`"),
+    _ours(HOSTFILE, _RECONCILER, "`host:slots` a line", f"content of `{EDL_HOSTFILE}`"),
+    _ours(MPI_HOSTFILE, _RECONCILER, "`host slots=n` a line", f"content of `{MPI_HOSTFILE_PATH}`"),
+    _ours(PUBLISHED_AT, _RECONCILER, _TIME, "when the host list was last written"),
+    _ours(CLUSTER, _RECONCILER, "JSON", "the cluster's addresses as they were at the start"),
+    _ours(STARTED_AT, _RECONCILER, _TIME, "when the training job was last started"),
+    _ours(RESIZED_AT, _RECONCILER, _TIME, "when the size last changed"),
+    _ours(REASON, _RECONCILER, "text", "why the size is what it is"),
+    Entry(KUBEXEC, Kind.NAMESPACE, Setter.USER, ENABLED, "launchers here may exec into workers"),
+    Entry(HOSTS_GATE, Kind.GATE, _WEBHOOK, "", "a launcher waits until its workers are ready"),
+    Entry(TF_CONFIG_ENV, Kind.ENV, _WEBHOOK, "JSON", "TensorFlow's cluster and this task"),
+    Entry(CLUSTER_ENV, Kind.ENV, _WEBHOOK, "JSON", f"the annotation `{CLUSTER}`, for TF_CONFIG"),
+    Entry(DEFAULT_HOSTFILE_ENV, Kind.ENV, _WEBHOOK, MPI_HOSTFILE_PATH, "Open MPI's host list"),
+    Entry(RSH_AGENT_ENV, Kind.ENV, _WEBHOOK, MPI_KUBEXEC, "the launcher starts workers by exec"),
+    Entry(EDL_HOSTFILE, Kind.PATH, _RECONCILER, "`host:slots` a line", "live host list"),
+    Entry(EDL_DISCOVER_HOSTS, Kind.PATH, _WEBHOOK, "script", "prints the live host list"),
+    Entry(MPI_HOSTFILE_PATH, Kind.PATH, _RECONCILER, "`host slots=n` a line", "for Open MPI"),
+    Entry(MPI_KUBEXEC, Kind.PATH, _WEBHOOK, "script", "runs a command in a worker's pod"),
+)
+
+OWNED_ANNOTATIONS: Final = frozenset(
+    entry.name
+    for entry in ENTRIES
+    if entry.kind is Kind.ANNOTATION and entry.setter is not Setter.USER
+)
+"""Annotations that only the webhook and the reconciler may write."""
+
+IMMUTABLE: Final = (FRAMEWORK, JOB, ROLE, ROLES, MODE)
+"""Labels and annotations that never change after creation: the pods were made from them."""

@@ -1,0 +1,71 @@
+"""The errors of kubectl-edl: one tree, each with what was found and what to do.
+
+EdlError
+├── Denied             a manifest breaks the contract; carries every Finding
+└── ClusterError       the API server said no, or nothing
+    ├── NotFound       404
+    ├── Conflict       409, or a precondition that no longer holds: decide again from fresh state
+    ├── Gone           410: the watch is too old, list again
+    ├── Forbidden      401, 403
+    ├── Invalid        400, 422
+    └── Unreachable    no answer, 429, 5xx: later
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One thing wrong in a manifest: where it stands, what was found, what is allowed."""
+
+    path: str
+    what: str
+    allowed: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}" + (f"; {self.allowed}" if self.allowed else "")
+
+
+class EdlError(Exception):
+    """Anything that kubectl-edl raises on purpose; its text is one line for users."""
+
+
+class Denied(EdlError):
+    """A manifest breaks the contract."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(" | ".join(str(finding) for finding in self.findings))
+
+
+class ClusterError(EdlError):
+    """The API server refused or did not answer. `status` is the HTTP code, 0 without an answer."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class NotFound(ClusterError):
+    """404."""
+
+
+class Conflict(ClusterError):
+    """The object changed, or exists already."""
+
+
+class Gone(ClusterError):
+    """The resource version is too old to watch from."""
+
+
+class Forbidden(ClusterError):
+    """Not allowed: the message names the verb and the resource."""
+
+
+class Invalid(ClusterError):
+    """The API server refuses the object itself."""
+
+
+class Unreachable(ClusterError):
+    """No answer, or one that asks to come back later."""

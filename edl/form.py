@@ -1,0 +1,169 @@
+"""A manifest as a filled-in form: typed answers from its labels and annotations, and findings."""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from edl import contract
+from edl.errors import Finding
+from edl.resources import quantity
+from edl.spec import Gpu
+from edl.writes import Json
+
+_WHOLE: Final = re.compile(r"[0-9]{1,9}")
+_SHARE: Final = re.compile(r"0\.[0-9]*[1-9][0-9]*")
+_FULL: Final = re.compile(r"1(\.0+)?")
+MOST_REPLICAS: Final = 100_000
+"""The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class Form:
+    """Reads one Job or pod manifest; what cannot be read becomes a finding, never an exception."""
+
+    def __init__(self, manifest: Json) -> None:
+        metadata = _mapping(manifest.get("metadata"))
+        spec = _mapping(manifest.get("spec"))
+        template = _mapping(spec.get("template"))
+        self.findings: Final[list[Finding]] = []
+        self.is_pod: Final = manifest.get("kind") == "Pod"
+        self.name: Final = self._text("metadata.name", metadata.get("name"))
+        self.namespace: Final = (
+            self._text("metadata.namespace", metadata.get("namespace")) or "default"
+        )
+        self.labels: Final = self._texts(metadata, "labels")
+        self.annotations: Final = self._texts(metadata, "annotations")
+        self.job: Final = {} if self.is_pod else spec
+        self.pod: Final = spec if self.is_pod else _mapping(template.get("spec"))
+        self.pod_labels: Final = _mapping(_mapping(template.get("metadata")).get("labels"))
+        self.created: Final = contract.INJECTED_MAX in self.annotations
+
+    def _texts(self, metadata: Mapping[str, Any], place: str) -> Mapping[str, str]:
+        """Labels or annotations: the API server reads null as empty, and refuses numbers."""
+        return {
+            name: self._text(f"metadata.{place}[{name}]", value)
+            for name, value in _mapping(metadata.get(place)).items()
+            if isinstance(value, str) or str(name).startswith(contract.PREFIX)
+        }
+
+    def _text(self, path: str, value: Any) -> str:  # noqa: ANN401 — JSON enters here
+        if value is None or isinstance(value, str):
+            return value or ""
+        self.found(path, f"{value!r} is no text", f'quote it: "{value}"')
+        return str(value)
+
+    @property
+    def job_name(self) -> str:
+        """The training job's name; empty under generateName."""
+        return self.labels.get(contract.JOB, "") or self.name
+
+    @property
+    def parallelism(self) -> int:
+        """`spec.parallelism`; for a bare pod, how many pods its role has."""
+        if self.is_pod:
+            return self.count(contract.SIZE, most=MOST_REPLICAS) or 1
+        given = self.whole("parallelism")
+        return 1 if given is None else given
+
+    @property
+    def own_gpus(self) -> int:
+        """Whole GPUs that the pod's containers ask for themselves; the largest amount of one."""
+        containers = self.pod.get("containers")
+        limits = [
+            _mapping(_mapping(_mapping(container).get("resources")).get("limits"))
+            for container in (containers if isinstance(containers, list) else [])
+        ]
+        found = [str(limit.get(contract.GPU_RESOURCE)) for limit in limits]
+        return max((int(text) for text in found if _WHOLE.fullmatch(text)), default=0)
+
+    def whole(self, field: str) -> int | None:
+        """A number of the Job's spec, None where it is absent or no number."""
+        value = self.job.get(field)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        self.found(f"spec.{field}", f"{value!r}", "a whole number")
+        return None
+
+    def found(self, path: str, what: str, allowed: str = "") -> None:
+        finding = Finding(path, what, allowed)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    def label_path(self, name: str) -> str:
+        return f"metadata.labels[{name}]"
+
+    def annotation_path(self, name: str) -> str:
+        return f"metadata.annotations[{name}]"
+
+    def count(
+        self, name: str, *, label: bool = False, least: int = 1, most: int | None = None
+    ) -> int | None:
+        """A whole number within bounds, None where it is absent or wrong."""
+        text = (self.labels if label else self.annotations).get(name)
+        if text is None:
+            return None
+        path = self.label_path(name) if label else self.annotation_path(name)
+        allowed = f"a whole number from {least}" + (f" to {most}" if most else "")
+        if not _WHOLE.fullmatch(text) or int(text) < least or (most and int(text) > most):
+            self.found(path, f'"{text}"', allowed)
+            return None
+        return int(text)
+
+    def choice(self, name: str, choices: type[_Choice], usual: _Choice) -> _Choice:
+        text = self.annotations.get(name, usual.value)
+        try:
+            return choices(text)
+        except ValueError:
+            known = ", ".join(choice.value for choice in choices)
+            self.found(self.annotation_path(name), f'unknown "{text}"', f"one of {known}")
+            return usual
+
+    def gpu(self) -> Gpu | None:
+        """`edl.dev/gpu` with its limit and memory: whole GPUs or a share of one."""
+        text = self.labels.get(contract.GPU)
+        if text is None:
+            self._refuse_share_settings(f"{contract.GPU} is absent", f"add {contract.GPU}: 0.5")
+            return None
+        if _WHOLE.fullmatch(text) and int(text) >= 1:
+            self._refuse_share_settings(f"{text} is whole GPUs", "leave it out")
+            return Gpu(whole=int(text))
+        if not _SHARE.fullmatch(text):
+            allowed = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
+            self.found(self.label_path(contract.GPU), f'"{text}"', allowed)
+            return None
+        return Gpu(request=text, limit=self._gpu_limit(text), memory=self._gpu_memory())
+
+    def _refuse_share_settings(self, why: str, allowed: str) -> None:
+        for path, given in (
+            (self.label_path(contract.GPU_MEMORY), contract.GPU_MEMORY in self.labels),
+            (self.annotation_path(contract.GPU_LIMIT), contract.GPU_LIMIT in self.annotations),
+        ):
+            if given:
+                self.found(path, f"belongs to a share, and {why}", allowed)
+
+    def _gpu_limit(self, request: str) -> str:
+        text = self.annotations.get(contract.GPU_LIMIT, request)
+        is_number = _SHARE.fullmatch(text) or _FULL.fullmatch(text)
+        if not is_number or float(text) < float(request):
+            path = self.annotation_path(contract.GPU_LIMIT)
+            self.found(path, f'"{text}"', f"from the share {request} to 1.0")
+        return text
+
+    def _gpu_memory(self) -> int | None:
+        text = self.labels.get(contract.GPU_MEMORY)
+        if text is None:
+            return None
+        path = self.label_path(contract.GPU_MEMORY)
+        try:
+            amount = quantity(text)
+        except ValueError as error:
+            self.found(path, str(error))
+            return None
+        if amount < 1 or amount != int(amount):
+            self.found(path, f'"{text}"', "whole bytes, such as 3Gi")
+        return int(amount)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 — JSON enters here
+    return value if isinstance(value, Mapping) else {}

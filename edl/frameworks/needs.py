@@ -1,0 +1,106 @@
+"""What a framework is, and what it says that a task needs. Values only: `edl.inject` merges them.
+
+A framework module describes; it never touches a manifest.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl.model import Resizing
+from edl.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class RoleKind:
+    """One of a framework's roles. `serves`: it never ends by itself."""
+
+    name: str
+    resizable: bool = False
+    serves: bool = False
+    single: bool = False
+    """Exactly one replica."""
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """An environment variable: a text, or the value of a pod annotation."""
+
+    name: str
+    value: str = ""
+    annotation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A file that shows a pod annotation and follows it while the pod lives."""
+
+    directory: str
+    name: str
+    annotation: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the pods of one role need. Everything the user set himself wins over it."""
+
+    env: tuple[Env, ...] = ()
+    files: tuple[LiveFile, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    """First contents of the live files, on the pod."""
+    ports: tuple[tuple[str, int], ...] = ()
+    command: tuple[str, ...] = ()
+    """For the first container, when it has neither command nor args."""
+    gated: bool = False
+    """Waits for its first host list behind `contract.HOSTS_GATE`."""
+    kubectl: bool = False
+    """Runs commands in its workers' pods: gets kubectl and a ServiceAccount that may exec."""
+    first_decides: bool = False
+    """The Job is complete when index 0 is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way to run a framework. The default mode is the first whose `role` the cast has."""
+
+    name: str
+    resizing: Resizing
+    role: str = ""
+    """The role that this mode cannot be without; empty: any cast will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """One training framework, as a row of facts and one function.
+
+    `deciders` in order: the first of them that the cast has decides how the training job ends.
+    `needed` must be in every cast. `ranked`: every pod has an index and an address.
+    """
+
+    name: str
+    roles: tuple[RoleKind, ...]
+    worker: str
+    deciders: tuple[str, ...]
+    modes: tuple[Mode, ...]
+    describe: Callable[[JobSpec], Needs]
+    port: int = 0
+    ranked: bool = True
+    needed: tuple[str, ...] = ()
+    cluster: Callable[[Mapping[str, Sequence[str]]], Mapping[str, Any]] | None = None
+    """From addresses by role to the annotation `edl.dev/cluster`, written at each start."""
+    publishes: str = ""
+    """The role whose hosts are published to the launcher, empty if none are."""
+    kinds: Mapping[str, RoleKind] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", {kind.name: kind for kind in self.roles})
+
+    def decider(self, roles: Sequence[str]) -> str:
+        """Which of the cast's roles decides; empty if none of them can."""
+        return next((name for name in self.deciders if name in roles), "")
+
+    def mode(self, name: str, roles: Sequence[str]) -> Mode | None:
+        """The mode of that name, or the default one for an empty name; None if there is none."""
+        fitting = (mode for mode in self.modes if not mode.role or mode.role in roles)
+        return next((mode for mode in fitting if name in ("", mode.name)), None)

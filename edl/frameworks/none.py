@@ -1,0 +1,22 @@
+"""No framework: a plain Job whose indexes, if it has any, are pieces of work."""
+
+from typing import Final
+
+from edl.frameworks.needs import Framework, Mode, Needs, RoleKind
+from edl.model import Resizing
+from edl.spec import JobSpec
+
+
+def describe(spec: JobSpec) -> Needs:  # noqa: ARG001 — every framework's shape
+    return Needs()
+
+
+FRAMEWORK: Final = Framework(
+    name="none",
+    roles=(RoleKind("worker", resizable=True),),
+    worker="worker",
+    deciders=("worker",),
+    modes=(Mode("items", Resizing.ITEMS),),
+    describe=describe,
+    ranked=False,
+)

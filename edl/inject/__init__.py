@@ -1,0 +1,1 @@
+"""Completing a manifest: `mutate` for creation, `guard` for updates. Pure, and twice is once."""

@@ -1,0 +1,89 @@
+"""A labelled Job or bare pod, completed: the same input always gives the same output."""
+
+from typing import Final
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.needs import Needs
+from edl.inject import gpu, pod
+from edl.spec import JobSpec
+from edl.writes import Json
+
+_FIRST_DECIDES: Final = {"rules": [{"succeededIndexes": "0"}]}
+_RETRIES: Final = 6
+"""The API's default `backoffLimit`, for a whole Job: here it counts for each replica."""
+_LONGEST_ENV: Final = 131_072
+"""Linux starts no program with a longer `NAME=value` (MAX_ARG_STRLEN, its final 0 included)."""
+
+
+def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
+    """`manifest` with everything that `spec` needs; `image` is where a launcher takes kubectl.
+
+    Raises Denied where no container could start with it.
+    """
+    needs = FRAMEWORKS[spec.framework].describe(spec)
+    _check_lengths(needs)
+    if manifest.get("kind") == "Pod":
+        return _with_pod(manifest, spec, needs, image)
+    done = manifest | {"metadata": _labelled(manifest.get("metadata") or {}, spec)}
+    job = manifest.get("spec") or {}
+    template = _with_pod(job.get("template") or {}, spec, needs, image)
+    return done | {"spec": _sized(job | {"template": template, "suspend": True}, spec, needs)}
+
+
+def _check_lengths(needs: Needs) -> None:
+    findings = [
+        Finding(
+            f"metadata.labels[{contract.MAX}]",
+            f"{env.name} would name so many hosts that it has {len(env.value)} characters",
+            f"below {_LONGEST_ENV}: a smaller max, or shorter names",
+        )
+        for env in needs.env
+        if len(env.name) + len(env.value) + 2 > _LONGEST_ENV
+    ]
+    if findings:
+        raise Denied(findings)
+
+
+def _labelled(metadata: Json, spec: JobSpec) -> Json:
+    """The defaults written out: what `spec.parallelism` said at creation would soon be lost."""
+    own = metadata.get("labels") or {}
+    bounds = {contract.MIN: str(spec.min), contract.MAX: str(spec.max)}
+    labels = _identity(spec) | bounds | own
+    annotations = (metadata.get("annotations") or {}) | {contract.INJECTED_MAX: str(spec.max)}
+    return metadata | {"labels": labels, "annotations": annotations}
+
+
+def _identity(spec: JobSpec) -> dict[str, str]:
+    identity = {contract.FRAMEWORK: spec.framework, contract.ROLE: spec.role}
+    # Under generateName the name is not known yet; the reconciler then takes the Job's own.
+    return identity | ({contract.JOB: spec.job} if spec.job else {})
+
+
+def _sized(job: Json, spec: JobSpec, needs: Needs) -> Json:
+    if job.get("backoffLimit", _RETRIES) == _RETRIES:
+        # The Job controller counts preempted and evicted pods as failures, too.
+        job = job | {"backoffLimit": _RETRIES * spec.max}
+    if not spec.tandem:
+        return job
+    size = job.get("parallelism") or 1
+    ranked = {"parallelism": size, "completions": size, "completionMode": "Indexed"}
+    success = {"successPolicy": _FIRST_DECIDES} if needs.first_decides else {}
+    return success | job | ranked
+
+
+def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
+    """A pod template, or a bare pod: its metadata and its spec."""
+    metadata = template.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    shares = gpu.share_labels(spec.gpu, annotations)
+    labels = dict(shares) | _identity(spec) | (metadata.get("labels") or {})
+    completed = pod.complete(template.get("spec") or {}, spec, needs, image)
+    metadata = metadata | {"labels": labels}
+    if needs.annotations:
+        metadata = metadata | {"annotations": annotations | dict(needs.annotations)}
+    return template | {
+        "metadata": metadata,
+        "spec": gpu.with_scheduler(completed) if shares else completed,
+    }

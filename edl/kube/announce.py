@@ -1,0 +1,94 @@
+"""Notes become Events, beside the work: late, few, and never a reason to fail."""
+
+import contextlib
+import hashlib
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from queue import Full, Queue
+from threading import Thread
+from typing import Final
+
+from edl import contract
+from edl.errors import Conflict
+from edl.kube.cluster import RESOURCES, Cluster
+from edl.model import Target
+from edl.writes import Json, Note
+
+_log: Final = logging.getLogger(__name__)
+_MOST_WAITING: Final = 1000
+_LONGEST_MESSAGE: Final = 1024
+_LONGEST_NAME: Final = 200
+
+
+class Announcer:
+    """Writes Events from one thread of its own. When it falls behind, notes are dropped."""
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], datetime]) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._waiting: Queue[tuple[Note, datetime] | None] = Queue(_MOST_WAITING)
+        self._thread = Thread(target=self._run, name="announcer", daemon=True)
+        self._thread.start()
+
+    def announce(self, note: Note) -> None:
+        try:
+            self._waiting.put_nowait((note, self._clock()))
+        except Full:
+            _log.debug("too many events: %s of %s is dropped", note.reason, note.target)
+
+    def close(self, seconds: float = 2.0) -> None:
+        """Write what waits, but not for longer than that."""
+        with contextlib.suppress(Full):
+            self._waiting.put(None, timeout=seconds)
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (entry := self._waiting.get()) is not None:
+            try:
+                write_event(self._cluster, *entry)
+            except Exception as error:  # noqa: BLE001 — the thread must outlive every Event
+                _log.debug("no event %s about %s: %s", entry[0].reason, entry[0].target, error)
+
+
+def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
+    """Create the Event, or count it up: the same words about the same object are one Event."""
+    fresh = event(note, now)
+    target = Target("Event", fresh["metadata"]["namespace"], fresh["metadata"]["name"])
+    try:
+        cluster.create(target, fresh)
+    except Conflict:
+        known = cluster.get(target)
+        count = known.get("count", 1) + 1
+        cluster.patch(target, {"count": count, "lastTimestamp": fresh["lastTimestamp"]})
+
+
+def event(note: Note, now: datetime) -> Json:
+    """A core/v1 Event, as `kubectl describe` shows it; its name is made from what it says."""
+    moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    said = f"{note.uid} {note.reason} {note.message}"
+    digest = hashlib.sha256(said.encode()).hexdigest()
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": f"{note.target.name[:_LONGEST_NAME].rstrip('.-')}.{digest[:16]}",
+            "namespace": note.target.namespace or "default",
+        },
+        "involvedObject": {
+            "apiVersion": RESOURCES[note.target.kind].api_version,
+            "kind": note.target.kind,
+            "namespace": note.target.namespace,
+            "name": note.target.name,
+            "uid": note.uid,
+        },
+        "reason": note.reason,
+        "message": note.message[:_LONGEST_MESSAGE],
+        "type": "Warning" if note.warning else "Normal",
+        "count": 1,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
+        "source": {"component": contract.MANAGED_BY},
+        "reportingComponent": contract.MANAGED_BY,
+        "reportingInstance": "",
+    }

@@ -1,0 +1,157 @@
+"""What one object says about the cluster, read once a version: JSON → facts.
+
+`Facts` are what the stores keep instead of objects: small, frozen, and equal when nothing that
+matters here has changed, so that a heartbeat of a node wakes nobody.
+"""
+
+from datetime import datetime
+from sys import intern
+from typing import Final
+
+import msgspec
+
+from edl import contract
+from edl.kube.objects import (
+    Metadata,
+    NodeObject,
+    PodObject,
+    PriorityClassObject,
+    Tagged,
+)
+from edl.kube.shapes import NODE_NAME, Shapes
+from edl.model import Node, Pod, PodPhase, Shape, Taint
+from edl.resources import Resources
+
+_TRUE: Final = "True"
+_pods: Final = msgspec.json.Decoder(PodObject)
+_nodes: Final = msgspec.json.Decoder(NodeObject)
+_tagged: Final = msgspec.json.Decoder(Tagged)
+_classes: Final = msgspec.json.Decoder(PriorityClassObject)
+
+
+class PodFacts(msgspec.Struct, frozen=True, gc=False):
+    """One pod. `job` is the uid of the Job that owns it, and `pod` is there when one does."""
+
+    namespace: str
+    name: str
+    node: str
+    shape: Shape
+    ended: bool
+    leaving: bool
+    asking: bool
+    """It waits for a node, and nothing else holds it back."""
+    priority: int
+    job: str = ""
+    pod: Pod | None = None
+
+
+class PriorityFacts(msgspec.Struct, frozen=True, gc=False):
+    """A PriorityClass; the default one counts for pods that name none."""
+
+    name: str
+    value: int
+    default: bool
+
+
+class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
+    """A namespace. `kubexec`: launchers in it may exec into their workers."""
+
+    name: str
+    kubexec: bool
+
+
+class Tag(msgspec.Struct, frozen=True, gc=False):
+    """An object around training jobs and the one it belongs to, empty for strangers."""
+
+    kind: str
+    namespace: str
+    name: str
+    job: str
+
+
+def node(raw: bytes) -> Node:
+    """A node without its pods: `used` and `leaving` are empty."""
+    found = _nodes.decode(raw)
+    conditions = found.status.conditions or ()
+    ready = any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions)
+    name = intern(found.metadata.name)
+    return Node(
+        name=name,
+        allocatable=Resources.parse(found.status.allocatable),
+        used=Resources(),
+        leaving=Resources(),
+        schedulable=ready and not found.spec.unschedulable,
+        labels={**_labels(found.metadata), NODE_NAME: name},
+        taints=tuple(
+            Taint(taint.key, taint.value, taint.effect) for taint in found.spec.taints or ()
+        ),
+    )
+
+
+def pod(raw: bytes, shapes: Shapes) -> PodFacts:
+    found = _pods.decode(raw)
+    ended = found.status.phase in ("Succeeded", "Failed")
+    leaving = found.metadata.deletion_timestamp is not None
+    owners = found.metadata.owner_references or ()
+    job = next((owner.uid for owner in owners if owner.kind == "Job" and owner.controller), "")
+    # Of a Job of ours that is deleted, or that the watch has yet to bring: it asks by that Job.
+    ours = bool(job and found.metadata.labels.framework)
+    held_back = ours or ended or leaving or bool(found.spec.scheduling_gates)
+    return PodFacts(
+        namespace=intern(found.metadata.namespace),
+        name=found.metadata.name,
+        node=intern(found.spec.node_name),
+        shape=shapes.of(found.spec),
+        ended=ended,
+        leaving=leaving,
+        asking=not found.spec.node_name and not held_back,
+        priority=found.spec.priority or 0,
+        job=job,
+        pod=_job_pod(found) if job else None,
+    )
+
+
+def priority(raw: bytes) -> PriorityFacts:
+    found = _classes.decode(raw)
+    return PriorityFacts(found.metadata.name, found.value, found.global_default)
+
+
+def namespace(raw: bytes) -> NamespaceFacts:
+    found = _tagged.decode(raw).metadata
+    return NamespaceFacts(found.name, _labels(found).get(contract.KUBEXEC) == contract.ENABLED)
+
+
+def tag(kind: str, raw: bytes) -> Tag:
+    found = _tagged.decode(raw).metadata
+    return Tag(kind, found.namespace, found.name, _labels(found).get(contract.JOB, ""))
+
+
+def _job_pod(found: PodObject) -> Pod:
+    notes = found.metadata.annotations
+    conditions = found.status.conditions or ()
+    return Pod(
+        name=found.metadata.name,
+        index=int(notes.index) if notes.index.isdecimal() else -1,
+        node=intern(found.spec.node_name),
+        phase=PodPhase(found.status.phase),
+        ready=any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions),
+        terminating=found.metadata.deletion_timestamp is not None,
+        gates=tuple(gate.name for gate in found.spec.scheduling_gates or ()),
+        created_at=found.metadata.creation_timestamp,
+        version=found.metadata.resource_version,
+        hosts=notes.hosts if notes.published_at else None,
+        published_at=time(notes.published_at),
+    )
+
+
+def time(text: str) -> datetime | None:
+    """An RFC 3339 time of an annotation; None when it is absent, or no time with a zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _labels(metadata: Metadata) -> dict[str, str]:
+    return metadata.labels or {}

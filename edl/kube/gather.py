@@ -1,0 +1,130 @@
+"""From the Jobs that name the same training job, and what surrounds them, to one `TrainingJob`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.kube.facts import PodFacts, Tag
+from edl.kube.jobfacts import JobFacts
+from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
+from edl.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """All that one training job is made from.
+
+    `jobs` are sorted by name; `pods` and `priorities` go with them, one each.
+    """
+
+    jobs: Sequence[JobFacts]
+    pods: Sequence[Sequence[PodFacts]]
+    tags: Sequence[Tag]
+    """The objects that carry its name or its label."""
+    kubexec: bool
+    priorities: Sequence[int | None]
+    """None where the PriorityClass does not exist."""
+
+
+def gather(key: JobKey, around: Around) -> TrainingJob:
+    specs = [job.spec for job in around.jobs if job.spec]
+    first = min(around.jobs, key=lambda job: (job.created_at, job.name))
+    cast = [seat.role for seat in specs[0].cast] if specs else []
+    roles = _roles(around, cast)
+    return TrainingJob(
+        key=key,
+        framework=first.framework,
+        roles=roles,
+        queued_at=first.created_at,
+        missing=tuple(name for name in cast if name not in {role.name for role in roles}),
+        priority=max(_priorities(around), default=0),
+        paused=any(job.paused for job in around.jobs),
+        started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
+        problem="; ".join(dict.fromkeys(_problems(key, around, specs))),
+        mode=specs[0].mode if specs else "",
+        clean_up=_clean_up(around),
+        surroundings=frozenset(
+            Target(tag.kind, tag.namespace, tag.name) for tag in around.tags if tag.job == key.name
+        ),
+    )
+
+
+def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
+    roles = [
+        replace(job.role, pods=_pods(pods), shape=_shape(job.role, pods))
+        for job, pods in zip(around.jobs, around.pods, strict=True)
+        if job.role and job.role.name in cast
+    ]
+    return tuple(sorted(roles, key=lambda role: (cast.index(role.name), role.job)))
+
+
+def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:
+    """Pods ask for more than their template where a LimitRange or a RuntimeClass adds to it."""
+    ages = [(facts.pod.created_at, facts.name, facts.shape) for facts in pods if facts.pod]
+    if not ages:
+        return role.shape
+    requests = max(ages, key=lambda age: age[:2])[2].requests
+    return role.shape if requests == role.shape.requests else replace(role.shape, requests=requests)
+
+
+def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
+    found = [facts.pod for facts in pods if facts.pod]
+    return tuple(sorted(found, key=lambda pod: (pod.index, pod.created_at, pod.name)))
+
+
+def _priorities(around: Around) -> Iterator[int]:
+    """Of pods whose PriorityClass was deleted, their own: they keep it."""
+    for pods, priority in zip(around.pods, around.priorities, strict=True):
+        yield from [pod.priority for pod in pods] if priority is None else [priority]
+
+
+def _clean_up(around: Around) -> contract.CleanUp:
+    """As the deciding role says."""
+    chosen = [
+        job.spec.clean_up for job in around.jobs if job.spec and job.role and job.role.decides
+    ]
+    return chosen[0] if chosen else contract.CleanUp.RUNNING
+
+
+def _problems(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+    yield from (job.problem for job in around.jobs if job.problem)
+    yield from _disagreements(around, specs)
+    # What only a start needs may go later: who runs still shrinks, pauses and ends.
+    if any(_waits(job) for job in around.jobs):
+        yield from _obstacles(key, around, specs)
+
+
+def _waits(job: JobFacts) -> bool:
+    return job.role is None or (job.role.suspended and job.role.ending is None)
+
+
+def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+    """What is missing or in the way around the Jobs, so that they cannot start."""
+    for job, priority in zip(around.jobs, around.priorities, strict=True):
+        if priority is None:
+            yield f'there is no PriorityClass "{job.priority_class}": create it, or name another'
+    if any(job.execs for job in around.jobs) and not around.kubexec:
+        yield (
+            f"namespace {key.namespace} does not let launchers exec into workers: label it "
+            f"{contract.KUBEXEC}={contract.ENABLED}"
+        )
+    if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
+        for tag in around.tags:
+            if tag.kind == "Service" and tag.name == key.name and tag.job != key.name:
+                yield (
+                    f'the Service "{tag.name}" is not ours, and its name is the one that the '
+                    "pods' addresses need: rename the job, or delete the Service"
+                )
+
+
+def _disagreements(around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+    if len({spec.framework for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.FRAMEWORK}: write the same on each"
+    if len({spec.cast for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.ROLES}: write the same cast on each"
+        return
+    names = [spec.role for spec in specs]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
+        yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"

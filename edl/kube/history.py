@@ -1,0 +1,80 @@
+"""What happened in a `FakeCluster`, in order, for those who watch it."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Condition
+from typing import NamedTuple
+
+from edl.errors import Gone
+from edl.writes import Json
+
+
+class Key(NamedTuple):
+    """One object; `namespace` is empty for kinds without."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`before` is None for a new object; `last` carries the version of this change."""
+
+    version: int
+    key: Key
+    before: Json | None
+    last: Json
+    deleted: bool
+
+
+class History:
+    """Changes, numbered without gaps. Thread-safe; what was added is never mutated."""
+
+    def __init__(self) -> None:
+        self.lock = Condition()
+        self.version = 1
+        self._changes: list[Change] = []
+        self._forgotten = 0
+        self._readers: set[int] = set()
+        self._names = itertools.count()
+
+    def add(self, key: Key, before: Json | None, last: Json, *, deleted: bool) -> None:
+        with self.lock:
+            self.version += 1
+            self._changes.append(Change(self.version, key, before, last, deleted))
+            self.lock.notify_all()
+
+    def reader(self) -> int:
+        with self.lock:
+            name = next(self._names)
+            self._readers.add(name)
+            return name
+
+    def after(self, version: int, reader: int) -> Sequence[Change] | None:
+        """Wait for changes after `version`; None once the reader was ended. Raises Gone."""
+        with self.lock:
+            self.lock.wait_for(lambda: reader not in self._readers or version < self.version)
+            if reader not in self._readers:
+                return None
+            if version < self._forgotten:
+                raise Gone(f"too old resource version: {version} ({self._forgotten})", 410)
+            return self._changes[len(self._changes) - (self.version - version) :]
+
+    def forget(self) -> None:
+        """Drop all changes; who did not read them yet gets Gone."""
+        with self.lock:
+            self._changes.clear()
+            self._forgotten = self.version
+            self.lock.notify_all()
+
+    def end(self, reader: int) -> None:
+        with self.lock:
+            self._readers.discard(reader)
+            self.lock.notify_all()
+
+    def end_all(self) -> None:
+        with self.lock:
+            self._readers.clear()
+            self.lock.notify_all()

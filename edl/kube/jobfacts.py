@@ -1,0 +1,130 @@
+"""What one labelled Job says, read once a version."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from edl import contract, frameworks
+from edl.errors import Denied
+from edl.kube.facts import time
+from edl.kube.shapes import Shapes
+from edl.model import Ending, JobKey, Role
+from edl.parse import parse
+from edl.spec import JobSpec
+from edl.writes import Json
+
+_ENDINGS: Final = {
+    "Complete": Ending.COMPLETE,
+    "SuccessCriteriaMet": Ending.COMPLETE,
+    "Failed": Ending.FAILED,
+    "FailureTarget": Ending.FAILED,
+}
+"""Both early conditions are final (KEP-3998): only the pods still have to go."""
+
+
+class JobFacts(msgspec.Struct, frozen=True, gc=False):
+    """One Job. `spec` and `role` (still without pods) are None when its labels make no sense."""
+
+    key: JobKey
+    """The training job that it belongs to."""
+    name: str
+    uid: str
+    created_at: datetime
+    leaving: bool
+    framework: str
+    problem: str = ""
+    """What its labels say that makes no sense."""
+    spec: JobSpec | None = None
+    role: Role | None = None
+    priority_class: str = ""
+    paused: bool = False
+    started_at: datetime | None = None
+    execs: bool = False
+    """It runs commands in its workers' pods, which its namespace must allow."""
+
+
+def job(raw: bytes, shapes: Shapes) -> JobFacts:
+    """From a whole Job that carries `edl.dev/framework`."""
+    manifest: Json = msgspec.json.decode(raw)
+    metadata = manifest["metadata"]
+    labels = metadata.get("labels") or {}
+    notes = metadata.get("annotations") or {}
+    spec, problem = _read(manifest)
+    return JobFacts(
+        key=JobKey(metadata["namespace"], labels.get(contract.JOB) or metadata["name"]),
+        name=metadata["name"],
+        uid=metadata["uid"],
+        created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
+        leaving="deletionTimestamp" in metadata,
+        framework=labels.get(contract.FRAMEWORK, ""),
+        problem="" if spec else problem,
+        spec=spec,
+        role=_role(manifest, spec, problem, shapes) if spec else None,
+        priority_class=_pod_spec(manifest).get("priorityClassName") or "",
+        paused=notes.get(contract.PAUSED) == contract.TRUE,
+        started_at=time(notes.get(contract.STARTED_AT, "")),
+        execs=bool(spec and frameworks.FRAMEWORKS[spec.framework].describe(spec).kubectl),
+    )
+
+
+def _read(manifest: Json) -> tuple[JobSpec | None, str]:
+    """A manual size that makes no sense is ignored with a reason: the job can run without it."""
+    try:
+        return parse(manifest), ""
+    except Denied as denied:
+        problem = str(denied)
+        notes = manifest["metadata"].get("annotations") or {}
+    if contract.REPLICAS not in notes:
+        return None, problem
+    rest = {name: value for name, value in notes.items() if name != contract.REPLICAS}
+    spec, other = _read(manifest | {"metadata": manifest["metadata"] | {"annotations": rest}})
+    return (spec, problem) if spec else (None, other)
+
+
+def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
+    job_spec = manifest["spec"]
+    metadata = manifest["metadata"]
+    notes = metadata.get("annotations") or {}
+    return Role(
+        name=spec.role,
+        job=spec.name,
+        uid=metadata["uid"],
+        version=metadata["resourceVersion"],
+        min=spec.min,
+        max=spec.max,
+        size=job_spec.get("parallelism", 1),
+        suspended=bool(job_spec.get("suspend")),
+        resizing=spec.resizing,
+        decides=frameworks.decides(spec),
+        serves=frameworks.serves(spec),
+        tandem=spec.tandem,
+        shape=shapes.of_json(_pod_spec(manifest)),
+        wanted=spec.wanted,
+        slots=spec.slots,
+        port=spec.port,
+        account=_pod_spec(manifest).get("serviceAccountName") or "",
+        resized_at=time(notes.get(contract.RESIZED_AT, "")),
+        ending=_ending(manifest),
+        reason=reason or notes.get(contract.REASON, ""),
+        remaining=None if spec.tandem else _remaining(manifest),
+    )
+
+
+def _remaining(manifest: Mapping[str, Any]) -> int | None:
+    """Work items still to do; None for a work queue, whose length nobody knows."""
+    completions: int | None = manifest["spec"].get("completions")
+    done: int = manifest.get("status", {}).get("succeeded") or 0
+    return None if completions is None else max(completions - done, 0)
+
+
+def _ending(manifest: Mapping[str, Any]) -> Ending | None:
+    conditions = manifest.get("status", {}).get("conditions") or ()
+    met = (_ENDINGS.get(entry["type"]) for entry in conditions if entry["status"] == "True")
+    return next((ending for ending in met if ending), None)
+
+
+def _pod_spec(manifest: Mapping[str, Any]) -> Json:
+    found: Json = manifest["spec"]["template"]["spec"]
+    return found

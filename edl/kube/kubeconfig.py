@@ -1,0 +1,102 @@
+"""kubectl's configuration files: merged, and one context of them chosen."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import yaml
+
+from edl.errors import Unreachable
+
+Section: TypeAlias = Mapping[str, Any]
+"""One cluster or user, as the file spells it; paths in it are absolute."""
+
+_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_ADVICE: Final = "choose a cluster with --kubeconfig, --context or KUBECONFIG"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A context with its cluster and user."""
+
+    path: str
+    """As given: several files are separated as in PATH."""
+    context: str
+    namespace: str
+    cluster: Section
+    user: Section
+
+
+def default_path(kubeconfig: str | None, environ: Mapping[str, str]) -> str:
+    return kubeconfig or environ.get("KUBECONFIG") or "~/.kube/config"
+
+
+def exists(path: str) -> bool:
+    return any(file.exists() for file in _files(path))
+
+
+def choose(path: str, context: str | None) -> Chosen:
+    """Raise Unreachable, with the way out, when there is no such context."""
+    documents = [_read(file) for file in _files(path) if file.exists()]
+    if not documents:
+        raise Unreachable(f"no cluster: there is no file {path}; {_ADVICE}")
+    currents = (document.get("current-context") for document in documents)
+    name = context or next((current for current in currents if current), "")
+    if not name:
+        raise Unreachable(f"no cluster: {path} has no current-context; {_ADVICE}")
+    chosen = _named(documents, "contexts", "context", name, path)
+    return Chosen(
+        path=path,
+        context=name,
+        namespace=chosen.get("namespace") or "default",
+        cluster=_named(documents, "clusters", "cluster", chosen.get("cluster", ""), path),
+        user=_named(documents, "users", "user", chosen["user"], path) if chosen.get("user") else {},
+    )
+
+
+def _files(path: str) -> list[Path]:
+    return [Path(part).expanduser() for part in path.split(os.pathsep) if part]
+
+
+def _read(file: Path) -> Section:
+    try:
+        document = yaml.load(file.read_text(), _Loader)  # noqa: S506 - a safe loader, in C
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Unreachable(f"no cluster: {file} cannot be read: {error}; {_ADVICE}") from error
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise Unreachable(f"no cluster: {file} is no kubeconfig; {_ADVICE}")
+    return {
+        key: _absolute(value, file.parent) if isinstance(value, list) else value
+        for key, value in document.items()
+    }
+
+
+def _absolute(entries: Sequence[Section], folder: Path) -> list[Section]:
+    """Paths are relative to their file."""
+    return [
+        {key: _resolved(value, folder) if key != "name" else value for key, value in entry.items()}
+        for entry in entries
+    ]
+
+
+def _resolved(section: Section | None, folder: Path) -> Section:
+    paths = {key: str(folder / (section or {})[key]) for key in _PATHS if (section or {}).get(key)}
+    return {**(section or {}), **paths}
+
+
+def _named(
+    documents: Sequence[Section], plural: str, singular: str, name: str, path: str
+) -> Section:
+    """The first file that knows a name wins."""
+    entries = [entry for document in documents for entry in document.get(plural) or ()]
+    for entry in entries:
+        if entry.get("name") == name:
+            section: Section = entry.get(singular) or {}
+            return section
+    known = ", ".join(sorted({str(entry.get("name")) for entry in entries})) or "none"
+    raise Unreachable(f'no cluster: {path} has no {singular} "{name}" (known: {known}); {_ADVICE}')

@@ -1,0 +1,127 @@
+"""The parts of Kubernetes objects that we read; msgspec skips everything else undecoded.
+
+Field names are the API's own, in snake case. Jobs are not here: `edl.parse` reads whole ones.
+"""
+
+from datetime import datetime
+from typing import TypeAlias
+
+import msgspec
+
+from edl import contract
+
+
+class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A part of an object; its subclasses repeat `frozen` because mypy does not inherit it."""
+
+
+class Owner(_Part, frozen=True):
+    kind: str
+    uid: str
+    controller: bool = False
+
+
+class Metadata(_Part, frozen=True):
+    name: str
+    namespace: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+
+
+class Tagged(_Part, frozen=True):
+    """Any object of which only the labels matter."""
+
+    metadata: Metadata
+
+
+class TaintPart(_Part, frozen=True):
+    key: str
+    effect: str
+    value: str = ""
+
+
+class Condition(_Part, frozen=True):
+    type: str
+    status: str
+
+
+class NodeSpec(_Part, frozen=True):
+    unschedulable: bool = False
+    taints: list[TaintPart] | None = None
+
+
+class NodeStatus(_Part, frozen=True):
+    allocatable: dict[str, str] | None = None
+    conditions: list[Condition] | None = None
+
+
+class NodeObject(_Part, frozen=True):
+    metadata: Metadata
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class PriorityClassObject(_Part, frozen=True):
+    metadata: Metadata
+    value: int = 0
+    global_default: bool = False
+
+
+class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
+    index: str = msgspec.field(name=contract.COMPLETION_INDEX_ANNOTATION, default="")
+    hosts: str = msgspec.field(name=contract.HOSTFILE, default="")
+    published_at: str = msgspec.field(name=contract.PUBLISHED_AT, default="")
+
+
+class PodLabels(msgspec.Struct, frozen=True, gc=False):
+    framework: str = msgspec.field(name=contract.FRAMEWORK, default="")
+
+
+class PodMetadata(_Part, frozen=True):
+    name: str
+    namespace: str
+    resource_version: str
+    creation_timestamp: datetime
+    deletion_timestamp: str | None = None
+    labels: PodLabels = PodLabels()
+    annotations: PodAnnotations = PodAnnotations()
+    owner_references: list[Owner] | None = None
+
+
+Undecoded: TypeAlias = msgspec.Raw
+_NONE = msgspec.Raw(b"null")
+
+
+class Container(_Part, frozen=True):
+    resources: Undecoded = _NONE
+    restart_policy: str = ""
+
+
+class Gate(_Part, frozen=True):
+    name: str
+
+
+class PodSpec(_Part, frozen=True):
+    """What the scheduler reads is left undecoded: few pods have a shape that is new."""
+
+    containers: list[Container]
+    init_containers: list[Container] | None = None
+    resources: Undecoded = _NONE
+    overhead: Undecoded = _NONE
+    node_selector: Undecoded = _NONE
+    tolerations: Undecoded = _NONE
+    affinity: Undecoded = _NONE
+    node_name: str = ""
+    priority: int | None = None
+    scheduling_gates: list[Gate] | None = None
+
+
+class PodStatus(_Part, frozen=True):
+    phase: str = "Pending"
+    conditions: list[Condition] | None = None
+
+
+class PodObject(_Part, frozen=True):
+    metadata: PodMetadata
+    spec: PodSpec
+    status: PodStatus = PodStatus()

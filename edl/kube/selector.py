@@ -1,0 +1,35 @@
+"""Label selectors, as the API spells them: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_TERM: Final = re.compile(
+    r"\s*(?:"
+    r"(?P<key>[^\s,=!()]+)\s*(?P<operator>==|=|!=|\s(?:not)?in\b)\s*"
+    r"(?:\((?P<several>[^()]*)\)|(?P<one>[^\s,()]*))"
+    r"|(?P<absent>!)?\s*(?P<name>[^\s,=!()]+)"
+    r")\s*(?:,|$)"
+)
+
+
+def matches(selector: str, labels: Mapping[str, str]) -> bool:
+    """Raise ValueError for a selector that the API would refuse."""
+    position = 0
+    while position < len(selector):
+        term = _TERM.match(selector, position)
+        if term is None:
+            raise ValueError(f'"{selector}" is not a label selector; such as app=web,tier!=test')
+        if not _holds(term, labels):
+            return False
+        position = term.end()
+    return True
+
+
+def _holds(term: re.Match[str], labels: Mapping[str, str]) -> bool:
+    if name := term["name"]:
+        return (name in labels) != bool(term["absent"])
+    several = term["several"]
+    wanted = {value.strip() for value in several.split(",")} if several else {term["one"] or ""}
+    found = labels.get(term["key"])
+    return (found in wanted) != (term["operator"].strip() in ("!=", "notin"))

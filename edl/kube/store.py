@@ -1,0 +1,144 @@
+"""`Store`: what is known of one kind, fed by one informer and by our own writes."""
+
+import logging
+from collections.abc import Callable, Mapping
+from threading import Event, Lock
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from edl.writes import Json
+
+T = TypeVar("T")
+
+
+class Name(NamedTuple):
+    """`namespace` is empty for kinds without."""
+
+    namespace: str
+    name: str
+
+
+class Item(NamedTuple, Generic[T]):
+    """One object of one version: resource versions are whole numbers that rise (Kubernetes 1.35).
+
+    `facts` is None for an object that says nothing to us.
+    """
+
+    name: Name
+    version: int
+    facts: T | None
+
+
+class _Meta(msgspec.Struct):
+    name: str = ""  # bookmarks have none
+    namespace: str = ""
+    resourceVersion: str = "0"  # noqa: N815 - the API's name
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta
+
+
+_log: Final = logging.getLogger(__name__)
+_decoder: Final = msgspec.json.Decoder(_Object)
+
+
+class Store(Generic[T]):
+    """Facts by name. Thread-safe; `changed` is called, outside the lock, when facts differ."""
+
+    def __init__(
+        self, decode: Callable[[bytes], T | None], changed: Callable[[], None] = lambda: None
+    ) -> None:
+        self._decode = decode
+        self._changed = changed
+        self._lock = Lock()
+        self._items: dict[Name, Item[T]] = {}
+        self._version = 0
+        self._synced = Event()
+
+    @property
+    def synced(self) -> bool:
+        """Whether the whole list was read once."""
+        return self._synced.is_set()
+
+    def values(self) -> list[T]:
+        with self._lock:
+            return [item.facts for item in self._items.values() if item.facts is not None]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def item(self, raw: bytes) -> Item[T]:
+        """Decode an object; raises msgspec.DecodeError when it is none."""
+        meta = _decoder.decode(raw).metadata
+        name = Name(meta.namespace, meta.name)
+        return Item(name, int(meta.resourceVersion), self._facts(name, raw))
+
+    def _facts(self, name: Name, raw: bytes) -> T | None:
+        try:
+            return self._decode(raw)
+        except Exception:  # noqa: BLE001 - below
+            # One object that cannot be read must not hide all the others.
+            _log.exception("cannot read %s/%s: it is left out", *name)
+            return None
+
+    def replace(self, items: Mapping[Name, Item[T]], version: int) -> None:
+        """Take over a whole list of `version`; what it does not name is gone.
+
+        What we wrote after that version stays; unless versions fell, as after a restored backup.
+        """
+        with self._lock:
+            fresh = dict(items)
+            if version >= self._version:
+                for name, held in self._items.items():
+                    if held.version > max(version, fresh[name].version if name in fresh else 0):
+                        fresh[name] = held
+            before, self._items, self._version = self._items, fresh, version
+            same = self._synced.is_set() and _all_facts(before) == _all_facts(fresh)
+        self._synced.set()
+        if not same:
+            self._changed()
+
+    def update(self, item: Item[T], *, gone: bool = False) -> None:
+        """Apply a watch event; one that is older than what we have changes nothing."""
+        with self._lock:
+            self._version = max(self._version, item.version)
+            held = self._items.get(item.name)
+            if held is not None and held.version > item.version:
+                return
+            if gone:
+                self._items.pop(item.name, None)
+            else:
+                self._items[item.name] = item
+            before, after = held and held.facts, None if gone else item.facts
+        if before != after:
+            self._changed()
+
+    def seen(self, version: int) -> None:
+        """Nothing happened up to this version (a bookmark)."""
+        with self._lock:
+            self._version = max(self._version, version)
+
+    def accept(self, body: Json) -> None:
+        """Take what our own write returned, so that the next decision knows it already.
+
+        The watch may be ahead, even past its deletion: then there is nothing to take.
+        """
+        item = self.item(msgspec.json.encode(body))
+        with self._lock:
+            held = self._items.get(item.name)
+            if item.version <= max(self._version, held.version if held else 0):
+                return
+            self._items[item.name] = item
+        if (held and held.facts) != item.facts:
+            self._changed()
+
+
+def version_of(raw: bytes) -> int:
+    """The resource version of any object."""
+    return int(_decoder.decode(raw).metadata.resourceVersion)
+
+
+def _all_facts(items: Mapping[Name, Item[T]]) -> dict[Name, T | None]:
+    return {name: item.facts for name, item in items.items()}

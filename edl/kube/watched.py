@@ -1,0 +1,109 @@
+"""All kinds that a decision needs, watched together: stores, informers, one snapshot."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from edl import contract
+from edl.kube import facts, jobfacts
+from edl.kube.cluster import Cluster, Selection
+from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
+from edl.kube.informer import Informer
+from edl.kube.jobfacts import JobFacts
+from edl.kube.observe import Snapshot
+from edl.kube.shapes import Shapes
+from edl.kube.store import Store
+from edl.model import Node
+from edl.writes import Json
+
+SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
+"""Watched by our label only; of Services all, because a stranger may hold a job's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """One store a kind; `tags` by kind."""
+
+    nodes: Store[Node]
+    pods: Store[PodFacts]
+    jobs: Store[JobFacts]
+    priorities: Store[PriorityFacts]
+    namespaces: Store[NamespaceFacts]
+    tags: dict[str, Store[Tag]]
+
+    @classmethod
+    def empty(cls, changed: Callable[[], None] = lambda: None) -> "Stores":
+        shapes = Shapes()
+        return cls(
+            nodes=Store(facts.node, changed),
+            pods=Store(partial(facts.pod, shapes=shapes), changed),
+            jobs=Store(partial(jobfacts.job, shapes=shapes), changed),
+            priorities=Store(facts.priority, changed),
+            namespaces=Store(facts.namespace, changed),
+            tags={
+                kind: Store(partial(facts.tag, kind), changed)
+                for kind in ("Service", *SURROUNDINGS)
+            },
+        )
+
+    def __iter__(self) -> Iterator[tuple[Selection, Store[Any]]]:
+        """Each store, and the selection of objects that it holds."""
+        yield Selection("Node"), self.nodes
+        yield Selection("Pod"), self.pods
+        yield Selection("Job", labels=contract.FRAMEWORK), self.jobs
+        yield Selection("PriorityClass"), self.priorities
+        yield Selection("Namespace"), self.namespaces
+        for kind, store in self.tags.items():
+            yield Selection(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
+
+    @property
+    def synced(self) -> bool:
+        return all(store.synced for _, store in self)
+
+    def accept(self, kind: str, body: Json) -> None:
+        """Take what a write of ours returned; kinds that nobody watches are ignored."""
+        for selection, store in self:
+            if selection.kind == kind:
+                store.accept(body)
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(
+            nodes=self.nodes.values(),
+            pods=self.pods.values(),
+            jobs=self.jobs.values(),
+            priorities=self.priorities.values(),
+            namespaces=self.namespaces.values(),
+            tags=[tag for store in self.tags.values() for tag in store.values()],
+        )
+
+
+def read_once(cluster: Cluster) -> Snapshot:
+    """One list of each kind, for who decides once and goes (the plugin). Raises ClusterError.
+
+    What stands around a job matters only to who writes, and not every reader may see it.
+    """
+    stores = Stores.empty()
+    pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        for _ in pool.map(lambda pair: fill(cluster, *pair), pairs):
+            pass  # raises what a list raised
+    return stores.snapshot()
+
+
+def fill(cluster: Cluster, selection: Selection, store: Store[Any]) -> None:
+    """List into a store."""
+    listing = cluster.list(selection)
+    items = {item.name: item for item in map(store.item, listing.items)}
+    store.replace(items, int(listing.version))
+
+
+def informers(
+    cluster: Cluster, stores: Stores, restarted: Callable[[str], None] = lambda _kind: None
+) -> list[Informer[Any]]:
+    """One informer a store, not started yet."""
+    return [
+        Informer(cluster, selection, store, partial(restarted, selection.kind))
+        for selection, store in stores
+    ]

@@ -1,0 +1,242 @@
+"""From a labelled manifest to a `JobSpec`, read once, at the door, with all findings at once."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from edl import contract, naming
+from edl.contract import CleanUp
+from edl.errors import Denied
+from edl.form import MOST_REPLICAS, Form
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.needs import Framework, Mode
+from edl.model import Resizing
+from edl.spec import JobSpec, Seat
+from edl.writes import Json
+
+_CAST: Final = re.compile(r"(?P<role>[a-z]+)=(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?")
+_CAST_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
+
+
+def parse(manifest: Json) -> JobSpec:
+    """Read a Job or a pod that carries `edl.dev/framework`; raises Denied with every finding."""
+    form = Form(manifest)
+    framework = _framework(form)
+    if framework is None:
+        raise Denied(form.findings)
+    spec = _read(form, framework)
+    if form.findings or spec is None:
+        raise Denied(form.findings)
+    return spec
+
+
+def _framework(form: Form) -> Framework | None:
+    name = form.labels.get(contract.FRAMEWORK, "")
+    if name not in FRAMEWORKS:
+        known = ", ".join(FRAMEWORKS)
+        what = f'unknown "{name}"' if name else "missing"
+        form.found(form.label_path(contract.FRAMEWORK), what, f"one of {known}")
+    return FRAMEWORKS.get(name)
+
+
+def _read(form: Form, framework: Framework) -> JobSpec | None:
+    role = _role(form, framework)
+    cast = _cast(form, framework)
+    seat = _seat(form, role, cast)
+    mode = _mode(form, framework, cast or (seat,))
+    _check_role(form, framework, seat, mode)
+    naming.check(form, framework, seat, cast)
+    if framework.ranked and not form.is_pod:
+        _check_ranks(form)
+    gpu = form.gpu()
+    wanted = _wanted(form, seat)
+    slots = form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else 0) or 1
+    port = form.count(contract.PORT, most=65535) or framework.port
+    clean_up = form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING)
+    paused = _paused(form)
+    rank = _rank(form, framework, seat) if form.is_pod else None
+    if form.findings or mode is None:
+        return None
+    return JobSpec(
+        namespace=form.namespace,
+        name=form.name,
+        job=form.job_name,
+        framework=framework.name,
+        role=role,
+        mode=mode.name,
+        cast=cast or (seat,),
+        min=seat.min,
+        max=seat.max,
+        resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
+        tandem=framework.ranked,
+        wanted=wanted,
+        paused=paused,
+        gpu=gpu,
+        slots=slots,
+        port=port,
+        clean_up=clean_up,
+        rank=rank,
+    )
+
+
+def _role(form: Form, framework: Framework) -> str:
+    role = form.labels.get(contract.ROLE, framework.worker)
+    if role not in framework.kinds:
+        known = ", ".join(framework.kinds)
+        form.found(
+            form.label_path(contract.ROLE),
+            f'"{role}" is no role of {framework.name}',
+            f"one of {known}",
+        )
+    return role
+
+
+def _cast(form: Form, framework: Framework) -> tuple[Seat, ...]:
+    """The seats of `edl.dev/roles`, none without it."""
+    text = form.annotations.get(contract.ROLES)
+    if text is None:
+        return ()
+    seats = tuple(_seat_of(form, framework, part.strip()) for part in text.split(","))
+    names = [seat.role for seat in seats if seat]
+    path = form.annotation_path(contract.ROLES)
+    if len(set(names)) < len(names):
+        form.found(path, "a role stands twice", "name each role once")
+    return tuple(seat for seat in seats if seat)
+
+
+def _seat_of(form: Form, framework: Framework, part: str) -> Seat | None:
+    path = form.annotation_path(contract.ROLES)
+    match = _CAST.fullmatch(part)
+    if match is None:
+        form.found(path, f'"{part}" is no role and size', _CAST_EXAMPLE)
+        return None
+    role, low = match["role"], int(match["min"])
+    high = int(match["max"] or low)
+    kind = framework.kinds.get(role)
+    if kind is None:
+        known = ", ".join(framework.kinds)
+        form.found(path, f'"{role}" is no role of {framework.name}', f"one of {known}")
+        return None
+    if not 1 <= low <= high <= MOST_REPLICAS:
+        form.found(path, f'"{part}" is no range', f"1 ≤ min ≤ max ≤ {MOST_REPLICAS}")
+        return None
+    return Seat(role, low, high)
+
+
+def _seat(form: Form, role: str, cast: Sequence[Seat]) -> Seat:
+    """This object's own bounds: its labels, else the cast's, else `spec.parallelism`."""
+    cast_seat = next((seat for seat in cast if seat.role == role), None)
+    if cast and cast_seat is None:
+        form.found(
+            form.annotation_path(contract.ROLES), f'the cast has no "{role}"', f"add {role}=…"
+        )
+    usual = cast_seat or Seat(role, form.parallelism, form.parallelism)
+    low = form.count(contract.MIN, label=True, most=MOST_REPLICAS)
+    high = form.count(contract.MAX, label=True, most=MOST_REPLICAS)
+    seat = Seat(role, low or min(usual.min, high or usual.min), high or max(usual.max, low or 0))
+    if seat.min > seat.max:
+        what = f"min {seat.min} is above max {seat.max}"
+        form.found(form.label_path(contract.MIN), what, "1 ≤ min ≤ max")
+    if seat.min < 1:
+        form.found("spec.parallelism", f"{seat.min} would end the Job at once", "at least 1")
+    if seat.max > MOST_REPLICAS:
+        form.found("spec.parallelism", f"{seat.max}", f"at most {MOST_REPLICAS}")
+    if cast_seat and not form.created and (seat.min, seat.max) != (cast_seat.min, cast_seat.max):
+        _found_disagreement(form, seat, cast_seat)
+    return seat
+
+
+def _found_disagreement(form: Form, own: Seat, cast: Seat) -> None:
+    form.found(
+        form.label_path(contract.MIN),
+        f"{own.role} is {own.min}..{own.max} here and {cast.min}..{cast.max} in the cast",
+        f"leave the labels out, or write the same in {contract.ROLES}",
+    )
+
+
+def _mode(form: Form, framework: Framework, cast: Sequence[Seat]) -> Mode | None:
+    name = form.annotations.get(contract.MODE, "")
+    roles = [seat.role for seat in cast]
+    mode = framework.mode(name, roles)
+    if mode is None:
+        known = ", ".join(
+            mode.name + (f" (with a {mode.role})" if mode.role else "") for mode in framework.modes
+        )
+        form.found(form.annotation_path(contract.MODE), f'"{name}" does not fit', f"one of {known}")
+    path = form.annotation_path(contract.ROLES)
+    absent = [role for role in framework.needed if role not in roles]
+    for role in absent:
+        form.found(path, f"{framework.name} needs a {role}", f"add {role}=…")
+    if not absent and not framework.decider(roles):
+        form.found(
+            path,
+            f"nobody in the cast decides when {framework.name} is done",
+            f"name the whole cast, with a {' or '.join(framework.deciders)}",
+        )
+    return mode
+
+
+def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None) -> None:
+    kind = framework.kinds.get(seat.role)
+    if kind is None or mode is None:
+        return
+    path = form.label_path(contract.MAX)
+    if not kind.resizable and seat.min != seat.max:
+        form.found(path, f"a {seat.role} is never resized", "min = max, or leave both out")
+    if kind.single and seat.max > 1:
+        form.found(path, f"{seat.max} × {seat.role}", f"{framework.name} has exactly one")
+    completions = form.whole("completions")
+    if mode.resizing is Resizing.ITEMS and completions is not None and seat.max > completions:
+        form.found(
+            path,
+            f"max {seat.max} is above spec.completions {completions}",
+            "framework none counts work items: set completions to their number, or leave it out "
+            "with spec.parallelism for a work queue",
+        )
+
+
+def _check_ranks(form: Form) -> None:
+    """Ranked pods: as many completions as pods."""
+    completions = form.whole("completions")
+    if completions is not None and completions != form.parallelism:
+        form.found(
+            "spec.completions",
+            f"{completions} completions with parallelism {form.parallelism}",
+            "pods here are ranks, not work items: leave completions out",
+        )
+
+
+def _resizing(framework: Framework, seat: Seat, mode: Mode, size: int) -> Resizing:
+    """One size is no freedom, but a role must still come to it after its bounds were edited."""
+    elastic = framework.kinds[seat.role].resizable and not seat.min == seat.max == size
+    return mode.resizing if elastic else Resizing.FIXED
+
+
+def _wanted(form: Form, seat: Seat) -> int | None:
+    wanted = form.count(contract.REPLICAS)
+    if wanted is not None and not seat.min <= wanted <= seat.max:
+        form.found(
+            form.annotation_path(contract.REPLICAS),
+            f"{wanted} is outside {seat.min}..{seat.max}",
+            f"change {contract.MIN} or {contract.MAX}, or remove it",
+        )
+    return wanted
+
+
+def _paused(form: Form) -> bool:
+    text = form.annotations.get(contract.PAUSED, "false")
+    if text not in (contract.TRUE, "false"):
+        form.found(form.annotation_path(contract.PAUSED), f'"{text}"', 'write "true", or remove it')
+    return text == contract.TRUE
+
+
+def _rank(form: Form, framework: Framework, seat: Seat) -> int:
+    """A bare pod's index, 0 without it."""
+    rank = form.count(contract.RANK, least=0) or 0
+    if rank >= seat.max:
+        path = form.annotation_path(contract.RANK)
+        form.found(path, f"{rank} of {seat.max} pods", f"0..{seat.max - 1}, see {contract.SIZE}")
+    if framework.publishes:
+        what = f"nobody writes host lists for bare {framework.name} pods"
+        form.found("kind", what, "make it a Job")
+    return rank

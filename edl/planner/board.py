@@ -1,0 +1,180 @@
+"""Everything that one decision works on: the grid, the roles' seats, and the clock's reading."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from edl import phases
+from edl.model import ClusterState, Demand, JobKey, Role, Shape, TrainingJob
+from edl.planner import reasons
+from edl.planner.eligibility import Eligibility
+from edl.planner.fit import Fit
+from edl.planner.grid import Grid, Ints
+from edl.planner.limits import Limits
+from edl.planner.policies import Policy
+from edl.planner.seating import Rows, occupy, seat, vacate
+from edl.planner.standing import Standing, target
+
+
+@dataclass(slots=True)
+class Board:
+    """Mutable, and gone with the decision. `jobs` take part, in their total order."""
+
+    at: datetime
+    policy: Policy
+    limits: Limits
+    grid: Grid
+    eligibility: Eligibility
+    jobs: list[TrainingJob] = field(default_factory=list)
+    places: dict[JobKey, int] = field(default_factory=dict)
+    """Each job's place in the total order."""
+    demands: list[Demand] = field(default_factory=list)
+    standings: list[Standing] = field(default_factory=list)
+    rows: dict[Shape, Rows] = field(default_factory=dict)
+    calm: float = inf
+    """While replicas move for equal shares, nobody grows beyond the least satisfied giver.
+
+    Who could, would have to give next; and the scheduler might put its pods where the giver's were.
+    """
+    wake: list[timedelta] = field(default_factory=list)
+    """How long until time alone may change the plan."""
+    before: Ints = field(init=False)
+    """`grid.now` before this plan took anything."""
+    empty: Ints | None = None
+
+    def __post_init__(self) -> None:
+        self.before = self.grid.now.copy()
+
+    def rows_of(self, shape: Shape) -> Rows:
+        found = self.rows.get(shape)
+        if found is None:
+            found = Rows(Fit(self.grid, shape, self.eligibility.mask(shape)))
+            self.rows[shape] = found
+        return found
+
+    def share(self, standing: Standing, more: int = 0) -> float:
+        """How satisfied the policy finds this role, with `more` replicas."""
+        return self.policy(standing.job, standing.role, len(standing.seats) + more)
+
+    def past(self, since: datetime | None, wait: timedelta) -> bool:
+        """Whether `wait` is over. If it is not, the plan is looked at again when it is."""
+        if since is None:
+            return False
+        left = wait - (self.at - since)
+        if left <= timedelta():
+            return True
+        self.wake.append(left)
+        return False
+
+    def capacity_totals(self) -> list[int]:
+        """Of each resource of the grid, what all schedulable nodes have together."""
+        found: list[int] = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
+        return found
+
+    def ours_gone(self) -> Ints:
+        """The room if none of our training jobs ran; int64[resources, nodes]."""
+        if self.empty is None:
+            self.empty = self._left_by(self.before, surplus=False)
+        return self.empty
+
+    def free_surplus(self) -> None:
+        """Pods that are on their way out free their room soon."""
+        self._left_by(self.grid.soon, surplus=True)
+        self.grid.count_idle()
+
+    def _left_by(self, room: Ints, *, surplus: bool) -> Ints:
+        nodes = len(self.grid.rows)
+        for rows in self.rows.values():
+            found = np.array(rows.surplus if surplus else rows.ours, dtype=np.int64)
+            counts = np.bincount(found[found >= 0], minlength=nodes)
+            for line, amount in rows.fit.need:
+                room[line] += counts * amount
+        return room
+
+
+def set_up(state: ClusterState, policy: Policy, limits: Limits) -> Board:
+    """Read the state, independent of its order."""
+    nodes = sorted(state.nodes, key=lambda node: node.name)
+    grid = Grid(nodes, _asked(state))
+    board = Board(state.observed_at, policy, limits, grid, Eligibility(nodes))
+    jobs = sorted(state.jobs, key=order)
+    board.jobs = [job for job in jobs if job.live and not decided(job)]
+    board.places = {job.key: place for place, job in enumerate(jobs)}
+    board.demands = list(state.demands)
+    for place, job in enumerate(jobs):
+        over = decided(job)
+        for number, role in enumerate(job.roles):
+            rows = board.rows_of(role.shape)
+            if role.ending is not None or role.suspended:
+                vacate(role, grid.rows, rows)
+            elif over:
+                occupy(role, grid.rows, rows)
+            else:
+                board.standings.append(stand(board, job, role, place * ROLES + number))
+    board.free_surplus()
+    return board
+
+
+ROLES: Final = 1000
+"""More roles than a cast has: a role's rank is its job's place times this, plus its own."""
+
+
+def order(job: TrainingJob) -> tuple[int, datetime, JobKey]:
+    """The total order: priority, then first come first served."""
+    return (-job.priority, job.queued_at, job.key)
+
+
+def decided(job: TrainingJob) -> bool:
+    """It is over: its roles have ended, or are about to be ended."""
+    return phases.ending(job) is not None
+
+
+def _asked(state: ClusterState) -> Iterable[str]:
+    shapes = {role.shape for job in state.jobs for role in job.roles}
+    shapes |= {demand.shape for demand in state.demands}
+    return {name for shape in shapes for name, _ in shape.requests}
+
+
+def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
+    """A started role with its pods."""
+    rows = board.rows_of(role.shape)
+    standing = Standing(job, role, rank, rows.fit)
+    standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
+    bound(board, standing)
+    return standing
+
+
+def bound(board: Board, standing: Standing) -> None:
+    """Set how far a started role may move in this plan, and why not further."""
+    role = standing.role
+    if not standing.moves:
+        standing.floor = standing.cap = role.size
+        return
+    manual = target(role)
+    most = role.max if manual is None else manual
+    standing.floor = min(role.min, role.size)
+    standing.cap = max(
+        standing.floor, most if role.remaining is None else min(most, role.remaining)
+    )
+    _cool(board, standing)
+
+
+def _cool(board: Board, standing: Standing) -> None:
+    job, role, limits = standing.job, standing.role, board.limits
+    if job.problem or job.missing:
+        standing.held, standing.reserves = job.problem or reasons.missing(job), False
+        return
+    changed = max(filter(None, (job.started_at, role.resized_at)), default=None)
+    if changed is None or (standing.floor == standing.cap == role.size):
+        return
+    if role.reason == reasons.STAYED_PENDING and not board.past(changed, 2 * limits.pending_limit):
+        standing.held, standing.reserves = reasons.PENDING_AGAIN_LATER, False
+    elif role.size >= role.min and not board.past(changed, limits.growth_cooldown):
+        standing.cooling = True
+        if reasons.gave_equal_share(role.reason):
+            board.calm = min(board.calm, board.share(standing))
+        standing.held = "" if standing.manual else reasons.COOLDOWN

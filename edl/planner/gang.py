@@ -1,0 +1,160 @@
+"""A gang: the suspended roles of a training job, which start all at once or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edl.model import Resizing, Role, TrainingJob
+from edl.planner import reasons
+from edl.planner.board import ROLES, Board
+from edl.planner.fit import Fit, Want, pack, place, unplace
+from edl.planner.grid import Ints
+from edl.planner.standing import Seat, Standing, start_size
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """`roles` and `wants` in the same order, the hardest to place first."""
+
+    job: TrainingJob
+    roles: tuple[Role, ...]
+    wants: tuple[Want, ...]
+
+    @property
+    def pods(self) -> int:
+        return sum(want.pods for want in self.wants)
+
+    @property
+    def partial(self) -> bool:
+        """Other roles of the job are started already."""
+        return len(self.roles) < len(self.job.live)
+
+    @property
+    def again(self) -> bool:
+        """Its last start came to nothing, because the scheduler placed its pods otherwise."""
+        return any(role.reason == reasons.GANG_PENDING for role in self.roles)
+
+    @property
+    def signature(self) -> tuple[tuple[int, int], ...]:
+        """Equal for gangs that ask for the same."""
+        return tuple((id(want.fit), want.pods) for want in self.wants)
+
+
+def gang(board: Board, job: TrainingJob) -> Gang:
+    """What is missing to start this job: every suspended role at its start size."""
+    roles = [role for role in job.live if role.suspended]
+    pairs = [(role, Want(board.rows_of(role.shape).fit, start_size(role))) for role in roles]
+    if len(pairs) > 1:
+        pairs.sort(key=lambda pair: -_hardness(board, pair[1].fit))
+    return Gang(job, tuple(role for role, _ in pairs), tuple(want for _, want in pairs))
+
+
+def _hardness(board: Board, fit: Fit) -> float:
+    """The largest part of an average node that one pod asks for (first fit decreasing)."""
+    totals = board.capacity_totals()
+    return max((amount / (totals[line] or 1) for line, amount in fit.need), default=0.0)
+
+
+def place_now(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
+    """Room for all pods at once that is free now and promised to nobody; None, and no change."""
+    marks = [want.fit.both.mark() for want in wants]
+    placed: list[list[int]] = []
+    for want in wants:
+        placed.append(place(board.grid, want, now=True))
+        if len(placed[-1]) < want.pods:
+            break
+    else:
+        return placed
+    for want, rows in zip(wants, placed, strict=False):
+        unplace(board.grid, want.fit, rows, now=True)
+    for want, mark in zip(wants, marks, strict=True):
+        want.fit.both.back_to(mark)
+    return None
+
+
+def place_apart(board: Board, found: Gang) -> list[list[int]] | None:
+    """As `place_now`, no two roles on one node: kept to its nodes, no role takes another's room."""
+    taken = np.zeros(len(board.grid.rows), dtype=np.bool_)
+    apart: list[Want] = []
+    placed: list[list[int]] = []
+    for want in found.wants:
+        fit = Fit(board.grid, want.fit.shape, want.fit.eligible & ~taken)
+        apart.append(Want(fit, want.pods))
+        placed.append(place(board.grid, apart[-1], now=True))
+        taken[placed[-1]] = True
+    if all(len(rows) == want.pods for want, rows in zip(apart, placed, strict=True)):
+        return placed
+    for want, rows in zip(apart, placed, strict=True):
+        unplace(board.grid, want.fit, rows, now=True)
+    return None
+
+
+def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list[Standing]:
+    """The roles of a gang that starts in this plan; they may grow at once."""
+    standings = []
+    numbers = {role.name: number for number, role in enumerate(found.job.roles)}
+    for role, want, rows in zip(found.roles, found.wants, placed, strict=True):
+        rank = board.places[found.job.key] * ROLES + numbers[role.name]
+        standing = Standing(found.job, role, rank, want.fit)
+        standing.seats = [Seat(row, now=True, fresh=True) for row in rows]
+        standing.floor = want.pods
+        standing.cap = _most_at_start(role, want.pods)
+        standing.starts = True
+        standings.append(standing)
+    return standings
+
+
+def _most_at_start(role: Role, size: int) -> int:
+    if role.wanted is not None or role.resizing is Resizing.FIXED:
+        return size
+    return max(size, role.max if role.remaining is None else min(role.max, role.remaining))
+
+
+def why_not(board: Board, found: Gang) -> str:
+    """Why a gang does not fit on `soon`, or never can."""
+    needs = ", ".join(
+        f"{want.pods} x {want.fit.shape.requests} ({role.name})"
+        for role, want in zip(found.roles, found.wants, strict=True)
+    )
+    for want in found.wants:
+        if not want.fit.eligible.any():
+            return f"{no_node(board, want.fit)}: needs {needs}"
+    fitting = sum(pack(board.grid.soon, found.wants))
+    if fits_empty(board, found):
+        return reasons.gang(needs, fitting, found.pods, short(board, board.grid.soon, found.wants))
+    alone = board.ours_gone()
+    most = sum(pack(alone, found.wants))
+    return reasons.never(needs, most, found.pods, short(board, alone, found.wants))
+
+
+def fits_empty(board: Board, found: Gang) -> bool:
+    """Whether it could start if none of our training jobs ran."""
+    return sum(pack(board.ours_gone(), found.wants)) == found.pods
+
+
+def no_node(board: Board, fit: Fit) -> str:
+    """Which rule keeps a shape off every node."""
+    eligibility, shape = board.eligibility, fit.shape
+    if not board.grid.open.any():
+        return "no node is schedulable"
+    if not eligibility.selected(shape).any():
+        wanted = ", ".join(f"{key}={value}" for key, value in shape.node_selector)
+        return f"no node matches {f'its node selector {wanted}' if wanted else 'its node affinity'}"
+    if not (eligibility.selected(shape) & eligibility.tolerated(shape)).any():
+        return "it does not tolerate the taints of the nodes that it selects"
+    return "no node that it may use is schedulable"
+
+
+def short(board: Board, room: Ints, wants: Sequence[Want]) -> str:
+    """The resource of which there is least, counted in pods of the want that fits worst."""
+    placed = pack(room, wants)
+    worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
+    fit = worst[0].fit
+    if not fit.need:
+        return "nodes"
+    alone = [
+        (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
+        for line, amount in fit.need
+    ]
+    return reasons.resource(board.grid.names[min(alone)[1]])

@@ -1,0 +1,104 @@
+"""The cluster's room as two arrays, resources x nodes: what is free now, and what soon will be.
+
+Who gets what is decided on `soon`; what also fits on `now` is done in this plan.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edl.model import Node
+from edl.resources import CPU, MEMORY, Resources
+
+if TYPE_CHECKING:
+    from edl.planner.eligibility import Mask
+
+Ints = NDArray[np.int64]
+Need = tuple[tuple[int, int], ...]
+"""(row of the grid, amount) of each resource that a pod asks for; never an amount of 0."""
+
+_MOST: Final = 2**48
+"""Cells stay below 2^48 (256 TiB of memory a node), so that sums over nodes stay in int64."""
+
+
+class Grid:
+    """Free room. `now` and `soon` are int64[resources, nodes]; nodes are sorted by name.
+
+    Changing one value of an array through a memoryview costs a tenth of doing it through numpy,
+    and growth changes a hundred thousand of them; both see the same memory.
+    """
+
+    def __init__(self, nodes: Sequence[Node], names: Iterable[str]) -> None:
+        self.names = tuple(sorted({CPU, MEMORY, *names}))
+        self.rows = {node.name: row for row, node in enumerate(nodes)}
+        self.open: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
+        self._open = self.open.tolist()
+        self.allocatable = self._columns([node.allocatable for node in nodes])
+        self.now = self.allocatable - self._columns([node.used for node in nodes])
+        self.soon = self.now + self._columns([node.leaving for node in nodes])
+        self._now = [memoryview(line) for line in self.now]
+        self._soon = [memoryview(line) for line in self.soon]
+        self.freed: list[int] = []
+        """Nodes to which room came back, in order: cursors look at them again."""
+        self.idle_now: list[int] = []
+        self.idle_soon: list[int] = []
+        self.count_idle()
+
+    def _columns(self, amounts: Sequence[Resources]) -> Ints:
+        lines = [dict(found.items) for found in amounts]
+        table = [
+            [max(min(line.get(name, 0), _MOST), -_MOST) for line in lines] for name in self.names
+        ]
+        return np.array(table, dtype=np.int64).reshape(len(self.names), len(lines))
+
+    def count_idle(self) -> None:
+        """Sum what is idle on schedulable nodes, after changing the arrays as a whole."""
+        self.idle_now = self.now[:, self.open].sum(axis=1).tolist()
+        self.idle_soon = self.soon[:, self.open].sum(axis=1).tolist()
+
+    def need(self, requests: Resources) -> Need:
+        found = dict(requests.items)
+        return tuple(
+            (line, min(found[name], 2 * _MOST))
+            for line, name in enumerate(self.names)
+            if found.get(name, 0) > 0
+        )
+
+    def cells(self, need: Need, *, now: bool) -> list[tuple["memoryview[int]", int]]:
+        """The lines that a pod's need is compared with, each with its amount."""
+        soon = [(self._soon[line], amount) for line, amount in need]
+        return [(self._now[line], amount) for line, amount in need] + soon if now else soon
+
+    def fits(self, row: int, need: Need, *, now: bool) -> bool:
+        return all(cells[row] >= amount for cells, amount in self.cells(need, now=now))
+
+    def take(self, row: int, need: Need, *, now: bool) -> None:
+        """Reserve a pod's room: `now` as well as soon, or only soon."""
+        self._change(row, need, -1, now=now)
+
+    def untake(self, row: int, need: Need, *, now: bool) -> None:
+        """Undo a `take` that no cursor has seen since."""
+        self._change(row, need, 1, now=now)
+
+    def give(self, row: int, need: Need, *, now: bool) -> None:
+        """The opposite of `take`; a bound pod gives its room back soon, not now."""
+        self._change(row, need, 1, now=now)
+        self.freed.append(row)
+
+    def _change(self, row: int, need: Need, sign: int, *, now: bool) -> None:
+        counts = sign * self._open[row]
+        for line, amount in need:
+            self._soon[line][row] += amount * sign
+            self.idle_soon[line] += amount * counts
+            if now:
+                self._now[line][row] += amount * sign
+                self.idle_now[line] += amount * counts
+
+    def kept_idle(self, ceiling: float) -> dict[int, int]:
+        """By line: how much of all schedulable cpu and memory growth must leave idle."""
+        totals = self.allocatable[:, self.open].sum(axis=1).tolist()
+        lines = [self.names.index(name) for name in (CPU, MEMORY)]
+        return {line: totals[line] - int(totals[line] * Fraction(str(ceiling))) for line in lines}

@@ -1,0 +1,96 @@
+"""Idle room goes to the least satisfied role, one replica at a time, onto real nodes."""
+
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
+from math import inf
+
+from edl.model import Resizing
+from edl.planner.board import Board
+from edl.planner.fit import Fit
+from edl.planner.grid import Need
+from edl.planner.standing import NOWHERE, Standing
+
+
+@dataclass(slots=True)
+class Ceiling:
+    """How much cpu and memory growth leaves idle (`Limits.load_ceiling`)."""
+
+    board: Board
+    _kept: dict[int, int] = field(init=False)
+    _by_fit: dict[Fit, Need] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._kept = self.board.grid.kept_idle(self.board.limits.load_ceiling)
+
+    def allows(self, fit: Fit, *, now: bool) -> bool:
+        """Whether one more pod stays below it; `now`: also before leaving pods are gone."""
+        grid = self.board.grid
+        soon, at_once = grid.idle_soon, grid.idle_now if now else grid.idle_soon
+        for line, least in self._least(fit):
+            if soon[line] < least or at_once[line] < least:
+                return False
+        return True
+
+    def over(self, fit: Fit, idle: list[int]) -> str:
+        """The resource that one more pod would take above the ceiling, or nothing."""
+        for line, least in self._least(fit):
+            if idle[line] < least:
+                return self.board.grid.names[line]
+        return ""
+
+    def kept(self) -> bool:
+        """Whether the ceiling holds as it is."""
+        idle = self.board.grid.idle_soon
+        return all(idle[line] >= least for line, least in self._kept.items())
+
+    def _least(self, fit: Fit) -> Need:
+        found = self._by_fit.get(fit)
+        if found is None:
+            kept = self._kept
+            found = tuple((line, amount + kept[line]) for line, amount in fit.need if line in kept)
+            self._by_fit[fit] = found
+        return found
+
+
+def grow(board: Board, ceiling: Ceiling) -> list[Standing]:
+    """Give idle room away; whoever could take more but found none is returned."""
+    heap = [
+        (board.share(standing), standing.rank, standing)
+        for standing in board.standings
+        if standing.size < standing.cap and (standing.reserves or not standing.held)
+    ]
+    heapify(heap)
+    stuck = []
+    while heap:
+        _, rank, standing = heap[0]
+        if not extend(board, ceiling, standing):
+            stuck.append(standing)
+            heappop(heap)
+        elif standing.size < standing.cap:
+            heapreplace(heap, (board.share(standing), rank, standing))
+        else:
+            heappop(heap)
+    return stuck
+
+
+def _calm(board: Board, standing: Standing) -> bool:
+    return board.calm == inf or standing.starts or board.share(standing, 1) <= board.calm
+
+
+def extend(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
+    """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
+    fit, exempt = standing.fit, standing.size < standing.role.min
+    if not standing.held and (exempt or (_calm(board, standing) and ceiling.allows(fit, now=True))):
+        row = fit.both.find()
+        if row != NOWHERE:
+            standing.sit(board.grid, row, now=True)
+            return True
+    if standing.role.resizing is Resizing.AT_START or not (
+        exempt or ceiling.allows(fit, now=False)
+    ):
+        return False
+    row = fit.soon.find()
+    if row != NOWHERE:
+        standing.sit(board.grid, row, now=False)
+        return True
+    return False

@@ -1,0 +1,47 @@
+"""What has been decided so far, before it becomes a plan."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from edl.model import JobKey
+from edl.planner.plan import Held
+from edl.planner.standing import Standing
+
+_SHOWN_AHEAD = 8
+
+
+@dataclass(slots=True)
+class Ledger:
+    """`admitted`, `suspended` and `held` by job, in the order in which they were decided."""
+
+    admitted: dict[JobKey, tuple[str, list[Standing]]] = field(default_factory=dict)
+    suspended: dict[JobKey, str] = field(default_factory=dict)
+    held: dict[JobKey, str] = field(default_factory=dict)
+    queue: list[JobKey] = field(default_factory=list)
+    """Those of `held` that wait in the queue, the first first."""
+
+    def hold(self, key: JobKey, reason: str) -> None:
+        self.held.setdefault(key, reason)
+
+    def wait(self, key: JobKey, reason: str) -> None:
+        self.hold(key, reason)
+        self.queue.append(key)
+
+    def all_held(self) -> tuple[Held, ...]:
+        """The queue first, in its order; `ahead` names the first few of the queue."""
+        first = tuple(self.queue[:_SHOWN_AHEAD])
+        queued = [
+            Held(key, self.held[key], position, first[: position - 1])
+            for position, key in enumerate(self.queue, 1)
+        ]
+        waiting = set(self.queue)
+        rest = sorted((key, reason) for key, reason in self.held.items() if key not in waiting)
+        return (*queued, *(Held(key, reason) for key, reason in rest))
+
+
+def note_yield(standings: Iterable[Standing], reason: str) -> None:
+    """Write down why these roles yield; what yields in this plan does not grow in it."""
+    for standing in standings:
+        standing.reason = standing.reason or reason
+        standing.held = standing.held or reason
+        standing.cooling = True

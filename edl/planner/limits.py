@@ -1,0 +1,29 @@
+"""Limits that hold under every policy."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What growth may take, and how long things may wait.
+
+    `load_ceiling` bounds growth beyond the minimum only: a minimum or a gang's start may use the
+    last core. It counts cpu and memory over all schedulable nodes (Fluid's `max_load_desired`);
+    GPUs and other extended resources may be used to the last one.
+    """
+
+    load_ceiling: float = 0.97
+    growth_cooldown: timedelta = timedelta(seconds=10)
+    """Growth after a start or resize waits so long, and so does giving for an equal share.
+    Shrinks that make room for others never wait."""
+    queue_patience: timedelta = timedelta(minutes=5)
+    """Once the head of the queue has waited so long, nobody behind it starts before it."""
+    pending_limit: timedelta = timedelta(seconds=30)
+    """Extras that stay unbound for so long are given back, and not asked for again for twice it."""
+    gang_limit: timedelta = timedelta(seconds=120)
+    """A started gang whose minimum stays unbound for so long is suspended again."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.load_ceiling <= 1:
+            raise ValueError(f"load_ceiling: {self.load_ceiling}; a number above 0, at most 1")

@@ -1,0 +1,112 @@
+"""From seats to a plan: sizes before and after, and for everybody who could use more, why not."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from edl.model import Resizing
+from edl.planner import reasons
+from edl.planner.board import Board
+from edl.planner.fit import Fit, Want
+from edl.planner.gang import no_node, short
+from edl.planner.growth import Ceiling
+from edl.planner.ledger import Ledger
+from edl.planner.plan import Admission, Plan, Resize, Suspension
+from edl.planner.standing import NOWHERE, Standing, target
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Reads the board after everything has been decided."""
+
+    board: Board
+    ceiling: Ceiling
+    ledger: Ledger
+    _no_room: dict[Fit, str] = field(default_factory=dict)
+
+    def plan(self) -> Plan:
+        suspended = self.ledger.suspended
+        standings = [
+            found
+            for found in sorted(self.board.standings, key=lambda found: found.rank)
+            if found.job.key not in suspended
+        ]
+        resizes = list(self._resizes(standings))
+        for standing in standings:
+            self._explain(standing)
+        return Plan(
+            admissions=tuple(self._admissions()),
+            # Shrinks first: they free the room that growth needs.
+            resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
+            suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
+            held=self.ledger.all_held(),
+            recheck_after=min(self.board.wake, default=None),
+        )
+
+    def _admissions(self) -> Iterator[Admission]:
+        for key, (reason, standings) in self.ledger.admitted.items():
+            sizes = {standing.role.name: standing.lasting for standing in standings}
+            cast = [role.name for role in standings[0].job.roles if role.name in sizes]
+            nodes = tuple((name, self._nodes(standings, name)) for name in cast)
+            again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
+            found = tuple((name, sizes[name]) for name in cast)
+            grown = [
+                reasons.grown(standing.lasting, standing.role.max)
+                for standing in standings
+                if standing.lasting > standing.floor
+            ]
+            yield Admission(key, found, "; ".join([reason, *grown]), nodes if again else ())
+
+    def _nodes(self, standings: Iterable[Standing], name: str) -> tuple[str, ...]:
+        """Where this plan seats a role that starts."""
+        names = list(self.board.grid.rows)
+        rows = {seat.row for found in standings if found.role.name == name for seat in found.seats}
+        return tuple(names[row] for row in sorted(rows))
+
+    @staticmethod
+    def _resizes(standings: Iterable[Standing]) -> Iterator[Resize]:
+        for standing in standings:
+            before, after = standing.role.size, standing.lasting
+            if before != after and not standing.starts:
+                manual = target(standing.role)
+                grown = (
+                    reasons.MANUAL
+                    if manual is not None
+                    else reasons.grown(after, standing.role.max)
+                )
+                reason = grown if after > before else standing.reason
+                yield Resize(standing.job.key, standing.role.name, before, after, reason)
+
+    def _explain(self, standing: Standing) -> None:
+        key, role = standing.job.key, standing.role
+        if standing.reason or standing.starts or key in self.ledger.held:
+            return
+        if standing.job.problem or standing.job.missing:
+            self.ledger.hold(key, standing.held)
+        elif role.resizing is Resizing.AT_START and target(role) not in (None, role.size):
+            self.ledger.hold(key, reasons.MANUAL_AT_START)
+        elif standing.lasting < standing.cap:
+            self.ledger.hold(key, standing.held or self._why_no_more(standing))
+
+    def _why_no_more(self, standing: Standing) -> str:
+        if standing.promised and self._calms(standing):
+            return reasons.MOVING
+        if standing.promised:
+            return reasons.leaving(standing.promised)
+        fit = standing.fit
+        if fit not in self._no_room:
+            self._no_room[fit] = self._no_room_for(fit)
+        return self._no_room[fit]
+
+    def _calms(self, standing: Standing) -> bool:
+        share = self.board.policy(standing.job, standing.role, standing.lasting + 1)
+        return share > self.board.calm
+
+    def _no_room_for(self, fit: Fit) -> str:
+        grid = self.board.grid
+        if not fit.eligible.any():
+            return no_node(self.board, fit)
+        over = self.ceiling.over(fit, grid.idle_soon) or self.ceiling.over(fit, grid.idle_now)
+        if over and fit.soon.find() != NOWHERE:
+            name = reasons.resource(over)
+            return reasons.ceiling(self.board.limits.load_ceiling, name)
+        return reasons.no_room(fit.shape.requests, short(self.board, grid.soon, [Want(fit, 1)]))

@@ -1,0 +1,64 @@
+"""What `decide` found: what to do, and for everybody who waits, why."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from edl.model import JobKey
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Start these roles of a queued training job, all in this plan, at these sizes."""
+
+    job: JobKey
+    sizes: tuple[tuple[str, int], ...]
+    """(role, replicas) of each role that is to be started."""
+    reason: str
+    nodes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(role, nodes) to keep each role's pods to by node affinity; only after a start that came to
+    nothing, because the scheduler placed its pods in another way than this plan does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Move one role from `before` to `after` replicas."""
+
+    job: JobKey
+    role: str
+    before: int
+    after: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Take a started training job off the nodes, back into the queue (or to rest, if paused)."""
+
+    job: JobKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A training job that does not get what it could use, and why.
+
+    `position` counts from 1 in the queue and is 0 for a running job that may not grow. `reason`
+    carries no clock readings: the same situation always reads the same.
+    """
+
+    job: JobKey
+    reason: str
+    position: int = 0
+    ahead: tuple[JobKey, ...] = ()
+    """The first of those who come before it in the queue, at most eight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One decision about the whole cluster. `recheck_after`: when time alone may change it."""
+
+    admissions: tuple[Admission, ...] = ()
+    resizes: tuple[Resize, ...] = ()
+    suspensions: tuple[Suspension, ...] = ()
+    held: tuple[Held, ...] = ()
+    recheck_after: timedelta | None = None

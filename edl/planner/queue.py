@@ -1,0 +1,184 @@
+"""Who gets room first: what is started already, then others' pods and the queue, by priority."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from edl.model import Demand, JobKey, TrainingJob
+from edl.planner import reasons
+from edl.planner.board import Board
+from edl.planner.fit import Want, place
+from edl.planner.gang import Gang, fits_empty, gang, place_apart, place_now, stand_up, why_not
+from edl.planner.ledger import Ledger, note_yield
+from edl.planner.reclaim import Claim, Extras, claim_rules, make_room
+from edl.planner.standing import NOWHERE, Seat, Standing
+
+_FIRST = datetime.min.replace(tzinfo=UTC)
+
+
+def seat_unbound(board: Board) -> None:
+    """Pods of started roles without a node: they are on their way, minimums before extras."""
+    for minimum in (True, False):
+        for standing in board.standings:
+            for position, _ in standing.unbound:
+                if (position < standing.floor) == minimum:
+                    _seat(board, standing, position)
+
+
+def _seat(board: Board, standing: Standing, position: int) -> None:
+    for now in (True, False):
+        if rows := place(board.grid, Want(standing.fit, 1), now=now):
+            standing.seats[position] = Seat(rows[0], now=now, fresh=False)
+            return
+
+
+@dataclass(slots=True)
+class Queue:
+    """Serves the claims of one plan in their order, so that room only gets less meanwhile."""
+
+    board: Board
+    ledger: Ledger
+    _extras: Extras | None = None
+    _head: JobKey | None = None
+    """Who has waited so long that nobody behind it starts first."""
+    _passed: bool = False
+    """Whether a job was held that could start in a cluster without training jobs."""
+    _refused: dict[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
+    """What did not fit, and why: asking for the same again would find no more room."""
+
+    @property
+    def extras(self) -> Extras:
+        """What claims may take: most plans never look."""
+        if self._extras is None:
+            movable = [found for found in self.board.standings if found.moves and not found.starts]
+            self._extras = Extras(self.board, movable, claim_rules(self.board))
+        return self._extras
+
+    def serve(self) -> None:
+        for standing in self.board.standings:
+            self._minimum(standing)
+        gangs = [gang(self.board, job) for job in self._startable()]
+        for found in gangs:
+            if found.partial:
+                self._complete(found)
+        whole = [found for found in gangs if not found.partial]
+        claims: list[Demand | Gang] = [*self.board.demands, *whole]
+        for claim in sorted(claims, key=_order):
+            if isinstance(claim, Demand):
+                self._demand(claim)
+            else:
+                self._gang(claim)
+
+    def _startable(self) -> Iterator[TrainingJob]:
+        for job in self.board.jobs:
+            if any(role.suspended for role in job.live):
+                if job.missing or job.problem:
+                    self.ledger.hold(job.key, job.problem or reasons.missing(job))
+                else:
+                    yield job
+
+    def _minimum(self, standing: Standing) -> None:
+        """A started role without a node for its minimum takes extras, its own among them."""
+        lacking = [
+            position
+            for position, _ in standing.unbound
+            if position < standing.floor and standing.seats[position].row == NOWHERE
+        ]
+        if not lacking:
+            return
+        job = standing.job
+        claim = Claim(self.board.grid, [Want(standing.fit, len(lacking))])
+        make_room(claim, self.extras, job.priority, whole=False)
+        note_yield(claim.risen, reasons.room_for_minimum(job.key))
+        for position, row in zip(lacking, claim.placed[0], strict=False):
+            standing.seats[position] = Seat(row, now=False, fresh=False)
+        self.ledger.hold(job.key, reasons.MINIMUM_PENDING)
+
+    def _complete(self, found: Gang) -> None:
+        """A start that a crash left half done comes before everybody else."""
+        placed = place_now(self.board, found.wants)
+        if placed is None:
+            self._reserve(found)
+            if self.board.past(found.job.started_at, self.board.limits.gang_limit):
+                self.ledger.suspended[found.job.key] = reasons.GANG_PENDING
+        else:
+            roles = [role.name for role in found.roles]
+            self._admit(found, placed, reasons.completed(roles))
+
+    def _demand(self, demand: Demand) -> None:
+        fit = self.board.rows_of(demand.shape).fit
+        bound = len(place(self.board.grid, Want(fit, demand.count), now=True))
+        if bound < demand.count:
+            claim = Claim(self.board.grid, [Want(fit, demand.count - bound)])
+            make_room(claim, self.extras, demand.priority, whole=False)
+            note_yield(claim.risen, reasons.room_for_demand(demand))
+
+    def _gang(self, found: Gang) -> None:
+        key = found.job.key
+        refused = self._refused.get(found.signature)
+        if self._head is not None:
+            self.ledger.wait(key, reasons.goes_first(self._head))
+        elif self._again_later(found):
+            self.ledger.wait(key, reasons.GANG_AGAIN_LATER)
+        elif refused is not None:
+            self._pass_over(found, refused)
+        elif not self._lingers(found) and (placed := self._placed(found)) is not None:
+            self._admit(found, placed, reasons.started(found.pods))
+        else:
+            self._reserve(found)
+
+    def _placed(self, found: Gang) -> list[list[int]] | None:
+        apart = place_apart(self.board, found) if found.again else None
+        return apart or place_now(self.board, found.wants)
+
+    def _reserve(self, found: Gang) -> None:
+        """Room on `soon`, all or none; the pods start when it is free."""
+        job = found.job
+        claim = Claim(self.board.grid, list(found.wants))
+        if make_room(claim, self.extras, job.priority, whole=True):
+            note_yield(claim.risen, reasons.room_for_job(job.key))
+            reason = reasons.PREVIOUS_PODS if self._lingers(found) else reasons.leaving(found.pods)
+            self.ledger.wait(job.key, reason)
+        else:
+            reason = why_not(self.board, found)
+            self._refused[found.signature] = reason
+            self._pass_over(found, reason)
+
+    def _pass_over(self, found: Gang, reason: str) -> None:
+        """Held for want of room; the first such job may not be passed for ever (backfill)."""
+        self.ledger.wait(found.job.key, reason)
+        if self._head is None and not self._passed and fits_empty(self.board, found):
+            self._passed = True
+            if self.board.past(found.job.queued_at, self.board.limits.queue_patience):
+                self._head = found.job.key
+
+    def _again_later(self, found: Gang) -> bool:
+        started, limit = found.job.started_at, self.board.limits.gang_limit
+        return found.again and started is not None and not self.board.past(started, 2 * limit)
+
+    def _lingers(self, found: Gang) -> bool:
+        """Whether pods of an earlier start still hold nodes.
+
+        On a node that is lost a pod may terminate for ever, and its room is nobody's anyway.
+        """
+        return any(
+            pod.node and not pod.ended and not (pod.terminating and self._lost(pod.node))
+            for role in found.roles
+            for pod in role.pods
+        )
+
+    def _lost(self, node: str) -> bool:
+        row = self.board.grid.rows.get(node)
+        return row is None or not self.board.grid.open[row]
+
+    def _admit(self, found: Gang, placed: list[list[int]], reason: str) -> None:
+        standings = stand_up(self.board, found, placed)
+        self.board.standings.extend(standings)
+        self.ledger.admitted[found.job.key] = (reason, standings)
+
+
+def _order(claim: Demand | Gang) -> tuple[int, bool, datetime, tuple[str, ...]]:
+    """Priority, then others' pods, then first come first served."""
+    if isinstance(claim, Demand):
+        return (-claim.priority, False, _FIRST, (claim.example, repr(claim.shape)))
+    return (-claim.job.priority, True, claim.job.queued_at, claim.job.key)

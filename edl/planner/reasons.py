@@ -1,0 +1,107 @@
+"""The sentences that users read. No clock readings: the same situation always reads the same.
+
+What follows a semicolon is figures of the moment: `lasting` is the rest.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from edl.model import Demand, JobKey, TrainingJob
+from edl.resources import CPU, Resources
+
+PAUSED: Final = "paused"
+MANUAL: Final = "manual size"
+MANUAL_AT_START: Final = "manual size: taken at the next start"
+ABOVE_MAX: Final = "above its max"
+STAYED_PENDING: Final = "pods stayed pending: no node takes them"
+PENDING_AGAIN_LATER: Final = "pods stayed pending: tries again later"
+GANG_PENDING: Final = "pods of its minimum stayed pending: back to the queue"
+GANG_AGAIN_LATER: Final = "its last start found no room for all pods: tries again later"
+COOLDOWN: Final = "cooldown: its size changed a moment ago"
+PREVIOUS_PODS: Final = "waiting until its previous pods have left"
+MOVING: Final = "waits until replicas have moved to a job with a smaller share"
+_EQUAL_SHARE: Final = "equal share with "
+MINIMUM_PENDING: Final = "pods of its minimum wait for a node"
+
+REMEMBERED: Final = (GANG_PENDING,)
+"""Reasons of waiting jobs that decisions are made from: they stand until the next start."""
+
+
+def lasting(reason: str) -> str:
+    """What can be stored without being out of date at once."""
+    return reason.partition(";")[0]
+
+
+def missing(job: TrainingJob) -> str:
+    noun = "roles" if len(job.missing) > 1 else "role"
+    return f"waiting for {noun} {_list(job.missing)} of the cast"
+
+
+def started(pods: int) -> str:
+    return f"its gang fits: {pods} {'pod' if pods == 1 else 'pods'}"
+
+
+def completed(roles: Sequence[str]) -> str:
+    return f"the start is completed: {_list(roles)}"
+
+
+def grown(size: int, most: int) -> str:
+    return f"idle room: {size} of {most} fit"
+
+
+def room_for_demand(demand: Demand) -> str:
+    return f"makes room for {demand.example} (priority {demand.priority})"
+
+
+def room_for_job(key: JobKey) -> str:
+    return f"makes room for queued {key}"
+
+
+def room_for_minimum(key: JobKey) -> str:
+    return f"makes room for the minimum of {key}"
+
+
+def equal_share(key: JobKey) -> str:
+    return f"{_EQUAL_SHARE}{key}"
+
+
+def gave_equal_share(reason: str) -> bool:
+    """Whether a role's last change was for an equal share."""
+    return reason.startswith(_EQUAL_SHARE)
+
+
+def ceiling(share: float, resource: str) -> str:
+    return f"load ceiling: growth stops at {share * 100:g} % of the cluster's {resource}"
+
+
+def leaving(pods: int) -> str:
+    who = "1 pod waits" if pods == 1 else f"{pods} pods wait"
+    return f"{who} for room that leaving pods will free"
+
+
+def resource(name: str) -> str:
+    """A resource's name as users read it."""
+    return "CPU" if name == CPU else name
+
+
+def goes_first(key: JobKey) -> str:
+    return f"{key} has waited longest and starts first"
+
+
+def no_room(requests: Resources, short: str) -> str:
+    return f"no node has room for {requests}: short of {short}"
+
+
+def gang(needs: str, fitting: int, pods: int, short: str) -> str:
+    return f"short of {short}: needs {needs}; {fitting} of {pods} pods fit"
+
+
+def never(needs: str, fitting: int, pods: int, short: str) -> str:
+    return (
+        f"too large for the room that others leave, short of {short}: needs {needs};"
+        f" only {fitting} of {pods} pods would fit even if no training job ran"
+    )
+
+
+def _list(words: Sequence[str]) -> str:
+    return ", ".join(words)

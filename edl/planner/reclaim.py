@@ -1,0 +1,231 @@
+"""Who gives up replicas for whom.
+
+Extras yield to claims of their own priority and above: the lowest priority first, then whom the
+policy finds most satisfied, and of each role its last replica. Nobody yields in vain: what the
+claim does not use is put back.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+import numpy as np
+
+from edl.planner.board import Board
+from edl.planner.fit import Fit, Want, pack, place, unplace
+from edl.planner.grid import Grid, Ints
+from edl.planner.standing import NOWHERE, Seat, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which replicas may be taken: how far down each role goes, and who yields first."""
+
+    least: Callable[[Standing], int]
+    key: Callable[[Standing], tuple[float, float]]
+    """Smallest first; `Extras.next` compares its first part with the claim's level."""
+
+
+def claim_rules(board: Board) -> Rules:
+    """Demands, gangs and minimums take extras down to the floor, the lowest priority first."""
+    return Rules(
+        least=lambda standing: standing.floor,
+        key=lambda standing: (standing.level, -board.share(standing)),
+    )
+
+
+class Spare:
+    """The room that extras hold, by level of the claims that may have it."""
+
+    def __init__(self, grid: Grid, standings: Iterable[Standing], rules: Rules) -> None:
+        self._grid = grid
+        self._by_level: dict[float, Ints] = {}
+        rows: dict[tuple[float, Fit], list[int]] = defaultdict(list)
+        for standing in standings:
+            extras = standing.seats[rules.least(standing) :]
+            rows[standing.level, standing.fit].extend(seat.row for seat in extras)
+        for (level, fit), found in rows.items():
+            self._add_all(level, fit, np.array(found, dtype=np.int64))
+
+    def _add_all(self, level: float, fit: Fit, rows: Ints) -> None:
+        counts = np.bincount(rows[rows >= 0], minlength=len(self._grid.rows))
+        for line, amount in fit.need:
+            self._of(level)[line] += counts * amount
+
+    def _of(self, level: float) -> Ints:
+        if level not in self._by_level:
+            self._by_level[level] = np.zeros_like(self._grid.soon)
+        return self._by_level[level]
+
+    def add(self, standing: Standing, seat: Seat, sign: int) -> None:
+        if seat.row != NOWHERE:
+            found = self._of(standing.level)
+            for line, amount in standing.fit.need:
+                found[line, seat.row] += sign * amount
+
+    def room(self, level: float) -> Ints:
+        """The room on `soon` if all extras within reach were gone."""
+        within = [found for key, found in self._by_level.items() if key <= level]
+        found: Ints = np.sum([self._grid.soon, *within], axis=0)
+        return found
+
+
+class Extras:
+    """Replicas that may be taken, the next to yield first."""
+
+    def __init__(self, board: Board, standings: Sequence[Standing], rules: Rules) -> None:
+        self._grid = board.grid
+        self._rules = rules
+        self._unsorted = standings
+        self._heap: list[tuple[float, float, int, int, Standing]] = []
+        self._latest: dict[Standing, int] = {}
+        self.spare = Spare(board.grid, standings, rules)
+
+    def next(self, level: float) -> Standing | None:
+        """The role that yields next to a claim of this level; it leaves the heap."""
+        for standing in self._unsorted:
+            self.back(standing)
+        self._unsorted = ()
+        while self._heap and self._heap[0][0] <= level:
+            *_, serial, standing = heappop(self._heap)
+            if self._latest[standing] == serial:
+                return standing
+        return None
+
+    def back(self, standing: Standing) -> None:
+        """Into the heap again, as it stands now; an older entry counts no more."""
+        serial = self._latest.get(standing, 0) + 1
+        self._latest[standing] = serial
+        if standing.size > self._rules.least(standing):
+            heappush(self._heap, (*self._rules.key(standing), -standing.rank, serial, standing))
+
+    def rise(self, standing: Standing) -> Seat:
+        seat = standing.rise(self._grid)
+        self.spare.add(standing, seat, -1)
+        return seat
+
+    def sit_again(self, standing: Standing, seat: Seat) -> bool:
+        if not standing.sit_again(self._grid, seat):
+            return False
+        self.spare.add(standing, seat, 1)
+        return True
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(slots=True)
+class Claim:
+    """Pods that want room on `soon`: placed as far as they fit, then by taking extras.
+
+    `enough` is a further condition for being complete (the load ceiling).
+    """
+
+    grid: Grid
+    wants: list[Want]
+    enough: Callable[[], bool] = _always
+    placed: list[list[int]] = field(init=False)
+    """For each want, the nodes of its pods."""
+    risen: dict[Standing, list[Seat]] = field(default_factory=dict)
+    """Who yielded, and which seats, the last one first."""
+    _marks: list[tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._marks = [want.fit.soon.mark() for want in self.wants]
+        self.placed = [place(self.grid, want, now=False) for want in self.wants]
+
+    @property
+    def missing(self) -> list[Want]:
+        pairs = zip(self.wants, self.placed, strict=True)
+        return [Want(want.fit, want.pods - len(rows)) for want, rows in pairs]
+
+    def seated(self) -> bool:
+        pairs = zip(self.wants, self.placed, strict=True)
+        return all(len(rows) >= want.pods for want, rows in pairs)
+
+    def complete(self) -> bool:
+        return self.seated() and self.enough()
+
+    def take(self, extras: Extras, level: float) -> None:
+        """Take extras until all is placed or nothing is left; first those that help."""
+        if not self.seated():
+            room = extras.spare.room(level)
+            helps = [want.fit.capacity(room) > 0 for want in self.missing if want.pods]
+            useful = np.any(helps, axis=0).tolist()
+            self._pass(extras, level, lambda row: row != NOWHERE and useful[row])
+        if not self.complete():
+            self._pass(extras, level, lambda _: True)
+        self._put_back_unused(extras)
+
+    def _pass(self, extras: Extras, level: float, useful: Callable[[int], bool]) -> None:
+        aside = []
+        while not self.complete() and (standing := extras.next(level)):
+            if not useful(standing.seats[-1].row):
+                aside.append(standing)
+                continue
+            seat = extras.rise(standing)
+            self.risen.setdefault(standing, []).append(seat)
+            self._settle(seat.row)
+            extras.back(standing)
+        for standing in aside:
+            extras.back(standing)
+
+    def _settle(self, row: int) -> None:
+        """Place what is missing where room came back."""
+        for (fit, count), rows in zip(self.wants, self.placed, strict=True):
+            if row == NOWHERE or not fit.eligible[row]:
+                continue
+            while len(rows) < count and self.grid.fits(row, fit.need, now=False):
+                self.grid.take(row, fit.need, now=False)
+                rows.append(row)
+
+    def _put_back_unused(self, extras: Extras) -> None:
+        """Whoever yielded last gets back first; of each role the lowest replica."""
+        met = self.complete()
+        for standing, seats in reversed(list(self.risen.items())):
+            while seats and self._puts_back(extras, standing, seats[-1], met=met):
+                seats.pop()
+            extras.back(standing)
+            if not seats:
+                del self.risen[standing]
+
+    def _puts_back(self, extras: Extras, standing: Standing, seat: Seat, *, met: bool) -> bool:
+        if not extras.sit_again(standing, seat):
+            return False
+        if met and not self.enough():
+            extras.rise(standing)
+            return False
+        return True
+
+    def undo(self, extras: Extras) -> None:
+        for want, rows, mark in zip(self.wants, self.placed, self._marks, strict=True):
+            unplace(self.grid, want.fit, rows, now=False)
+            want.fit.soon.back_to(mark)
+            rows.clear()
+        self._put_back_unused(extras)
+
+
+def make_room(claim: Claim, extras: Extras, level: float, *, whole: bool) -> bool:
+    """Reserve room on `soon` for a claim, if need be taking extras within its level.
+
+    `whole`: all pods or none (a gang), and whether it was all; else as many as can be had.
+    """
+    if claim.complete():
+        return True
+    missing = claim.missing
+    reachable = pack(extras.spare.room(level), missing)
+    if not whole:
+        claim.wants = [
+            Want(want.fit, len(rows) + found)
+            for want, rows, found in zip(claim.wants, claim.placed, reachable, strict=True)
+        ]
+    elif reachable != [want.pods for want in missing]:
+        claim.undo(extras)
+        return False
+    claim.take(extras, level)
+    if whole and not claim.complete():
+        claim.undo(extras)
+        return False
+    return True

@@ -1,0 +1,69 @@
+"""Before anybody gets room: pauses, failed starts, manual sizes, extras that found no node."""
+
+from edl.planner import reasons
+from edl.planner.board import Board
+from edl.planner.ledger import Ledger, note_yield
+from edl.planner.standing import Standing, target
+
+
+def suspend(board: Board, ledger: Ledger) -> None:
+    """Take paused jobs, and gangs that did not come together, off the board."""
+    for job in board.jobs:
+        if job.paused:
+            ledger.hold(job.key, reasons.PAUSED)
+    for standing in board.standings:
+        if standing.job.paused:
+            ledger.suspended[standing.job.key] = reasons.PAUSED
+        elif _minimum_pending(board, standing):
+            ledger.suspended.setdefault(standing.job.key, reasons.GANG_PENDING)
+    for standing in board.standings:
+        while standing.job.key in ledger.suspended and standing.seats:
+            standing.rise(board.grid)
+    board.standings = [found for found in board.standings if found.seats]
+    board.jobs = [job for job in board.jobs if job.key not in ledger.held | ledger.suspended]
+
+
+def _minimum_pending(board: Board, standing: Standing) -> bool:
+    """Whether a pod of the minimum has waited for the scheduler beyond the gang limit.
+
+    A running gang that lost a node is half a gang too: counted from the new pod's creation.
+    """
+    return not standing.job.problem and any(
+        board.past(since, board.limits.gang_limit)
+        for position, since in standing.unbound
+        if position < standing.floor
+    )
+
+
+def shrink(board: Board) -> None:
+    """Shrinks that wait for nobody: manual sizes, a lowered max, extras that stayed pending."""
+    for standing in board.standings:
+        if standing.moves:
+            manual = target(standing.role)
+            size = standing.role.max if manual is None else manual
+            _shrink_to(
+                board, standing, size, reasons.ABOVE_MAX if manual is None else reasons.MANUAL
+            )
+            pending = _pending_extras(board, standing)
+            _shrink_to(board, standing, standing.size - pending, reasons.STAYED_PENDING)
+
+
+def _shrink_to(board: Board, standing: Standing, size: int, reason: str) -> None:
+    if standing.size > max(size, standing.floor):
+        note_yield([standing], reason)
+        standing.reserves = reason != reasons.STAYED_PENDING
+        while standing.size > max(size, standing.floor):
+            standing.rise(board.grid)
+        standing.unbound = [found for found in standing.unbound if found.position < standing.size]
+
+
+def _pending_extras(board: Board, standing: Standing) -> int:
+    """How many replicas above the minimum have waited beyond the pending limit.
+
+    Whichever they are, the highest index goes: a pending pod takes its place.
+    """
+    return sum(
+        board.past(since, board.limits.pending_limit)
+        for position, since in standing.unbound
+        if standing.floor <= position < standing.size
+    )

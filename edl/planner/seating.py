@@ -1,0 +1,146 @@
+"""Where the replicas of a started role sit, read from its pods."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import repeat
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from edl.model import Pod, PodPhase, Role, TrainingJob
+from edl.planner.fit import Fit
+from edl.planner.standing import NOWHERE, Seat, Unbound
+
+_INDEX: Final = attrgetter("index")
+
+
+class Seating(NamedTuple):
+    """What one role's pods say: a seat for each replica, and the replicas without a node."""
+
+    seats: list[Seat]
+    unbound: list[Unbound]
+
+
+@dataclass(slots=True)
+class Rows:
+    """Nodes of the pods of one shape: `surplus` is on its way out, `ours` is all of it."""
+
+    fit: Fit
+    surplus: list[int] = field(default_factory=list)
+    ours: list[int] = field(default_factory=list)
+    _seats: dict[int, Seat] = field(default_factory=dict)
+
+    def at(self, row: int) -> Seat:
+        """A bound replica's seat; the same value for all on one node."""
+        found = self._seats.get(row)
+        if found is None:
+            found = self._seats[row] = Seat(row, now=False, fresh=False)
+        return found
+
+
+def occupy(role: Role, nodes: dict[str, int], rows: Rows) -> list[Pod]:
+    """Note where a role's pods are; those that hold a node and stay there."""
+    bound = [pod for pod in role.pods if pod.node and not pod.ended]
+    rows.ours.extend(nodes.get(pod.node, NOWHERE) for pod in bound)
+    return [pod for pod in bound if not pod.terminating]
+
+
+def vacate(role: Role, nodes: dict[str, int], rows: Rows) -> None:
+    """A suspended or ended role: whatever still runs is on its way out."""
+    rows.surplus.extend(nodes.get(pod.node, NOWHERE) for pod in occupy(role, nodes, rows))
+
+
+def seat(job: TrainingJob, role: Role, nodes: dict[str, int], rows: Rows) -> Seating:
+    """The seats of a started role: `role.size` of them, the last one is given up first."""
+    if role.tandem and (found := _all_bound(role)):
+        seats = [rows.at(nodes.get(name, NOWHERE)) for name in found]
+        rows.ours.extend(seat.row for seat in seats)
+        return Seating(seats, [])
+    occupy(role, nodes, rows)
+    live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
+    ranked = role.tandem and all(pod.index >= 0 for pod in live)
+    keep = _ranked if ranked else _unranked
+    return keep(job, role, live, _Keeper(nodes, rows))
+
+
+def _all_bound(role: Role) -> list[str]:
+    """The usual case, quickly: the nodes of all replicas in their order, or nothing."""
+    names: list[str] = []
+    if len(role.pods) == role.size:
+        for index, pod in enumerate(sorted(role.pods, key=_INDEX)):
+            if pod.index != index or not pod.node or pod.terminating or pod.ended:
+                return []
+            names.append(pod.node)
+    return names
+
+
+@dataclass(slots=True)
+class _Keeper:
+    nodes: dict[str, int]
+    rows: Rows
+    seating: Seating = field(default_factory=lambda: Seating([], []))
+
+    def keep(self, row: int) -> None:
+        self.seating.seats.append(self.rows.at(row))
+
+    def await_(self, since: datetime | None) -> None:
+        self.seating.unbound.append(Unbound(len(self.seating.seats), since))
+        self.keep(NOWHERE)
+
+    def drop(self, pod: Pod) -> None:
+        if pod.node:
+            self.rows.surplus.append(self.nodes.get(pod.node, NOWHERE))
+
+
+def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> Seating:
+    """Seat i is index i: a tandem shrink removes the highest indexes."""
+    by_index: dict[int, Pod] = {}
+    for pod in live:
+        if pod.index < role.size:
+            by_index[pod.index] = pod
+        else:
+            keeper.drop(pod)
+    ended = {pod.index: pod.phase for pod in role.pods if pod.ended}
+    for index in range(role.size):
+        found = by_index.get(index)
+        if found is not None and found.node:
+            keeper.keep(keeper.nodes.get(found.node, NOWHERE))
+        elif found is None and ended.get(index) is PodPhase.SUCCEEDED:
+            keeper.keep(NOWHERE)
+        else:
+            keeper.await_(_since(job, role, found, failed=index in ended))
+    return keeper.seating
+
+
+def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> Seating:
+    """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
+    live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
+    for pod in live[role.size :]:
+        keeper.drop(pod)
+    failed = any(pod.phase is PodPhase.FAILED for pod in role.pods)
+    expected = role.size if role.remaining is None else min(role.size, role.remaining)
+    kept: list[Pod | None] = [*live[: role.size], *repeat(None, role.size - len(live))]
+    for found in kept:
+        if found is not None and found.node:
+            keeper.keep(keeper.nodes.get(found.node, NOWHERE))
+        elif len(keeper.seating.seats) < expected:
+            keeper.await_(_since(job, role, found, failed=failed))
+        else:
+            keeper.keep(NOWHERE)
+    return keeper.seating
+
+
+def _since(job: TrainingJob, role: Role, pod: Pod | None, *, failed: bool) -> datetime | None:
+    """Since when a replica waits for the scheduler.
+
+    A gated pod waits for us, and a failed one for the Job controller's back-off: None. A pod that
+    was never made (a quota) waits since the size was set.
+    """
+    if (pod is None and failed) or (pod is not None and pod.gated):
+        return None
+    return max(_moments(job, role, pod), default=None)
+
+
+def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
+    found = (job.started_at, role.resized_at, pod.created_at if pod else None)
+    return (moment for moment in found if moment is not None)

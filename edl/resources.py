@@ -1,0 +1,224 @@
+"""Amounts of resources, exactly as Kubernetes counts them.
+
+Grammar and rounding: k8s.io/apimachinery/pkg/api/resource. A pod's effective request:
+k8s.io/component-helpers/resource, which kube-scheduler uses.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
+from functools import lru_cache
+from typing import Any, Final, Self
+
+Json = Mapping[str, Any]
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+PODS: Final = "pods"
+
+_BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
+_DECIMAL: Final = {
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    "": Decimal(1),
+    **{letter: Decimal(1000**power) for power, letter in enumerate("kMGTPE", 1)},
+}
+_FACTORS: Final = _DECIMAL | {suffix: Decimal(factor) for suffix, factor in _BINARY.items()}
+
+_QUANTITY: Final = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))"
+    r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
+)
+_LARGEST: Final = Decimal(2**63 - 1)
+_NANO: Final = Decimal("1e-9")
+_EXPONENT_DIGITS: Final = 9
+
+
+@lru_cache(maxsize=4096)
+def quantity(text: str) -> Decimal:
+    """The number that a Kubernetes quantity means, rounded up to nano and capped at 2^63 - 1.
+
+    The documented grammar: a signed number, then nothing, one of n u m k M G T P E, one of
+    Ki Mi Gi Ti Pi Ei, or an exponent (`2e3`). `1E` is exa, `1E3` is a thousand.
+    Raises ValueError for anything else.
+    """
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f'"{text}" is not a quantity; a number and one suffix of n u m k M G T P E'
+            " Ki Mi Gi Ti Pi Ei, or an exponent, without spaces: 2, 100m, 1.5Gi, 2e3"
+        )
+    exponent = match["exponent"] or "0"
+    if len(exponent.lstrip("+-0")) > _EXPONENT_DIGITS:
+        raise ValueError(
+            f'"{text}" is not a quantity; its exponent has more than {_EXPONENT_DIGITS} digits'
+        )
+    exact = Context(prec=len(text) + 32, rounding=ROUND_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    value = exact.multiply(Decimal(match["number"]), _FACTORS[match["suffix"] or ""])
+    return _representable(exact.scaleb(value, int(exponent)), exact)
+
+
+def _representable(value: Decimal, exact: Context) -> Decimal:
+    """What a Quantity can hold: capped at 2^63 - 1, rounded away from zero to nano."""
+    if value.copy_abs() >= _LARGEST:
+        return _LARGEST.copy_sign(value)
+    return exact.quantize(value, _NANO).normalize(exact) if value else Decimal(0)
+
+
+def _amount(name: str, found: object) -> int:
+    """Whole millicores for cpu, whole base units for the rest, rounded away from zero."""
+    if isinstance(found, bool) or not isinstance(found, str | int | float):
+        raise ValueError(f"{name}: {found!r} is not a quantity; a number or text, such as 2 or 1Gi")  # noqa: TRY004 (a finding about the user's input, like every other)
+    try:
+        value = quantity(str(found))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    scaled = value.scaleb(3) if name == CPU else value
+    return int(min(max(scaled, -_LARGEST), _LARGEST).to_integral_value(ROUND_UP))
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Integers by resource name: cpu in millicores, everything else in whole base units.
+
+    A resource that is not named counts 0, and 0 is not kept: equal amounts are equal values.
+    """
+
+    items: tuple[tuple[str, int], ...] = ()
+    """Sorted by name, without zeros: make one with `Resources.of` or `Resources.parse`."""
+
+    @classmethod
+    def of(cls, amounts: Mapping[str, int]) -> Self:
+        """From integers already in our units: `Resources.of({"cpu": 500, "pods": 1})`."""
+        return cls(tuple(sorted((name, amount) for name, amount in amounts.items() if amount)))
+
+    @classmethod
+    def parse(cls, manifest: Json | None) -> Self:
+        """From a manifest's `{"cpu": "100m", "memory": "1Gi"}`; numbers may be YAML numbers.
+
+        Raises ValueError that names the resource.
+        """
+        found = manifest or {}
+        return cls.of({name: _amount(name, text) for name, text in found.items()})
+
+    def get(self, name: str) -> int:
+        return next((amount for found, amount in self.items if found == name), 0)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        """(name, amount) sorted by name."""
+        return iter(self.items)
+
+    def __bool__(self) -> bool:
+        return bool(self.items)
+
+    def __add__(self, other: Self) -> Self:
+        mine = dict(self.items)
+        return self.of(mine | {name: mine.get(name, 0) + amount for name, amount in other.items})
+
+    def __sub__(self, other: Self) -> Self:
+        return self + other * -1
+
+    def __mul__(self, times: int) -> Self:
+        return self.of({name: amount * times for name, amount in self.items})
+
+    __rmul__ = __mul__
+
+    def most(self, other: Self) -> Self:
+        """The larger amount of each resource (init containers run one after another)."""
+        mine, theirs = dict(self.items), dict(other.items)
+        names = mine.keys() | theirs.keys()
+        return self.of({name: max(mine.get(name, 0), theirs.get(name, 0)) for name in names})
+
+    def __str__(self) -> str:
+        """`4 CPU, 8Gi memory, 2 nvidia.com/gpu`; a pod's own slot is left out."""
+        shown = [(name, amount) for name, amount in self.items if (name, amount) != (PODS, 1)]
+        first = (CPU, MEMORY)
+        shown.sort(key=lambda item: (item[0] not in first, item[0] == PODS, item[0]))
+        return ", ".join(amount_text(name, amount) for name, amount in shown) or (
+            "1 pod" if self else "nothing"
+        )
+
+
+def amount_text(name: str, amount: int) -> str:
+    """One amount as a user reads it: `500m CPU`, `1.5 CPU`, `8Gi memory`, `2 nvidia.com/gpu`."""
+    if name == CPU:
+        cores = f"{amount}m" if 0 < abs(amount) < 1000 else f"{Decimal(amount) / 1000:f}"  # noqa: PLR2004 (a core)
+        return f"{cores} CPU"
+    if name == PODS:
+        return "1 pod" if amount == 1 else f"{amount} pods"
+    if name == MEMORY or name.startswith(("hugepages-", "ephemeral-storage")):
+        return f"{_bytes_text(amount)} {name}"
+    return f"{amount} {name}"
+
+
+def _bytes_text(amount: int) -> str:
+    """The largest unit that divides the amount; else one decimal of the largest binary one."""
+    for units in (_BINARY, {letter: 1000**power for power, letter in enumerate("kMGTPE", 1)}):
+        exact = [suffix for suffix, factor in units.items() if amount and amount % factor == 0]
+        if exact:
+            return f"{amount // units[exact[-1]]}{exact[-1]}"
+    fitting = [suffix for suffix, factor in _BINARY.items() if abs(amount) >= factor]
+    return f"{amount / _BINARY[fitting[-1]]:.1f}{fitting[-1]}" if fitting else str(amount)
+
+
+def pod_requests(pod_spec: Json) -> Resources:
+    """What a pod (its `spec` as JSON) asks of a node, as kube-scheduler does, and 1 pod slot.
+
+    max(containers + sidecars, each init container + the sidecars started before it), then the
+    pod's own `resources` (KEP-2837) for cpu, memory and huge pages, then overhead.
+    Raises ValueError for what is not a quantity.
+    """
+    effective = _containers(pod_spec).most(_init_containers(pod_spec))
+    named = {name for container in _all_containers(pod_spec) for name in _asked(container)}
+    own = {
+        name: text
+        for name, text in _asked(pod_spec).items()
+        if _pod_level(name) and (name not in named or name in _requests(pod_spec))
+    }
+    kept = {name: amount for name, amount in effective if name not in own}
+    overhead = Resources.parse(pod_spec.get("overhead"))
+    return Resources.of(kept) + Resources.parse(own) + overhead + Resources(((PODS, 1),))
+
+
+def _containers(pod_spec: Json) -> Resources:
+    running = [*(pod_spec.get("containers") or ()), *filter(_sidecar, _inits(pod_spec))]
+    return sum((Resources.parse(_asked(container)) for container in running), Resources())
+
+
+def _init_containers(pod_spec: Json) -> Resources:
+    most, sidecars = Resources(), Resources()
+    for container in _inits(pod_spec):
+        asked = Resources.parse(_asked(container)) + sidecars
+        most = most.most(asked)
+        if _sidecar(container):
+            sidecars = asked
+    return most
+
+
+def _inits(pod_spec: Json) -> list[Json]:
+    return list(pod_spec.get("initContainers") or ())
+
+
+def _all_containers(pod_spec: Json) -> list[Json]:
+    return [*(pod_spec.get("containers") or ()), *_inits(pod_spec)]
+
+
+def _sidecar(container: Json) -> bool:
+    return container.get("restartPolicy") == "Always"
+
+
+def _requests(owner: Json) -> Json:
+    found: Json = (owner.get("resources") or {}).get("requests") or {}
+    return found
+
+
+def _asked(owner: Json) -> Json:
+    """Requests of a container or pod; the limit stands in where a request is missing."""
+    limits: Json = (owner.get("resources") or {}).get("limits") or {}
+    return {**limits, **_requests(owner)}
+
+
+def _pod_level(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")

@@ -1,0 +1,106 @@
+"""From a plan to what is written: one step a training job, decided purely from what stands."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import Final, TypeAlias
+
+from edl import contract
+from edl.model import ClusterState, JobKey, TrainingJob
+from edl.planner import reasons
+from edl.planner.plan import Admission, Plan, Resize, Suspension
+from edl.steps import patches
+from edl.steps.life import live
+from edl.steps.start import start, stop
+from edl.writes import Step
+
+MOST_EXPLAINED: Final = 50
+"""How many waiting Jobs get a new reason written in one round: a long queue must not flood."""
+
+
+_Due: TypeAlias = tuple[Step, timedelta | None]
+"""A job's step, and when to look at it again though nothing may have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A job for which no step can be made: a mistake of ours, or a manifest nobody thought of."""
+
+    job: JobKey
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What to do now, and when to look again though nothing may have changed."""
+
+    steps: tuple[Step, ...] = ()
+    recheck_after: timedelta | None = None
+    broken: tuple[Broken, ...] = ()
+
+
+def steps(plan: Plan, state: ClusterState) -> Steps:
+    """Every write that `plan` and the jobs' own lives ask for; stops first, starts after."""
+    due: list[_Due] = []
+    broken = []
+    for key, make in _makers(plan, state):
+        try:
+            due.append(make())
+        except Exception as error:  # noqa: BLE001 — one job must not stop all others
+            broken.append(Broken(key, error))
+    explained = islice(_explanations(plan, state), MOST_EXPLAINED)
+    every = (*(step for step, _ in due), *explained)
+    rechecks = [time for time in (plan.recheck_after, *(time for _, time in due)) if time]
+    written = tuple(step for step in every if step.writes)
+    return Steps(written, min(rechecks, default=None), tuple(broken))
+
+
+def _makers(plan: Plan, state: ClusterState) -> Iterator[tuple[JobKey, Callable[[], _Due]]]:
+    """What makes each job's step: a stop, its life as it goes on, or a start."""
+    now, resizes = state.observed_at, _by_job(plan)
+    jobs = {job.key: job for job in state.jobs}
+    moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
+    for suspension in plan.suspensions:
+        yield suspension.job, partial(_stopped, jobs[suspension.job], suspension)
+    for key, job in jobs.items():
+        if key not in moved and not job.problem:
+            yield key, partial(live, job, resizes.get(key, ()), now)
+    for admission in plan.admissions:
+        yield admission.job, partial(_started, jobs[admission.job], admission, now)
+
+
+def _stopped(job: TrainingJob, suspension: Suspension) -> _Due:
+    return stop(job, suspension), None
+
+
+def _started(job: TrainingJob, admission: Admission, now: datetime) -> _Due:
+    return start(job, admission, now), None
+
+
+def _by_job(plan: Plan) -> dict[JobKey, list[Resize]]:
+    resizes: dict[JobKey, list[Resize]] = {}
+    for resize in plan.resizes:
+        resizes.setdefault(resize.job, []).append(resize)
+    return resizes
+
+
+def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
+    """Why each waiting job waits, on its first Job, where `kubectl describe` shows it.
+
+    Never over a reason that the planner reads again: it would forget that a start had failed.
+    """
+    waiting = {job.key: job for job in state.jobs if _waits(job)}
+    for held in plan.held:
+        job = waiting.get(held.job)
+        text = reasons.lasting(held.reason)
+        if job is None or job.roles[0].reason in (text, *reasons.REMEMBERED):
+            continue
+        role = job.roles[0]
+        note = patches.note(job.key, role, "Waiting", text)
+        yield Step(job.key, (patches.job(job.key, role, {}, {contract.REASON: text}),), (note,))
+
+
+def _waits(job: TrainingJob) -> bool:
+    return bool(job.roles) and all(role.suspended for role in job.live)

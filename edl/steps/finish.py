@@ -1,0 +1,33 @@
+"""When the deciding role has ended: the others end too, as `edl.dev/clean-up` says."""
+
+from edl import contract, phases
+from edl.contract import CleanUp
+from edl.model import Ending, Target, TrainingJob
+from edl.steps import patches
+from edl.writes import Delete, Step
+
+
+def finish(job: TrainingJob, ending: Ending) -> Step:
+    """0/0 completes an Indexed Job at once and ends its pods (docs/kubernetes.md 10)."""
+    if job.clean_up is CleanUp.NONE:
+        return Step(job.key, ())
+    why = phases.verdict(job.key, ending)
+    # A Job that is 0/0 already only waits for its controller.
+    others = [role for role in job.live if role.tandem and role.size]
+    writes = [
+        patches.job(job.key, role, patches.size(role, 0), {contract.REASON: why}) for role in others
+    ]
+    notes = tuple(patches.note(job.key, role, "Ended", why) for role in others)
+    return Step(job.key, (*writes, *_deletions(job)), notes)
+
+
+def _deletions(job: TrainingJob) -> tuple[Delete, ...]:
+    """`All` also removes the pods that have ended; their logs go with them."""
+    if job.clean_up is not CleanUp.ALL or job.live:
+        return ()
+    return tuple(
+        Delete(Target("Pod", job.key.namespace, pod.name), pod.version)
+        for role in job.roles
+        for pod in role.pods
+        if not pod.terminating
+    )

@@ -1,0 +1,73 @@
+"""Starting a training job, and taking it off the nodes again."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+
+from edl import addresses, contract
+from edl.frameworks import FRAMEWORKS
+from edl.model import Resizing, Role, TrainingJob
+from edl.planner.plan import Admission, Suspension
+from edl.steps import patches
+from edl.steps.surroundings import surroundings
+from edl.writes import Json, Step
+
+
+def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
+    """One patch a Job: size, the addresses of this start, `suspend: false` (docs/kubernetes.md 4).
+
+    What stands around the Jobs comes first: pods fail without their ServiceAccount.
+    """
+    sizes = dict(admission.sizes)
+    starting = [role for role in job.live if role.name in sizes]
+    template = _template(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
+    moment = patches.timestamp(now)
+    writes = [
+        patches.job(
+            job.key,
+            role,
+            patches.size(role, sizes[role.name]) | {"suspend": False} | template,
+            {
+                contract.STARTED_AT: moment,
+                contract.RESIZED_AT: moment,
+                contract.REASON: admission.reason,
+            },
+        )
+        for role in starting
+    ]
+    notes = tuple(
+        patches.note(
+            job.key, role, "Started", f"{role.name} × {sizes[role.name]}: {admission.reason}"
+        )
+        for role in starting
+    )
+    return Step(job.key, (*surroundings(job), *writes), notes)
+
+
+def _template(job: TrainingJob, sizes: Mapping[str, int]) -> Json:
+    """The cluster as it will be, for frameworks that must know who really runs."""
+    framework = FRAMEWORKS[job.framework]
+    mode = framework.mode(job.mode, tuple(sizes))
+    if not framework.cluster or not mode or mode.resizing is not Resizing.AT_START:
+        return {}
+    members = {role.name: _members(job, role, sizes[role.name]) for role in job.roles}
+    text = json.dumps(framework.cluster(members), separators=(",", ":"))
+    return {"template": {"metadata": {"annotations": {contract.CLUSTER: text}}}}
+
+
+def _members(job: TrainingJob, role: Role, count: int) -> list[str]:
+    return [
+        f"{addresses.host(role.job, index, job.key.name, job.key.namespace)}:{role.port}"
+        for index in range(count)
+    ]
+
+
+def stop(job: TrainingJob, suspension: Suspension) -> Step:
+    """Suspend every Job that runs; sizes stay, so that nothing is lost but the nodes."""
+    running = [role for role in job.live if not role.suspended]
+    writes = tuple(
+        patches.job(job.key, role, {"suspend": True}, {contract.REASON: suspension.reason})
+        for role in running
+    )
+    notes = tuple(patches.note(job.key, role, "Suspended", suspension.reason) for role in running)
+    return Step(job.key, writes, notes)

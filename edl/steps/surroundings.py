@@ -1,0 +1,119 @@
+"""What a training job needs around its Jobs, owned by them so that deletion cleans up."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from edl import addresses, contract
+from edl.frameworks import FRAMEWORKS
+from edl.model import JobKey, Role, Target, TrainingJob
+from edl.writes import Create, Delete, Json, Write
+
+_LAUNCHER: Final = "launcher"
+_FIRST: Final = "-first-"
+_API_VERSIONS: Final = {
+    "Service": "v1",
+    "ServiceAccount": "v1",
+    "PodDisruptionBudget": "policy/v1",
+    "RoleBinding": "rbac.authorization.k8s.io/v1",
+}
+_Fields: TypeAlias = Callable[[], Mapping[str, Any]]
+
+
+def surroundings(job: TrainingJob) -> tuple[Write, ...]:
+    """Creates what is missing; removes a budget that a changed minimum left behind."""
+    wanted = dict(_wanted(job))
+    missing = [
+        Create(target, _manifest(job, target, fields()))
+        for target, fields in wanted.items()
+        if target not in job.surroundings
+    ]
+    stale = [
+        Delete(target, "")
+        for target in sorted(job.surroundings)
+        if _is_budget(job, target) and target not in wanted
+    ]
+    return (*missing, *stale)
+
+
+def _is_budget(job: TrainingJob, target: Target) -> bool:
+    """One of ours, by its name: users may write budgets with the same labels."""
+    owner, found, least = target.name.rpartition(_FIRST)
+    named = found and least.isdecimal() and owner in {role.job for role in job.roles}
+    return target.kind == "PodDisruptionBudget" and bool(named)
+
+
+def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
+    """Each object and how to make it: most rounds make none."""
+    namespace = job.key.namespace
+    if FRAMEWORKS[job.framework].ranked:
+        yield Target("Service", namespace, job.key.name), partial(_headless, job.key)
+    for role in job.live:
+        name = f"{role.job}{_FIRST}{role.min}"
+        yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
+    for role in job.live:
+        if role.name == _LAUNCHER:
+            yield from _rights(job, role)
+
+
+def _manifest(job: TrainingJob, target: Target, fields: Mapping[str, Any]) -> Json:
+    metadata = {
+        "name": target.name,
+        "namespace": target.namespace,
+        "labels": {contract.JOB: job.key.name, "app.kubernetes.io/managed-by": contract.MANAGED_BY},
+        "ownerReferences": [_owner(role) for role in job.roles],
+    }
+    version = _API_VERSIONS[target.kind]
+    return {"apiVersion": version, "kind": target.kind, "metadata": metadata, **fields}
+
+
+def _owner(role: Role) -> Json:
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": role.job, "uid": role.uid}
+
+
+def _headless(key: JobKey) -> Json:
+    """Peers find each other before they are ready: rendezvous is how they become ready."""
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {contract.JOB: key.name},
+    }
+    return {"spec": spec}
+
+
+def _budget(role: Role) -> Json:
+    """No eviction of the minimum: the scheduler preempts extras first (docs/kubernetes.md 11).
+
+    Ranks are protected by index, so that the budget never counts extras in their place. Only
+    `minAvailable` works: a Job has no scale subresource.
+    """
+    selector: Json = {"matchLabels": {contract.JOB_NAME_LABEL: role.job}}
+    if role.tandem:
+        first = [str(index) for index in range(role.min)]
+        term = {"key": contract.COMPLETION_INDEX_ANNOTATION, "operator": "In", "values": first}
+        selector["matchExpressions"] = [term]
+    spec = {
+        "minAvailable": role.min,
+        "selector": selector,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    return {"spec": spec}
+
+
+def _rights(job: TrainingJob, launcher: Role) -> Iterator[tuple[Target, _Fields]]:
+    """The launcher may exec into its workers; a ServiceAccount that its user chose is kept."""
+    namespace, name = job.key.namespace, addresses.launcher_account(job.key.name)
+    account = launcher.account or name
+    if account == name:
+        yield Target("ServiceAccount", namespace, name), dict
+    yield Target("RoleBinding", namespace, name), partial(_binding, account, namespace)
+
+
+def _binding(account: str, namespace: str) -> Json:
+    role = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": contract.LAUNCHER_CLUSTER_ROLE,
+    }
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return {"roleRef": role, "subjects": [subject]}

@@ -1,0 +1,64 @@
+"""What is to be written to the cluster, as values: the last thing that is decided purely.
+
+`edl/steps` makes them from a plan, `edl/kube/act` performs them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from edl.model import JobKey, Target
+
+Json: TypeAlias = dict[str, Any]
+"""A manifest, or a part of one, as it comes from JSON. The only place where `Any` enters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A JSON merge patch; `version` (metadata.resourceVersion) is its precondition."""
+
+    target: Target
+    version: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new object; that it exists already is no failure."""
+
+    target: Target
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete exactly this version of an object, in the background."""
+
+    target: Target
+    version: str
+
+
+Write: TypeAlias = Patch | Create | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An Event about a Job: `reason` in CamelCase, `message` a sentence for users."""
+
+    target: Target
+    uid: str
+    reason: str
+    message: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done for one training job now: writes in order, the first failure ends the step.
+
+    The notes become Events only when every write succeeded.
+    """
+
+    job: JobKey
+    writes: tuple[Write, ...]
+    notes: tuple[Note, ...] = ()

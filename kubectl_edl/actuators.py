@@ -1,0 +1,68 @@
+"""What `--dry-run` chooses from: who performs a change. The commands do not know which one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from edl.errors import Conflict
+from edl.kube.cluster import Cluster
+from edl.merge import merged
+from edl.writes import Json, Patch
+
+
+class Actuator(Protocol):
+    """Performs patches; `remark` follows every sentence about what was done."""
+
+    @property
+    def remark(self) -> str: ...
+
+    def patch(self, patch: Patch) -> Json:
+        """The object as it is afterwards. Raises Conflict when its version is not the newest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Changes the cluster."""
+
+    cluster: Cluster
+    remark: str = ""
+
+    def patch(self, patch: Patch) -> Json:
+        return self.cluster.patch(patch.target, _preconditioned(patch))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDryRun:
+    """Lets the API server and its webhooks check the change, and changes nothing."""
+
+    cluster: Cluster
+    remark: str = " (server dry run)"
+
+    def patch(self, patch: Patch) -> Json:
+        return self.cluster.patch(patch.target, _preconditioned(patch), dry_run=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientDryRun:
+    """Sends nothing: reads the object and shows what it would become."""
+
+    cluster: Cluster
+    remark: str = " (dry run)"
+
+    def patch(self, patch: Patch) -> Json:
+        found = self.cluster.get(patch.target)
+        if found["metadata"]["resourceVersion"] != patch.version:
+            raise Conflict(f"{patch.target.name} changed meanwhile; read it again")
+        return merged(found, patch.body)
+
+
+ACTUATORS: Final[Mapping[str, Callable[[Cluster], Actuator]]] = {
+    "none": Real,
+    "client": ClientDryRun,
+    "server": ServerDryRun,
+}
+
+
+def _preconditioned(patch: Patch) -> Json:
+    return merged(patch.body, {"metadata": {"resourceVersion": patch.version}})

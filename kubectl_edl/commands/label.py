@@ -1,0 +1,111 @@
+"""`kubectl edl label`: from a file to a labelled file, or a live Job made anew."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from edl.frameworks import FRAMEWORKS
+from kubectl_edl.completions import plain_job_names
+from kubectl_edl.label_files import label_file
+from kubectl_edl.label_jobs import Recreation, label_job
+from kubectl_edl.labels import Labels
+from kubectl_edl.options import Command, bundled, one_namespace
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.world import Scope, World
+
+_HELP: Final = """Make an ordinary Job elastic.
+
+With -f: prints the manifests with the labels, for kubectl apply. Jobs, CronJobs and bare pods
+get them; with JOB only the one of that name; everything else comes out as it went in.
+
+With JOB alone: a Job that exists. Nothing can be injected into it any more, so --recreate
+deletes it and creates it again with the labels; its pods end, and it starts from the beginning
+or its checkpoint.
+
+\b
+Examples:
+  # One Job, 1 to 12 workers
+  kubectl edl label -f job.yaml --framework tensorflow --min 1 --max 12 | kubectl apply -f -
+  # Three Jobs that form one training job; they are named mnist-chief, mnist-ps, mnist-worker
+  kubectl edl label -f mnist.yaml --framework tensorflow --job mnist \\
+    --roles chief=1,ps=2,worker=1..12 | kubectl apply -f -
+  # A Job that exists already
+  kubectl edl label resnet --framework none --min 1 --max 8 --recreate
+  # The same, only to see what would be created
+  kubectl edl label resnet --framework none --min 1 --max 8 --recreate --dry-run client
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A manifest, the Job in it or on the cluster, or both."""
+
+    name: str = ""
+    filename: str = ""
+
+
+_SOURCE: Final = (
+    click.argument("name", metavar="[JOB]", required=False, shell_complete=plain_job_names),
+    click.option(
+        "-f",
+        "--filename",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        help="A manifest, - for stdin.",
+    ),
+)
+_LABELS: Final = (
+    click.option("--framework", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."),
+    click.option("--min", metavar="N", help="Fewest replicas; default: parallelism."),
+    click.option("--max", metavar="N", help="Most replicas; default: parallelism."),
+    click.option("--job", help="The training job that several Jobs form."),
+    click.option("--role", help="The role; default: the framework's worker role."),
+    click.option("--roles", metavar="CAST", help="chief=1,ps=2,worker=1..12"),
+    click.option("--mode", help="The framework's mode."),
+    click.option("--gpu", metavar="N", help="GPUs a pod: 2, or a share: 0.5."),
+)
+
+
+_RECREATION: Final = (
+    click.option("--recreate", is_flag=True, help="Delete the Job and create it again."),
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option("--timeout", default=120.0, show_default=True, help="Seconds until it is gone."),
+    click.option(
+        "--dry-run",
+        type=click.Choice(("none", "client")),
+        default="none",
+        help="client: print what would be created.",
+    ),
+)
+
+
+def _source(function: Command) -> Command:
+    return bundled(Source, "source", _SOURCE)(function)
+
+
+def _labels(function: Command) -> Command:
+    return bundled(Labels, "labels", _LABELS)(function)
+
+
+def _recreation(function: Command) -> Command:
+    return bundled(Recreation, "recreation", _RECREATION)(function)
+
+
+@click.command("label", help=_HELP, epilog=EXIT_CODES_HELP)
+@_source
+@_labels
+@_recreation
+@one_namespace
+@click.pass_obj
+def label(
+    world: World, source: Source, labels: Labels, recreation: Recreation, scope: Scope
+) -> None:
+    if source.filename:
+        world.out.write(label_file(world.stdin, source.filename, source.name, labels))
+    elif source.name:
+        label_job(world, world.connect(scope), source.name, labels, recreation)
+    else:
+        raise click.UsageError("What? Give a manifest with -f, or the name of a Job.")
+
+
+COMMAND: Final = label

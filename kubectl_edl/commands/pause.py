@@ -1,0 +1,40 @@
+"""`kubectl edl pause`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.completions import job_names
+from kubectl_edl.options import Writing, one_namespace, writing
+from kubectl_edl.pausing import Switch, flip
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.world import Scope, World
+
+_HELP: Final = """Take a training job off the nodes until it is resumed.
+
+All of its pods end now, with their grace period; what they did not save is lost. The Jobs stay.
+
+\b
+Examples:
+  # Make room for the rest of the day
+  kubectl edl pause mnist
+  # Let the API server check it, and change nothing
+  kubectl edl pause mnist -n team-a --dry-run server
+"""
+_SWITCH: Final = Switch(
+    paused=True,
+    done="paused, its pods end and it waits for: kubectl edl resume {job}",
+    already="is paused already; it waits for: kubectl edl resume {job}",
+)
+
+
+@click.command("pause", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", shell_complete=job_names)
+@one_namespace
+@writing
+@click.pass_obj
+def pause(world: World, job: str, scope: Scope, writing: Writing) -> None:
+    flip(world, job, scope, writing, _SWITCH)
+
+
+COMMAND: Final = pause

@@ -1,0 +1,89 @@
+"""`kubectl edl queue`."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from edl import contract
+from edl.errors import Forbidden
+from edl.kube.cluster import Selection
+from kubectl_edl.options import Reading, everywhere, reading
+from kubectl_edl.printers.report import Report
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.screens.queue import Waiting, queue_report
+from kubectl_edl.show import follow, show
+from kubectl_edl.survey import Survey, survey_cluster, survey_training
+from kubectl_edl.world import Connection, Scope, World
+
+_HELP: Final = """Show who waits for room, for how much, who is ahead, and why.
+
+Positions count over the whole cluster, as the reconciler does; 0 starts now. WAITING-FOR is what
+the minimum of all roles asks for together; -o wide adds that minimum. Whoever may not read the
+whole cluster sees the queued jobs of the namespace in the order of priority and arrival.
+
+\b
+Examples:
+  # What of this namespace waits
+  kubectl edl queue
+  # The whole queue, as it moves
+  kubectl edl queue -A -w
+  # What would have to be free
+  kubectl edl queue -A -o wide
+
+\b
+-o json: {"kind": "QueuedTrainingJobList", "items": [ITEM]}, ITEM:
+  {"apiVersion": "edl.dev/v1", "kind": "QueuedTrainingJob", "metadata": {"name", "namespace"},
+   "position" (null where unknown), "priority", "minimum": {role: replicas},
+   "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason", "queuedAt"}
+"""
+
+
+@click.command("queue", help=_HELP, epilog=EXIT_CODES_HELP)
+@everywhere
+@reading
+@click.pass_obj
+def queue(world: World, scope: Scope, reading: Reading) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        return _report(world, connection, reading.selector)
+
+    if reading.watch:
+        selection = Selection("Job", labels=contract.FRAMEWORK)
+        follow(world, reading, read, world.changes(connection.cluster, selection))
+    else:
+        show(world, reading, read)
+
+
+COMMAND: Final = queue
+
+
+def _report(world: World, connection: Connection, selector: str) -> Report:
+    now = world.now()
+    own = survey_training(connection, selector, now)
+    try:
+        waiting: Sequence[Waiting] = _whole_queue(world, connection)
+        hints: tuple[str, ...] = ()
+    except Forbidden as error:
+        waiting, hints = _own_queue(own, error)
+    keys = {job.key for job in own.jobs}
+    shown = [one for one in waiting if one.job.key in keys]
+    return queue_report(shown, now, connection.namespace).hinting(hints)
+
+
+def _whole_queue(world: World, connection: Connection) -> Sequence[Waiting]:
+    from edl.planner.decide import decide  # noqa: PLC0415 (numpy, for those who may read all)
+    from edl.planner.limits import Limits  # noqa: PLC0415 (the same)
+    from edl.planner.policies import POLICIES  # noqa: PLC0415 (the same)
+    from kubectl_edl.waiting import in_plan  # noqa: PLC0415 (the same)
+
+    state = survey_cluster(connection.cluster, world.now())
+    return in_plan(state, decide(state, POLICIES["fair"], Limits()))
+
+
+def _own_queue(own: Survey, error: Forbidden) -> tuple[Sequence[Waiting], tuple[str, ...]]:
+    from kubectl_edl.waiting import by_arrival  # noqa: PLC0415 (the same)
+
+    hint = f"hint: positions need the whole cluster, so this is the order of arrival: {error}"
+    return by_arrival(own.jobs), (*own.hints, hint)

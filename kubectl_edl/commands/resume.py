@@ -1,0 +1,40 @@
+"""`kubectl edl resume`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.completions import job_names
+from kubectl_edl.options import Writing, one_namespace, writing
+from kubectl_edl.pausing import Switch, flip
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.world import Scope, World
+
+_HELP: Final = """Let a paused training job queue again.
+
+It starts when the minimum of every role fits at once, behind those that waited before it.
+
+\b
+Examples:
+  # Back into the queue
+  kubectl edl resume mnist
+  # And see where it stands
+  kubectl edl resume mnist && kubectl edl queue
+"""
+_SWITCH: Final = Switch(
+    paused=False,
+    done="resumed, it starts when its minimum fits: kubectl edl status {job}",
+    already="is not paused; what it does now: kubectl edl status {job}",
+)
+
+
+@click.command("resume", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", shell_complete=job_names)
+@one_namespace
+@writing
+@click.pass_obj
+def resume(world: World, job: str, scope: Scope, writing: Writing) -> None:
+    flip(world, job, scope, writing, _SWITCH)
+
+
+COMMAND: Final = resume

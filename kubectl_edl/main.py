@@ -1,0 +1,108 @@
+"""The plugin's one way in and its one way out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+import click
+
+from edl.errors import Denied, EdlError
+from kubectl_edl.cli import CLI
+from kubectl_edl.refusals import Exit, exit_code
+from kubectl_edl.world import Connection, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from edl.kube.cluster import Cluster, Selection
+    from kubectl_edl.world import Scope
+
+
+def main() -> None:
+    """The console script `kubectl-edl`."""
+    sys.exit(run(sys.argv[1:], this_process(), os.environ))
+
+
+def run(args: Sequence[str], world: World, environ: Mapping[str, str]) -> int:
+    """Run one command line and return its exit code; every error becomes one line on stderr."""
+    try:
+        # Not CLI.main: it has exits of its own (a closed pipe is 1 there) and writes on stderr.
+        with CLI.make_context("kubectl edl", list(args), obj=world) as context:
+            CLI.invoke(context)
+        world.out.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.UsageError as error:
+        return _misused(error, world)
+    except (click.Abort, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # `| head` has read enough
+        _silence_stdout()
+        return Exit.DONE
+    except Exception as error:
+        if environ.get("EDL_DEBUG"):
+            raise
+        return _failed(error, world)
+    return Exit.DONE
+
+
+def _misused(error: click.UsageError, world: World) -> int:
+    path = error.ctx.command_path if error.ctx else "kubectl edl"
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        world.out.write(f"{error.format_message()}\n")
+        return Exit.DONE
+    world.warn(f"error: {error.format_message()}\nSee '{path} --help' for usage.")
+    return Exit.USAGE
+
+
+def _failed(error: Exception, world: World) -> int:
+    if not isinstance(error, EdlError):
+        kind = type(error).__name__
+        world.warn(f"error: unexpected {kind}: {error}; EDL_DEBUG=1 shows where it comes from")
+        return Exit.REFUSED
+    findings = error.findings if isinstance(error, Denied) else ()
+    for line in findings or (error,):
+        world.warn(f"error: {line}")
+    return exit_code(error)
+
+
+def _connect(scope: Scope) -> Connection:
+    from edl.kube.client import connect  # noqa: PLC0415 (most of a cold start)
+
+    server = connect(scope.kubeconfig or None, scope.context or None)
+    namespace = "" if scope.all_namespaces else scope.namespace or server.default_namespace
+    return Connection(server, namespace, server.server, scope)
+
+
+def _changes(cluster: Cluster, selection: Selection) -> Iterator[None]:
+    from kubectl_edl.wakes import wakes  # noqa: PLC0415 (only --watch needs it)
+
+    return wakes(cluster, selection)
+
+
+def this_process() -> World:
+    """This process's own streams, clock and cluster."""
+    return World(
+        out=sys.stdout,
+        err=sys.stderr,
+        stdin=sys.stdin,
+        now=lambda: datetime.now(UTC),
+        sleep=time.sleep,
+        connect=_connect,
+        changes=_changes,
+        width=get_terminal_size().columns if sys.stdout.isatty() else None,
+    )
+
+
+def _silence_stdout() -> None:
+    """The interpreter flushes stdout once more when it ends; that must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""How long ago, as kubectl writes it: `45s`, `3m20s`, `7h5m`, `2d3h`, `90d`, `2y40d`."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR: Final = 365 * _DAY
+
+# Below `limit` seconds an age is written in whole `unit`s, and with the rest in `rest` if there
+# is one. k8s.io/apimachinery/pkg/util/duration.HumanDuration.
+_STEPS: Final = (
+    (2 * _MINUTE, (1, "s"), None),
+    (10 * _MINUTE, (_MINUTE, "m"), (1, "s")),
+    (3 * _HOUR, (_MINUTE, "m"), None),
+    (8 * _HOUR, (_HOUR, "h"), (_MINUTE, "m")),
+    (2 * _DAY, (_HOUR, "h"), None),
+    (8 * _DAY, (_DAY, "d"), (_HOUR, "h")),
+    (2 * _YEAR, (_DAY, "d"), None),
+    (8 * _YEAR, (_YEAR, "y"), (_DAY, "d")),
+)
+UNKNOWN: Final = "<unknown>"
+_INVALID: Final = "<invalid>"
+
+
+def age(since: datetime | None, now: datetime) -> str:
+    """The time from `since` to `now`; one second in the future is a clock's tolerance."""
+    return UNKNOWN if since is None else duration(now - since)
+
+
+def duration(length: timedelta) -> str:
+    """A length of time in at most two units."""
+    seconds = int(length.total_seconds())
+    if seconds < -1:
+        return _INVALID
+    seconds = max(seconds, 0)
+    for limit, (unit, letter), rest in _STEPS:
+        if seconds < limit:
+            whole, left = divmod(seconds, unit)
+            return f"{whole}{letter}{_rest(left, rest)}"
+    return f"{seconds // _YEAR}y"
+
+
+def _rest(left: int, rest: tuple[int, str] | None) -> str:
+    if rest is None or left < rest[0]:
+        return ""
+    return f"{left // rest[0]}{rest[1]}"

@@ -1,0 +1,32 @@
+"""Documents for other programs: JSON and YAML, and names for `xargs`."""
+
+import json
+
+from edl.writes import Json
+from kubectl_edl.printers.report import Report
+from kubectl_edl.printers.table import Layout
+
+
+def json_text(document: Json) -> str:
+    """Indented as kubectl does, with a newline at the end."""
+    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+
+
+def yaml_text(document: Json) -> str:
+    """Keys in the order of the document."""
+    import yaml  # noqa: PLC0415 (a third of a cold start, and most commands never need it)
+
+    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def print_json(report: Report, layout: Layout) -> str:  # noqa: ARG001 (every printer's shape)
+    return json_text(report.document)
+
+
+def print_yaml(report: Report, layout: Layout) -> str:  # noqa: ARG001 (the same)
+    return yaml_text(report.document)
+
+
+def print_names(report: Report, layout: Layout) -> str:  # noqa: ARG001 (the same)
+    return "".join(f"{name}\n" for name in report.names)

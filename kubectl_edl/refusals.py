@@ -1,0 +1,74 @@
+"""What the plugin itself refuses, the exit codes, and how every error reaches the user: one line.
+
+| code | meaning |
+|---|---|
+| 0 | done, also when there was nothing to show |
+| 1 | refused: by us, by the API server, or because it did not answer |
+| 2 | the command line makes no sense |
+| 3 | there is no such training job or Job |
+| 130 | interrupted (Ctrl-C) |
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from enum import IntEnum
+from typing import Final
+
+from edl import contract
+from edl.errors import EdlError, NotFound
+from kubectl_edl.world import Connection
+
+
+class Exit(IntEnum):
+    """The exit codes."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    INTERRUPTED = 130
+
+
+EXIT_CODES_HELP: Final = (
+    "Exit codes: 0 done, 1 refused or no answer, 2 wrong usage, 3 not found, 130 interrupted."
+)
+_SUGGESTIONS: Final = 3
+
+
+class Refused(EdlError):
+    """The command makes sense, but not for this object now; the text says the way out."""
+
+
+class Missing(EdlError):
+    """No such training job or Job."""
+
+
+def exit_code(error: EdlError) -> Exit:
+    """The code for an error."""
+    return Exit.NOT_FOUND if isinstance(error, Missing | NotFound) else Exit.REFUSED
+
+
+def no_such_job(name: str, known: Sequence[str], connection: Connection) -> Missing:
+    """`known` are the names of the training jobs there; the nearest are suggested."""
+    where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
+    found = f'no training job "{name}" {where}'
+    return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl edl status -A")
+
+
+def no_such_plain_job(name: str, known: Sequence[str], connection: Connection) -> Missing:
+    """`known` are the names of all Jobs there."""
+    found = f'no Job "{name}" in namespace {connection.namespace}'
+    return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl get jobs -A")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=_SUGGESTIONS, cutoff=0.5)
+    return f"did you mean {' or '.join(close)}? " if close else ""
+
+
+def not_elastic(name: str, connection: Connection) -> Refused:
+    """A Job of that name exists, without our label."""
+    return Refused(
+        f'Job "{name}" is not elastic: it has no label {contract.FRAMEWORK}; kubectl edl label '
+        f"{name}{connection.scope.flags} --framework … --min 1 --max … --recreate"
+    )

@@ -1,0 +1,1 @@
+"""What each command shows: values in, a `Report` out."""

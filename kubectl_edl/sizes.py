@@ -1,0 +1,149 @@
+"""What `kubectl edl scale` may do to a role, decided from values: no cluster here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.model import Resizing, Role, Target, TrainingJob
+from edl.writes import Patch
+from kubectl_edl.refusals import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asked for: a size to hold, or to give it back (`auto`), and new bounds.
+
+    `flags` follow the commands that messages suggest.
+    """
+
+    size: int | None = None
+    auto: bool = False
+    min: int | None = None
+    max: int | None = None
+    role: str = ""
+    flags: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The patch of one role's Job, and what it means in a sentence."""
+
+    patch: Patch
+    sentence: str
+
+
+def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
+    """The roles whose number the framework lets change."""
+    framework = FRAMEWORKS.get(job.framework)
+    kinds = framework.kinds if framework else {}
+    return tuple(
+        role
+        for role in job.roles
+        if (role.name in kinds and kinds[role.name].resizable)
+        or role.resizing is not Resizing.FIXED
+    )
+
+
+def chosen_role(job: TrainingJob, wish: Wish) -> Role:
+    """The role that is meant; raises Refused where that is not clear."""
+    roles = {role.name: role for role in resizable_roles(job)}
+    known = ", ".join(roles)
+    name = job.key.name
+    if not roles:
+        why = job.problem or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
+        raise Refused(f"{name}: it has no role that can be resized ({why})")
+    if wish.role and wish.role not in roles:
+        what = "is never resized" if _has(job, wish.role) else "is no role of it"
+        raise Refused(f"{name}: {wish.role} {what}; --role is one of {known}")
+    elastic = [role for role in roles.values() if role.resizing is not Resizing.FIXED]
+    candidates = [roles[wish.role]] if wish.role else elastic or list(roles.values())
+    if len(candidates) > 1:
+        raise Refused(f"{name} has several roles that can be resized: add --role, one of {known}")
+    return candidates[0]
+
+
+def scaling(job: TrainingJob, wish: Wish, annotations: Mapping[str, str]) -> Scaling:
+    """`annotations` are those of the role's Job. Raises Refused with the bounds and the way out."""
+    role = chosen_role(job, wish)
+    name = f"{job.key.name}: {role.name}"
+    if role.ending is not None:
+        raise Refused(f"{name} has ended ({role.ending.value}): nothing is left to resize")
+    bounds = low, high = wish.min or role.min, wish.max or role.max
+    if low > high:
+        raise Refused(f"{name} cannot have min {low} above max {high}")
+    _check_injected(name, role, wish, annotations)
+    held = None if wish.auto else (role.wanted if wish.size is None else wish.size)
+    if held is not None and not low <= held <= high:
+        raise Refused(f"{name} {_outside(job, wish, held, bounds)}")
+    body = {
+        "metadata": {
+            "labels": _new_bounds(wish),
+            "annotations": {contract.REPLICAS: None if held is None else str(held)},
+        }
+    }
+    target = Target("Job", job.key.namespace, role.job)
+    return Scaling(Patch(target, role.version, body), _sentence(job, role, wish, bounds))
+
+
+def _check_injected(name: str, role: Role, wish: Wish, annotations: Mapping[str, str]) -> None:
+    """No more pods than the Job was completed for: their names and addresses end there."""
+    injected = annotations.get(contract.INJECTED_MAX, "")
+    most = max(wish.size or 0, wish.max or 0)
+    if not injected.isdigit() or most <= int(injected):
+        return
+    if contract.ROLES in annotations:
+        way_out = (
+            "more takes a new training job, with more in the cast on each of its Jobs: "
+            "kubectl edl label -f FILE --roles … | kubectl replace --force -f -"
+        )
+    else:
+        again = f"kubectl edl label {role.job}{wish.flags} --max {most} --recreate"
+        way_out = f"more takes a new Job: {again}"
+    raise Refused(
+        f"{name} takes {injected} at most, its pods were made for that many "
+        f"({contract.INJECTED_MAX}); {way_out}"
+    )
+
+
+def _outside(job: TrainingJob, wish: Wish, held: int, bounds: tuple[int, int]) -> str:
+    low, high = bounds
+    command = f"kubectl edl scale {job.key.name}{wish.flags}"
+    if wish.size is None:
+        return (
+            f"is held at {held}, outside {low}..{high}; hold another size with the new bounds, "
+            f"or give it back: {command} --auto"
+        )
+    if held < 1:
+        way_out = f"to stop it: kubectl edl pause {job.key.name}{wish.flags}"
+    else:
+        way_out = f"change the bound: {command} {held} --{'max' if held > high else 'min'} {held}"
+    return f"takes {low}..{high}, not {held}; {way_out}"
+
+
+def _new_bounds(wish: Wish) -> dict[str, str]:
+    bounds = {contract.MIN: wish.min, contract.MAX: wish.max}
+    return {label: str(bound) for label, bound in bounds.items() if bound is not None}
+
+
+def _sentence(job: TrainingJob, role: Role, wish: Wish, bounds: tuple[int, int]) -> str:
+    low, high = bounds
+    said = []
+    if wish.min is not None or wish.max is not None:
+        said.append(f"may be {low}..{high} (was {role.min}..{role.max})")
+    if wish.size is not None:
+        said.append(f"held at {wish.size} (min {low}, max {high})")
+    if wish.auto:
+        said.append(f"given back, sized by the reconciler again (min {low}, max {high})")
+    where = f"kubectl edl status {job.key.name}{wish.flags}"
+    return f"{job.key.name}: {role.name} {', '.join(said)}; {_next(role)}: {where}"
+
+
+def _next(role: Role) -> str:
+    if role.resizing is Resizing.AT_START:
+        return "it takes its size at its next start"
+    return "the reconciler moves it when there is room"
+
+
+def _has(job: TrainingJob, name: str) -> bool:
+    return any(role.name == name for role in job.roles)

@@ -1,0 +1,167 @@
+"""Training jobs as users read them: the figures of the tables and the shape of `-o json`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from edl.model import Phase, Pod, PodPhase, Resizing, Role, TrainingJob
+from edl.phases import ending, phase, verdict
+from edl.writes import Json
+from kubectl_edl.printers.report import API_VERSION
+
+RESOURCE: Final = "trainingjob.edl.dev"
+_UNSEEN: Final = "waits for the reconciler to look at it"
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class RoleView:
+    """One role; `size` is what it has been given now: 0 while suspended and after its end."""
+
+    role: Role
+    size: int
+    running: int
+    pending: int
+    """Pods that are asked for and do not run; for a queued role, its minimum."""
+
+    @property
+    def bounds(self) -> str:
+        """`2`, or `1..12` for a role that can be resized: as the cast spells it."""
+        fixed = self.role.min == self.role.max
+        return str(self.role.max) if fixed else f"{self.role.min}..{self.role.max}"
+
+    @property
+    def text(self) -> str:
+        """`worker=4/1..12`: the size now, and min..max."""
+        return f"{self.role.name}={self.size}/{self.bounds}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """One training job."""
+
+    job: TrainingJob
+    phase: Phase
+    roles: tuple[RoleView, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{RESOURCE}/{self.job.key.name}"
+
+    @property
+    def sizes(self) -> str:
+        """All roles in one cell without spaces: `chief=1/1,ps=2/2,worker=4/1..12`."""
+        return ",".join(role.text for role in self.roles)
+
+    @property
+    def pending(self) -> int:
+        return sum(role.pending for role in self.roles)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Where its pods are, each once, sorted."""
+        pods = (pod for role in self.roles for pod in role.role.pods if not pod.ended)
+        return tuple(sorted({pod.node for pod in pods if pod.node}))
+
+    @property
+    def reason(self) -> str:
+        return job_reason(self.job)
+
+
+def job_reason(job: TrainingJob) -> str:
+    """The first of: how it ended, what is wrong or missing, why an elastic role has its size."""
+    end = ending(job)
+    if end is not None:
+        return verdict(job.key, end)
+    if job.problem:
+        return job.problem
+    if job.missing:
+        return f"waits for the Jobs of {', '.join(job.missing)}"
+    elastic_first = sorted(job.roles, key=lambda role: role.resizing is Resizing.FIXED)
+    said = next((role.reason for role in elastic_first if role.reason), "")
+    return said or (_UNSEEN if phase(job) is Phase.QUEUED else "")
+
+
+def view(job: TrainingJob) -> JobView:
+    """A training job's figures."""
+    now = phase(job)
+    return JobView(job, now, tuple(_role(role, now) for role in job.roles))
+
+
+def document(shown: JobView) -> Json:
+    """One training job for `-o json`. Documented in `kubectl edl status --help`."""
+    job = shown.job
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJob",
+        "metadata": {
+            "name": job.key.name,
+            "namespace": job.key.namespace,
+            "creationTimestamp": time_text(job.queued_at),
+        },
+        "framework": job.framework,
+        "phase": shown.phase.value,
+        "reason": shown.reason,
+        "pending": shown.pending,
+        "priority": job.priority,
+        "paused": job.paused,
+        "startedAt": time_text(job.started_at),
+        "missingRoles": list(job.missing),
+        "roles": [_role_document(role) for role in shown.roles],
+    }
+
+
+def time_text(moment: datetime | None) -> str | None:
+    """RFC 3339 in UTC, to the second, as Kubernetes writes times."""
+    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pod_status(pod: Pod) -> str:
+    """A pod's STATUS: kubectl's words, and why a pending one does not start."""
+    if pod.terminating:
+        return "Terminating"
+    if pod.gated:
+        return "WaitsForHosts"
+    if pod.phase is PodPhase.RUNNING and not pod.ready:
+        return "NotReady"
+    return pod.phase.value
+
+
+def _role(role: Role, now: Phase) -> RoleView:
+    gone = role.suspended or role.ending is not None
+    size = 0 if gone else role.size
+    alive = [pod for pod in role.pods if not pod.terminating]
+    running = sum(pod.phase is PodPhase.RUNNING for pod in alive)
+    ended = sum(pod.phase is PodPhase.SUCCEEDED for pod in alive)
+    queued = now is Phase.QUEUED and role.ending is None
+    asked = role.min if queued and role.suspended else size - ended
+    return RoleView(role, size, running, max(0, 0 if now in _OVER else asked - running))
+
+
+def _role_document(shown: RoleView) -> Json:
+    role = shown.role
+    return {
+        "name": role.name,
+        "job": role.job,
+        "size": shown.size,
+        "min": role.min,
+        "max": role.max,
+        "running": shown.running,
+        "pending": shown.pending,
+        "resizing": role.resizing.value,
+        "wanted": role.wanted,
+        "ending": role.ending.value if role.ending else None,
+        "resizedAt": time_text(role.resized_at),
+        "reason": role.reason,
+        "pods": [_pod_document(pod) for pod in role.pods],
+    }
+
+
+def _pod_document(pod: Pod) -> Json:
+    return {
+        "name": pod.name,
+        "index": pod.index if pod.index >= 0 else None,
+        "node": pod.node or None,
+        "status": pod_status(pod),
+        "creationTimestamp": time_text(pod.created_at),
+    }

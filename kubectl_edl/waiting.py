@@ -1,0 +1,33 @@
+"""Who waits, in the planner's order; where the cluster may not be read, in the order of arrival."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from edl.model import ClusterState, Phase, TrainingJob
+from edl.phases import phase
+from edl.planner.plan import Plan
+from kubectl_edl.screens.queue import Waiting
+from kubectl_edl.views import job_reason
+
+_STARTS_NOW: Final = "starts now"
+
+
+def in_plan(state: ClusterState, plan: Plan) -> tuple[Waiting, ...]:
+    """The whole queue: what starts in this very plan first, then everybody's position."""
+    jobs = {job.key: job for job in state.jobs}
+    starting = tuple(
+        Waiting(jobs[one.job], 0, (), f"{_STARTS_NOW}: {one.reason}") for one in plan.admissions
+    )
+    held = (
+        Waiting(jobs[one.job], one.position, one.ahead, one.reason)
+        for one in plan.held
+        if one.position
+    )
+    return (*starting, *sorted(held, key=lambda waiting: waiting.position or 0))
+
+
+def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[Waiting, ...]:
+    """Queued training jobs of one namespace: places and who is ahead are not known."""
+    queued = [job for job in jobs if phase(job) is Phase.QUEUED]
+    ordered = sorted(queued, key=lambda job: (-job.priority, job.queued_at, job.key))
+    return tuple(Waiting(job, None, (), job_reason(job)) for job in ordered)

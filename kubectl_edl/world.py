@@ -1,0 +1,62 @@
+"""What a command sees of the outside: streams, a clock and a way to the cluster, as arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from edl.kube.cluster import Cluster, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which cluster and namespace the user means; empty where he said nothing."""
+
+    namespace: str = ""
+    all_namespaces: bool = False
+    context: str = ""
+    kubeconfig: str = ""
+
+    @property
+    def flags(self) -> str:
+        """The namespace as flags for a command that we suggest: ` -n team`, ` -A` or nothing."""
+        if self.all_namespaces:
+            return " -A"
+        return f" -n {self.namespace}" if self.namespace else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A cluster and where in it the user is; `namespace` is empty for all namespaces."""
+
+    cluster: Cluster
+    namespace: str
+    server: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """`width` is the terminal's in characters, None when stdout is a pipe or a file."""
+
+    out: TextIO
+    err: TextIO
+    stdin: TextIO
+    now: Callable[[], datetime]
+    sleep: Callable[[float], None]
+    connect: Callable[[Scope], Connection]
+    changes: Callable[[Cluster, Selection], Iterator[None]]
+    """Yields when something that is selected may have changed, until the user has seen enough."""
+    width: int | None = None
+
+    def say(self, text: str) -> None:
+        """One line on stdout."""
+        self.out.write(f"{text}\n")
+
+    def warn(self, text: str) -> None:
+        """One line on stderr: hints, and everything that is not the answer."""
+        self.err.write(f"{text}\n")

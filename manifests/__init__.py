@@ -1,0 +1,1 @@
+"""What is installed into a cluster: `base` for kustomize, `release.yaml` for `kubectl apply`."""

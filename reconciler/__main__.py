@@ -1,0 +1,5 @@
+"""`python -m reconciler`."""
+
+from reconciler.main import main
+
+main()

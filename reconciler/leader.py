@@ -1,0 +1,193 @@
+"""Leader election by a Lease, by client-go's rules (tools/leaderelection).
+
+Another holder is replaced only after its Lease stood still for its whole duration by our own
+monotonic clock: clocks of machines are never compared. The API server may be away; we ask on.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Event, Lock
+from typing import Any, Final, Protocol
+
+from edl.errors import ClusterError, Conflict, NotFound
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from edl.writes import Json
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Seconds. A leader that could not renew for `renew_within` stops before `lasts` is over."""
+
+    lasts: float = 15.0
+    renew_within: float = 10.0
+    retry_every: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.lasts > self.renew_within > self.retry_every > 0:
+            raise ValueError(
+                f"leader election: {self.lasts} s > {self.renew_within} s > {self.retry_every} s "
+                "> 0 must hold (lease duration, renew deadline, retry period)"
+            )
+
+
+class Leadership(Protocol):
+    """Whether this process may act."""
+
+    @property
+    def leading(self) -> bool: ...
+
+
+class Alone:
+    """Without election: always."""
+
+    leading = True
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """`now` in UTC for what others read, `monotonic` seconds for what we measure."""
+
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+
+
+class Elector:
+    """One candidate for one Lease."""
+
+    def __init__(
+        self, cluster: Cluster, lease: Target, identity: str, clocks: Clocks, terms: Terms
+    ) -> None:
+        self.identity = identity
+        self._cluster = cluster
+        self._lease = lease
+        self._clocks = clocks
+        self._terms = terms
+        self._lock = Lock()
+        self._seen: Json | None = None
+        self._seen_at = 0.0
+        self._known = False
+        """`_seen` is what we wrote last, and nobody can have changed it without a conflict."""
+        self._leads_until = float("-inf")
+        self._troubled = False
+        self._told = False
+
+    @property
+    def leading(self) -> bool:
+        return self._clocks.monotonic() < self._leads_until
+
+    def run(self, stopped: Event, elected: Callable[[], None] = lambda: None) -> None:
+        """Try until `stopped`; `elected` is called whenever we begin to lead."""
+        while not stopped.is_set():
+            led = self.leading
+            if self.attempt() and not led:
+                elected()
+            pause = self._terms.retry_every * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
+            stopped.wait(pause)
+
+    def attempt(self) -> bool:
+        """Acquire or renew once; true when we lead now."""
+        with self._lock:
+            try:
+                self._leads_until = self._hold(self._clocks.monotonic())
+                self._troubled = False
+            except Conflict:
+                pass  # somebody was faster; the next attempt sees who
+            except Exception as error:  # noqa: BLE001 — a dead candidate would never lead again
+                self._complain(error)
+            self._tell()
+            return self._told
+
+    def release(self) -> None:
+        """Give the Lease back, so that the next leader need not wait. Never raises."""
+        with self._lock:
+            led, self._leads_until = self.leading, float("-inf")
+            if not led:
+                return
+            try:
+                self._write({"holderIdentity": "", "leaseDurationSeconds": 1})
+            except ClusterError as error:
+                _log.warning("could not give the leadership back, it will expire: %s", error)
+            else:
+                _log.info("%s gave the leadership back", self.identity)
+
+    def _hold(self, now: float) -> float:
+        """Until when we lead; counted from before the request, as its answer may come late."""
+        known, self._known = self._known, False
+        if not known:
+            self._look(now)
+        if self._seen is None:
+            self._seen = self._cluster.create(
+                self._lease,
+                {"metadata": {"name": self._lease.name}, "spec": self._claim(transitions=0)},
+            )
+        elif _holder(self._seen) == self.identity:
+            self._write({"renewTime": self._time()})
+        elif self._is_free(now):
+            transitions = int(_spec(self._seen).get("leaseTransitions") or 0) + 1
+            self._write(self._claim(transitions))
+        else:
+            return float("-inf")
+        self._known = True
+        return now + self._terms.renew_within
+
+    def _look(self, now: float) -> None:
+        try:
+            found = self._cluster.get(self._lease)
+        except NotFound:
+            self._seen = None
+            return
+        if self._seen is None or _version(found) != _version(self._seen):
+            self._seen, self._seen_at = found, now
+
+    def _is_free(self, now: float) -> bool:
+        """Given back, or still for as long as its holder promised to renew it."""
+        seen = self._seen or {}
+        lasts = float(_spec(seen).get("leaseDurationSeconds") or self._terms.lasts)
+        return not _holder(seen) or now > self._seen_at + lasts
+
+    def _write(self, spec: Mapping[str, Any]) -> None:
+        body = {"metadata": {"resourceVersion": _version(self._seen or {})}, "spec": spec}
+        self._seen = self._cluster.patch(self._lease, body)
+
+    def _claim(self, transitions: int) -> Json:
+        return {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": round(self._terms.lasts),
+            "acquireTime": self._time(),
+            "renewTime": self._time(),
+            "leaseTransitions": transitions,
+        }
+
+    def _time(self) -> str:
+        return self._clocks.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def _tell(self) -> None:
+        """The leadership may also have run out while we slept."""
+        if self._told != self.leading:
+            self._told = not self._told
+            _log.info("%s %s", self.identity, "leads" if self._told else "leads no longer")
+
+    def _complain(self, error: Exception) -> None:
+        if not self._troubled:
+            bug = None if isinstance(error, ClusterError) else error
+            _log.warning("leader election asks on: %s", error, exc_info=bug)
+        self._troubled = True
+
+
+def _spec(lease: Json) -> Json:
+    spec: Json = lease.get("spec") or {}
+    return spec
+
+
+def _holder(lease: Json) -> str:
+    return str(_spec(lease).get("holderIdentity") or "")
+
+
+def _version(lease: Json) -> str:
+    return str(lease["metadata"]["resourceVersion"])

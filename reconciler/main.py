@@ -1,0 +1,96 @@
+"""`python -m reconciler`: its options, and a graceful end on SIGTERM and SIGINT."""
+
+import signal
+import socket
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import click
+from prometheus_client import disable_created_metrics
+
+from edl import contract
+from edl.errors import EdlError
+from edl.kube.client import ApiServer, connect
+from edl.model import Target
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from reconciler.leader import Clocks, Elector, Terms
+from reconciler.logs import log_to
+from reconciler.process import Address, Process
+
+LEASE: Final = "edl-reconciler"
+LEVELS: Final = ("debug", "info", "warning", "error")
+_ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options, as they were given."""
+
+    kubeconfig: str | None
+    context: str | None
+    namespace: str
+    policy: str
+    load_ceiling: float
+    leader_elect: bool
+    identity: str
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+    metrics_host: str
+    metrics_port: int
+    log_level: str
+
+
+@click.command(context_settings={"auto_envvar_prefix": "EDL", "show_default": True})
+@click.option("--kubeconfig", help="Default: as kubectl, or the pod's own ServiceAccount.")
+@click.option("--context", help="The kubeconfig's context.")
+@click.option("--namespace", default=contract.SYSTEM_NAMESPACE, help="Where the Lease lives.")
+@click.option("--policy", type=click.Choice(list(POLICIES)), default="fair")
+@click.option("--load-ceiling", type=float, default=Limits().load_ceiling)
+@click.option("--leader-elect/--no-leader-elect", default=True)
+@click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
+@click.option("--lease-duration", type=float, default=Terms().lasts, help="Seconds.")
+@click.option("--renew-deadline", type=float, default=Terms().renew_within, help="Seconds.")
+@click.option("--retry-period", type=float, default=Terms().retry_every, help="Seconds.")
+@click.option("--metrics-host", default="127.0.0.1", help="0.0.0.0 in a pod, for its probes.")
+@click.option("--metrics-port", default=8081, help="/metrics, /healthz, /readyz; 0: a free one.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info")
+def main(**options: Any) -> None:  # noqa: ANN401 - click's own
+    """Queue, start, grow and shrink the training jobs of a cluster."""
+    settings = Settings(**options)
+    log_to(sys.stderr, settings.log_level)
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    # Blocked before any thread begins, so that all signals wait for `sigwait`.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+    try:
+        process = _process(settings)
+        process.start(Address(settings.metrics_host, settings.metrics_port))
+    except (EdlError, ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    signal.sigwait(_ENDINGS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDINGS)  # a second one ends at once
+    process.stop()
+
+
+def _process(settings: Settings) -> Process:
+    api = connect(settings.kubeconfig, settings.context)
+    clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=time.monotonic)
+    limits = Limits(load_ceiling=settings.load_ceiling)
+    plan = partial(decide, policy=POLICIES[settings.policy], limits=limits)
+    elector = _elector(settings, api, clocks) if settings.leader_elect else None
+    return Process(api, plan, clocks, elector)
+
+
+def _elector(settings: Settings, api: ApiServer, clocks: Clocks) -> Elector:
+    """Its requests end in time to try again before the leadership runs out."""
+    terms = Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
+    lease = Target("Lease", settings.namespace, LEASE)
+    identity = settings.identity or f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
+    return Elector(api.within(terms.renew_within / 2), lease, identity, clocks, terms)

@@ -1,0 +1,52 @@
+"""Training jobs whose writes failed, and when to try them again."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from edl.model import JobKey
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Seconds to wait: `first`, then twice as long each time, up to `longest`."""
+
+    first: float
+    longest: float
+
+    def after(self, failures: int) -> float:
+        return float(min(self.first * 2 ** min(failures - 1, 16), self.longest))
+
+
+AFTER_CONFLICT: Final = Pause(0.1, 2.0)
+"""Long enough for the watch to bring what we conflicted with."""
+AFTER_FAILURE: Final = Pause(1.0, 60.0)
+
+
+class Postponed:
+    """Back-off, job by job. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._until: dict[JobKey, float] = {}
+        self._failures: dict[JobKey, int] = {}
+
+    def postpone(self, job: JobKey, pause: Pause, now: float) -> None:
+        self._failures[job] = self._failures.get(job, 0) + 1
+        self._until[job] = now + pause.after(self._failures[job])
+
+    def keep(self, jobs: Collection[JobKey]) -> None:
+        """Forget all others: they are gone."""
+        for job in [job for job in self._failures if job not in jobs]:
+            self.forget(job)
+
+    def forget(self, job: JobKey) -> None:
+        self._failures.pop(job, None)
+        self._until.pop(job, None)
+
+    def waits(self, job: JobKey, now: float) -> bool:
+        return self._until.get(job, now) > now
+
+    def next(self, now: float) -> float | None:
+        """Seconds until the first of them may be tried again."""
+        ahead = [until - now for until in self._until.values() if until > now]
+        return min(ahead, default=None)

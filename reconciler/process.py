@@ -1,0 +1,123 @@
+"""One reconciler: informers, election, loop and server wired together, from start to stop."""
+
+import gc
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Event, Thread
+from typing import Final
+
+from edl.kube.act import Writer
+from edl.kube.announce import Announcer
+from edl.kube.cluster import Cluster
+from edl.kube.observe import Memo, observe
+from edl.kube.watched import Stores, informers
+from edl.model import ClusterState
+from edl.planner.plan import Plan
+from edl.steps import steps
+from reconciler.alarm import Alarm
+from reconciler.guarded import Guarded
+from reconciler.journal import Journal
+from reconciler.leader import Alone, Clocks, Elector
+from reconciler.loop import Loop, Mind
+from reconciler.metrics import Metrics
+from reconciler.server import Health, serve
+
+_log: Final = logging.getLogger(__name__)
+_DEAD_AFTER: Final = 600.0
+"""Seconds without a turn of the loop, more than any API server that hangs can hold it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the server listens; port 0 takes a free one."""
+
+    host: str
+    port: int
+
+
+class Process:
+    """A reconciler on one cluster. Without `elector` it always leads."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        decide: Callable[[ClusterState], Plan],
+        clocks: Clocks,
+        elector: Elector | None = None,
+    ) -> None:
+        self.metrics = Metrics.fresh()
+        self._alarm = Alarm()
+        self._clocks = clocks
+        self._elector = elector
+        self._leadership = elector or Alone()
+        self._stores = Stores.empty(self._alarm.ring)
+        self._informers = informers(cluster, self._stores, self._watched)
+        guarded = Guarded(cluster, self._leadership)
+        self._announcer = Announcer(guarded, clocks.now)
+        self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
+        mind = Mind(self._observe, decide, steps)
+        self._memo = Memo()
+        self._loop = Loop(mind, self._writer, Journal(self.metrics), clocks)
+        self._retired = Event()
+        self._threads = [
+            Thread(target=self._work, name="loop", daemon=True),
+            Thread(target=self._campaign, name="elector", daemon=True),
+        ]
+
+    def start(self, address: Address) -> int:
+        """Begin; the port that is served. Raises OSError when it is taken."""
+        health = Health(self._alive, self._ready)
+        self._server = serve(address.host, address.port, health, self.metrics.registry)
+        for informer in self._informers:
+            informer.start()
+        for thread in self._threads:
+            thread.start()
+        return self._server.server_port
+
+    def stop(self) -> None:
+        """Let the writes end that have begun, then give the leadership back."""
+        self._alarm.stop()
+        self._retired.set()
+        for thread in self._threads:
+            thread.join()
+        self._writer.close()
+        self._announcer.close()
+        if self._elector:
+            self._elector.release()
+        for informer in self._informers:
+            informer.stop()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _work(self) -> None:
+        if self._wait_synced():
+            # What was read stays for long: the collector need not walk it ever again.
+            gc.collect()
+            gc.freeze()
+            _log.info("every kind is read", extra={"fields": {"pods": len(self._stores.pods)}})
+            self._loop.run(self._alarm, self._leadership)
+
+    def _campaign(self) -> None:
+        """A candidate who knows nothing yet must not lead."""
+        if self._elector and self._wait_synced():
+            self._elector.run(self._retired, self._alarm.ring)
+
+    def _wait_synced(self) -> bool:
+        while not self._stores.synced:
+            if self._retired.wait(0.05):
+                return False
+        return True
+
+    def _observe(self, now: datetime) -> ClusterState:
+        return observe(self._stores.snapshot(), now, self._memo)
+
+    def _watched(self, kind: str) -> None:
+        self.metrics.watches.labels(kind).inc()
+
+    def _ready(self) -> bool:
+        return self._stores.synced
+
+    def _alive(self) -> bool:
+        return not self._ready() or self._clocks.monotonic() - self._loop.beat < _DEAD_AFTER

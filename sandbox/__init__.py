@@ -1,0 +1,7 @@
+"""A real Kubernetes control plane with simulated nodes, as plain processes of this machine."""
+
+from sandbox.cluster import Sandbox, Start
+from sandbox.errors import BuildError, ComponentDied, SandboxError
+from sandbox.nodes import NodeGroup
+
+__all__ = ["BuildError", "ComponentDied", "NodeGroup", "Sandbox", "SandboxError", "Start"]

@@ -1,0 +1,67 @@
+"""The few requests to an API server that starting a sandbox takes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from sandbox.layout import Layout
+
+Json = dict[str, Any]
+TIMEOUT = 10.0  # seconds for one answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status and the body. `status` 0: the server did not answer, the body says why."""
+
+    status: int
+    body: bytes
+
+    def json(self) -> Json:
+        return dict(json.loads(self.body))
+
+
+class Api:
+    """One connection to the API server, as the sandbox's admin."""
+
+    def __init__(self, layout: Layout, server: str) -> None:
+        context = ssl.create_default_context(cafile=str(layout.ca))
+        context.load_cert_chain(layout.certificate("admin"), layout.key("admin"))
+        address = urlsplit(server)
+        self._connection = http.client.HTTPSConnection(
+            address.hostname or "", address.port, timeout=TIMEOUT, context=context
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def get(self, path: str) -> Answer:
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, body: Json) -> Answer:
+        return self._ask("POST", path, json.dumps(body))
+
+    def _ask(self, method: str, path: str, body: str | None) -> Answer:
+        try:
+            self._connection.request(method, path, body, {"Content-Type": "application/json"})
+            response = self._connection.getresponse()
+            return Answer(response.status, response.read())
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            return Answer(0, str(error).encode())

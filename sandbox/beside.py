@@ -1,0 +1,93 @@
+"""`python -m sandbox.beside webhook|reconciler`: ours in this shell, on the cluster of $KUBECONFIG.
+
+For a cluster whose API server runs on this machine, such as the sandbox's.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn
+
+import click
+
+from sandbox.errors import SandboxError
+from sandbox.installation import (
+    Installation,
+    apply_manifests,
+    issue_certificates,
+    reconciler_command,
+    webhook_command,
+    write_reconciler_kubeconfig,
+)
+from sandbox.layout import free_ports
+from sandbox.named import NamedCluster
+
+NAME: Final = "reconciler"
+
+
+@click.command()
+@click.argument("which", type=click.Choice(["webhook", NAME]))
+@click.option("--kubeconfig", envvar="KUBECONFIG", required=True, help="Default: $KUBECONFIG.")
+def beside(which: str, kubeconfig: str) -> None:
+    r"""Run one of our processes in this shell until Ctrl-C; its log goes to stderr.
+
+    The webhook gets a certificate of its own, and the configurations that make the API server call
+    it. The reconciler runs as its ServiceAccount, under the manifests' rights and no others.
+
+    \b
+    Examples:
+      python -m sandbox up --name dev && export KUBECONFIG=…
+      python -m sandbox.beside webhook &
+      python -m sandbox.beside reconciler
+    """
+    with tempfile.TemporaryDirectory(prefix="kubectl-edl-") as folder:
+        place = Path(folder)
+        cluster = NamedCluster(Path(kubeconfig).expanduser(), place, os.environ, _refuse)
+        webhook_port, metrics_port = free_ports(2)
+        installation = Installation(cluster, place, webhook_port, {NAME: metrics_port})
+        try:
+            command = _COMMANDS[which](installation)
+        except SandboxError as error:
+            raise click.ClickException(str(error)) from error
+        click.echo(f"{which}: Ctrl-C ends it", err=True)
+        sys.exit(_run(command))
+
+
+def _run(command: list[str]) -> int:
+    """Its exit code, once it has ended gracefully: Ctrl-C reaches it by itself, TERM through us."""
+    with subprocess.Popen(command) as child:
+        signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+        while True:
+            try:
+                return child.wait()
+            except KeyboardInterrupt:
+                continue
+
+
+def _webhook(installation: Installation) -> list[str]:
+    issue_certificates(installation)
+    apply_manifests(installation)
+    return webhook_command(installation)
+
+
+def _reconciler(installation: Installation) -> list[str]:
+    write_reconciler_kubeconfig(installation)
+    return reconciler_command(installation, NAME)
+
+
+_COMMANDS: Final[dict[str, Callable[[Installation], list[str]]]] = {
+    "webhook": _webhook,
+    NAME: _reconciler,
+}
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SandboxError(what)
+
+
+if __name__ == "__main__":
+    beside(prog_name="python -m sandbox.beside")

@@ -1,0 +1,134 @@
+"""Builds a Go module once, and keeps the result whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from sandbox import toolchain
+from sandbox.errors import BuildError
+from sandbox.files import last_lines, locked
+from sandbox.progress import Progress
+from sandbox.recipe import key, link_flags, version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sandbox.recipe import Recipe
+
+LOOK_EVERY = 0.25  # seconds
+LOG_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where to build: the cache's folder, the environment, and the stream that shows progress."""
+
+    cache: Path
+    environ: Mapping[str, str]
+    stream: TextIO = sys.stderr
+
+
+def built(recipe: Recipe, bench: Bench, say: Callable[[str], None]) -> Path:
+    """The folder with the recipe's programs, built first if the cache lacks them.
+
+    Several processes that ask at once build once. Raises BuildError, which names the log.
+    """
+    target = kept(recipe, bench.cache)
+    if target.is_dir():
+        return target
+    name = key(recipe)
+    lock = bench.cache / "locks" / f"{name}.lock"
+    with locked(lock, lambda: say(f"waiting: another process builds {name}")):
+        if not target.is_dir():
+            _build_into(target, recipe, bench)
+    return target
+
+
+def kept(recipe: Recipe, cache: Path) -> Path:
+    """Where the cache keeps the recipe's programs."""
+    return cache / "binaries" / key(recipe)
+
+
+def _build_into(target: Path, recipe: Recipe, bench: Bench) -> None:
+    go = toolchain.go(bench.environ, recipe.folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # We hold the lock: what lies there was left by a build that was killed.
+    for abandoned in target.parent.glob(f".{target.name}-*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
+        folder = Path(temporary) / "whole"
+        folder.mkdir()
+        _compile(go, folder / recipe.programs[0], recipe, bench)
+        for link in recipe.programs[1:]:
+            (folder / link).symlink_to(recipe.programs[0])
+        _try(folder / recipe.programs[-1], recipe)
+        folder.rename(target)
+
+
+def _compile(go: str, output: Path, recipe: Recipe, bench: Bench) -> None:
+    log = bench.cache / "logs" / f"build-{key(recipe)}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    ldflags = f"-ldflags={' '.join(link_flags(recipe))}"
+    argv = [go, "build", "-v", "-trimpath", "-buildvcs=false", ldflags, "-o", str(output)]
+    progress = Progress(f"building {recipe.version_of} {version(recipe)}", bench.stream)
+    with log.open("wb") as stream:
+        builder = subprocess.Popen(
+            [*argv, recipe.package],
+            cwd=recipe.folder,
+            env=toolchain.environment(bench.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that its compilers can be ended with it
+        )
+        try:
+            _watch(builder, log, progress)
+        finally:
+            _end(builder)
+    if builder.returncode:
+        progress.end("failed")
+        raise BuildError(
+            f"cannot build {recipe.version_of}; the last lines of {log}:\n"
+            f"{last_lines(log, LOG_LINES)}"
+        )
+    progress.end("done")
+
+
+def _watch(builder: subprocess.Popen[bytes], log: Path, progress: Progress) -> None:
+    while builder.poll() is None:
+        progress.show(_doing(log))
+        time.sleep(LOOK_EVERY)
+
+
+def _doing(log: Path) -> str:
+    """`go build -v` names each package that it compiles, and each module that it fetches."""
+    lines = log.read_text(errors="replace").splitlines()
+    compiled = sum(not line.startswith("go: ") for line in lines)
+    last = lines[-1].removeprefix("go: ") if lines else "reading the module"
+    return f"{compiled} packages, {last}" if compiled else last
+
+
+def _end(builder: subprocess.Popen[bytes]) -> None:
+    if builder.poll() is None:
+        os.killpg(builder.pid, signal.SIGKILL)
+        builder.wait()
+
+
+def _try(program: Path, recipe: Recipe) -> None:
+    """A binary that does not start, or says another version, is not kept."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    if version(recipe) not in said.stdout:
+        answer = " ".join((said.stdout + said.stderr).split())
+        raise BuildError(
+            f"{program.name} was built but says {answer!r} instead of {version(recipe)}: "
+            "run `go clean -cache` and build again"
+        )

@@ -1,0 +1,195 @@
+"""The commands of `python -m sandbox`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from sandbox import binaries, status
+from sandbox.cluster import Sandbox
+from sandbox.errors import SandboxError
+from sandbox.nodes import NodeGroup, quantity
+from sandbox.places import places
+from sandbox.progress import elapsed
+from sandbox.recipe import CONTROL_PLANE, version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def _examples(*commands: str) -> str:
+    """For click, which keeps the lines of a paragraph that starts with a backspace."""
+    return "\n".join(("\b", "Examples:", *(f"  python -m sandbox {line}" for line in commands)))
+
+
+ENVIRONMENT = """\b
+Environment:
+  EDL_BINARIES  a folder with Kubernetes binaries to use instead of building them
+  EDL_CACHE     where built binaries are kept (~/.cache/kubectl-edl)
+  EDL_STATE     where sandboxes live (~/.local/state/kubectl-edl)
+  EDL_SANDBOX   the name that --name defaults to
+"""
+
+
+class _Group(click.Group):
+    """Prints a SandboxError as what it is: a message, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except SandboxError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(1)
+
+
+EPILOG = _examples("up", "kubectl get nodes", "down") + "\n\n" + ENVIRONMENT
+
+
+@click.group(cls=_Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """A real Kubernetes control plane with simulated nodes, as plain processes of this machine.
+
+    etcd, kube-apiserver, kube-controller-manager and kube-scheduler are the real ones; kwok plays
+    the kubelets. The first `up` builds them, which takes some minutes; after that it takes seconds.
+    """
+
+
+_name = click.option(
+    "--name", default="default", show_default=True, envvar="EDL_SANDBOX", help="Which sandbox."
+)
+
+
+def _checked(what: str, examples: str) -> Callable[[click.Context, click.Parameter, str], str]:
+    def check(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+        try:
+            return quantity(what, value, examples)
+        except SandboxError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return check
+
+
+@main.command(epilog=_examples("up --nodes 20 --cpu 16 --memory 64Gi --gpu 8", "up --name other"))
+@_name
+@click.option(
+    "--nodes",
+    "count",
+    default=4,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Nodes of a fresh sandbox; more can be added with kubectl.",
+)
+@click.option(
+    "--cpu",
+    default="8",
+    show_default=True,
+    help="CPUs of each node.",
+    callback=_checked("cpu", "8 or 500m"),
+)
+@click.option(
+    "--memory",
+    default="32Gi",
+    show_default=True,
+    help="Memory of each node.",
+    callback=_checked("memory", "32Gi or 500M"),
+)
+@click.option(
+    "--gpu", default=0, show_default=True, type=click.IntRange(0), help="GPUs of each node."
+)
+def up(name: str, count: int, cpu: str, memory: str, gpu: int) -> None:
+    """Start a sandbox, or what does not run of it.
+
+    Nodes are made when the sandbox is new; later their number and shape stay as they are.
+    """
+    sandbox = _sandbox(name)
+    start = sandbox.up(NodeGroup(count, cpu, memory, gpu))
+    took = f"after {elapsed(start.seconds)}"
+    if start.fresh:
+        release = version(CONTROL_PLANE)
+        click.echo(f"sandbox {name} is ready {took}: Kubernetes {release}, {count} nodes")
+    elif start.started:
+        again = ", ".join(start.started)
+        click.echo(
+            f"sandbox {name} is ready {took}: started {again} again; its nodes stay as they are"
+        )
+    else:
+        click.echo(f"sandbox {name} runs already; its nodes stay as they are")
+    click.echo(f"export KUBECONFIG={sandbox.kubeconfig}")
+
+
+@main.command(epilog=_examples("down --name other", "down --all"))
+@_name
+@click.option("--all", "every", is_flag=True, help="Every sandbox in EDL_STATE, whoever uses it.")
+def down(name: str, every: bool) -> None:  # noqa: FBT001 - click passes flags so
+    """End a sandbox and remove its files, whatever state it is in."""
+    names = status.names(_root()) if every else [name]
+    for each in names:
+        done = "is down" if _sandbox(each).down() else "was not up"
+        click.echo(f"sandbox {each} {done}")
+    if not names:
+        click.echo("no sandbox is up")
+
+
+@main.command("status")
+def show_status() -> None:
+    """Every sandbox, its processes, and the last words of those that died."""
+    sandboxes = [_sandbox(name) for name in status.names(_root())]
+    click.echo("\n".join(status.describe(sandbox) for sandbox in sandboxes) or "no sandbox is up")
+    if any(sandbox.dead() for sandbox in sandboxes):
+        sys.exit(1)
+
+
+@main.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    add_help_option=False,
+)
+@_name
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def kubectl(name: str, args: tuple[str, ...]) -> None:
+    """Run kubectl on a sandbox: kubectl [--name NAME] get pods."""
+    sandbox = _sandbox(name)
+    if not sandbox.kubeconfig.exists():
+        raise SandboxError(f"sandbox {name} is not up: run python -m sandbox up --name {name}")
+    program = str(sandbox.kubectl_path)
+    os.execve(program, [program, *args], sandbox.kubectl_environment())  # noqa: S606 - no shell
+
+
+@main.command()
+def build() -> None:
+    """Build the binaries, if they are not there; print where they are."""
+    found = binaries.find(places(os.environ), os.environ, _say)
+    for folder in sorted({path.parent for path in found.values()}):
+        click.echo(folder)
+
+
+@main.command(epilog=_examples("logs kube-apiserver -n 20", "logs kwok -f"))
+@_name
+@click.argument("component")
+@click.option("-n", "--lines", default=100, show_default=True, type=click.IntRange(1))
+@click.option("-f", "--follow", is_flag=True, help="Wait for more.")
+def logs(name: str, component: str, lines: int, follow: bool) -> None:  # noqa: FBT001 - as in down
+    """What a component printed, also one that died."""
+    sandbox = _sandbox(name)
+    log = sandbox.log(component)
+    if not log.is_file():
+        known = ", ".join(status.logged(sandbox)) or "none: the sandbox is not up"
+        raise SandboxError(f"{component} has no log in sandbox {name}; there are: {known}")
+    sys.stdout.flush()
+    argv = ["tail", "-n", str(lines), *(["-F"] if follow else []), str(log)]
+    os.execvp(argv[0], argv)  # noqa: S606 - no shell
+
+
+def _sandbox(name: str) -> Sandbox:
+    return Sandbox(name, say=_say)
+
+
+def _root() -> Path:
+    return places(os.environ).sandboxes
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,208 @@
+"""The sandbox as a whole: up, down, and what tests do to it in between."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox import binaries, components, kubectl, nodes, processes, startup
+from sandbox.api import Api
+from sandbox.components import Cast
+from sandbox.errors import SandboxError
+from sandbox.files import locked
+from sandbox.layout import Layout, checked_name, read_facts
+from sandbox.places import places
+from sandbox.supervisor import Launch, Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from sandbox.layout import Facts
+    from sandbox.nodes import NodeGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What up() did.
+
+    fresh: the sandbox did not exist before. started: the components that did not run. seconds: how
+    long it took, without building.
+    """
+
+    fresh: bool
+    started: tuple[str, ...]
+    seconds: float
+
+
+class Sandbox:
+    """One control plane with simulated nodes, in the folder `root/name`.
+
+    Any number may run side by side. Objects of the same name and root are the same sandbox, also in
+    other processes: everything about it stands in its folder and in the kernel's process table.
+    `environ` names the folders and is what its processes inherit; `say` takes lines about what
+    takes long.
+    """
+
+    def __init__(
+        self,
+        name: str = "default",
+        root: Path | None = None,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.name = checked_name(name)
+        self._environ = environ
+        self._say = say
+        self._places = places(environ)
+        self._root = (root or self._places.sandboxes).absolute()
+        self._layout = Layout(self._root / name)
+        # Beside the folder, not in it: down() removes the folder while it holds the lock.
+        self._lock = self._root / ".locks" / f"{name}.lock"
+        self._supervisor = Supervisor(self._layout.folder, environ)
+
+    def up(self, *groups: NodeGroup) -> Start:
+        """Start what does not run, wait until it is ready. A fresh sandbox gets the groups' nodes.
+
+        The nodes of a sandbox that exists stay as they are. Raises ComponentDied, BuildError or
+        another SandboxError.
+        """
+        programs = binaries.find(self._places, self._environ, self._say)
+        begun = time.monotonic()
+        with self._locked():
+            facts = read_facts(self._layout.facts)
+            fresh = facts is None or not facts.settled
+            if facts is None or fresh:
+                facts = startup.make(self._layout, self._supervisor)
+            started = startup.start_missing(Cast(self._layout, facts, programs), self._supervisor)
+            if fresh:
+                startup.settle(self._layout, facts, self._supervisor, groups)
+        return Start(fresh, started, time.monotonic() - begun)
+
+    def down(self) -> bool:
+        """End every process and remove the folder; True if there was anything to end or remove.
+
+        Works on what is left of a sandbox whatever happened to it before.
+        """
+        with self._locked():
+            existed = startup.clear(self._layout, self._supervisor)
+            self._lock.unlink(missing_ok=True)
+        return existed
+
+    def check(self) -> None:
+        """Raise ComponentDied, with its log's last lines, if what should run does not."""
+        self._supervisor.check()
+
+    def dead(self) -> tuple[str, ...]:
+        """The components that should run and do not."""
+        return self._supervisor.dead()
+
+    def obituary(self, component: str) -> str:
+        """That a component died, and the last lines of its log."""
+        return self._supervisor.obituary(component)
+
+    def running(self) -> dict[str, int]:
+        """The pid of each component that runs."""
+        return self._supervisor.running()
+
+    def exists(self) -> bool:
+        """Whether anything of it is there: a folder or a process."""
+        return self._layout.folder.exists() or bool(processes.of_sandbox(self._layout.folder))
+
+    @property
+    def folder(self) -> Path:
+        """Everything that the sandbox writes: kubeconfig, logs/, pki/, etcd/, launches/."""
+        return self._layout.folder
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of an admin (system:masters)."""
+        return self._layout.kubeconfig
+
+    @property
+    def server(self) -> str:
+        """The API server's URL, the same as long as the sandbox exists."""
+        return components.api_url(self._facts())
+
+    @property
+    def ca(self) -> Path:
+        """The certificate that verifies the API server."""
+        return self._layout.ca
+
+    @functools.cached_property
+    def kubectl_path(self) -> Path:
+        """The kubectl of the cluster's own version."""
+        return binaries.find(self._places, self._environ, self._say)["kubectl"]
+
+    def log(self, component: str) -> Path:
+        """The file with what a component printed."""
+        return self._supervisor.log(component)
+
+    def stop(self, component: str) -> None:
+        """End a component; it is not expected to run until start()."""
+        self._supervisor.stop(component)
+
+    def start(self, component: str) -> int:
+        """Start a component again as it was launched, on the same port; return its pid.
+
+        Waits for the API server to be ready, if that or etcd is what starts and both run.
+        """
+        pid = self._supervisor.start(component)
+        pair = {components.ETCD, components.API_SERVER}
+        if component in pair and pair <= self.running().keys():
+            startup.await_api(self._layout, self._facts(), self._supervisor)
+        return pid
+
+    def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Signal a component, which is still expected to run: check() reports its death."""
+        self._supervisor.kill(component, number)
+
+    def launch(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+        """Run a further program under supervision; return its pid.
+
+        It is logged, reported when it dies, and ended by down(). It inherits `environ`, and gets
+        KUBECONFIG and `env` besides. One of this name that runs already stays.
+        """
+        if name in components.ORDER:
+            raise SandboxError(
+                f"{name} is a component of the sandbox: launch yours under another name"
+            )
+        added = {"KUBECONFIG": str(self.kubeconfig), **(env or {})}
+        return self._supervisor.launch(Launch(checked_name(name), tuple(argv), added))
+
+    def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002 - subprocess.run's word
+        """What `kubectl ARGS` prints. Raises SandboxError with its message when it fails."""
+        return kubectl.Kubectl(self.kubectl_path, self.kubectl_environment())(args, input)
+
+    def kubectl_environment(self) -> dict[str, str]:
+        """What makes any kubectl, or a client library, use this cluster."""
+        return kubectl.environment(self._environ, self.kubeconfig, self.folder)
+
+    def add_nodes(self, group: NodeGroup) -> list[str]:
+        """Create further nodes, numbered after those of their prefix; return their names.
+
+        They are Ready then.
+        """
+        with Api(self._layout, self.server) as api:
+            listed = api.get("/api/v1/nodes").json()["items"]
+            first = nodes.next_number(group, (node["metadata"]["name"] for node in listed))
+            created = nodes.create(api, nodes.manifests(group, first))
+            startup.await_nodes(api, self._supervisor, created)
+        return created
+
+    def _facts(self) -> Facts:
+        if facts := read_facts(self._layout.facts):
+            return facts
+        raise SandboxError(
+            f"sandbox {self.name} is not up: run python -m sandbox up --name {self.name}"
+        )
+
+    def _locked(self) -> AbstractContextManager[object]:
+        waiting = f"waiting: another process works on sandbox {self.name}"
+        return locked(self._lock, lambda: self._say(waiting))

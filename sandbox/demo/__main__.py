@@ -1,0 +1,90 @@
+"""`python -m sandbox.demo`: the story in a sandbox of its own; fails if a promise broke."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from edl.kube.client import connect
+from sandbox import NodeGroup, Sandbox, SandboxError
+from sandbox.demo.expectations import Expectations
+from sandbox.demo.samples import Look, Sampler
+from sandbox.demo.screen import Screen
+from sandbox.demo.story import SceneFailed, Story
+from sandbox.installation import install
+
+
+@click.command()
+@click.option("--name", default="demo", show_default=True, help="The sandbox's name.")
+@click.option("--keep", is_flag=True, help="Leave the sandbox up, and say how to use it.")
+def demo(name: str, *, keep: bool) -> None:
+    r"""Elastic jobs on a real control plane with 20 simulated nodes, in about a minute.
+
+    \b
+    Examples:
+      python -m sandbox.demo
+      python -m sandbox.demo --keep
+    """
+    screen = Screen()
+    sandbox = Sandbox(name, say=screen.command)
+    sandbox.down()
+    try:
+        broken = _play(sandbox, screen)
+    except KeyboardInterrupt:
+        keep, broken = False, ["interrupted"]
+    finally:
+        if not keep:
+            sandbox.down()
+    if keep:
+        programs = f"{Path(sys.executable).parent}:{sandbox.kubectl_path.parent}"
+        screen.verdict(
+            [
+                "",
+                f"export KUBECONFIG={sandbox.kubeconfig}",
+                f"export PATH={programs}:$PATH   # kubectl, and kubectl edl",
+                "make down   # ends it",
+            ]
+        )
+    sys.exit(1 if broken else 0)
+
+
+def _play(sandbox: Sandbox, screen: Screen) -> list[str]:
+    screen.scene(
+        "A real etcd, API server, controller-manager and scheduler, and 20 simulated nodes"
+    )
+    begun = time.monotonic()
+    started = sandbox.up(NodeGroup(count=20, cpu="4", memory="16Gi"))
+    install(sandbox, sandbox.folder / "edl")
+    screen.command(
+        f"up in {started.seconds:.1f} s, with webhook and reconciler in "
+        f"{time.monotonic() - begun:.1f} s"
+    )
+    expectations = Expectations()
+
+    def see(look: Look) -> None:
+        screen.sizes(look)
+        expectations.see(look)
+
+    sampler = Sampler(connect(str(sandbox.kubeconfig)), see)
+    sampler.start()
+    try:
+        Story(sandbox, sampler, screen, expectations).play()
+    except (SandboxError, SceneFailed) as failure:
+        expectations.fail(str(failure))
+    finally:
+        sampler.stop()
+    screen.verdict(_verdict(expectations))
+    return expectations.broken
+
+
+def _verdict(expectations: Expectations) -> list[str]:
+    if expectations.broken:
+        end = [f"BROKEN: {promise}" for promise in expectations.broken]
+    else:
+        end = ["Every promise was kept: chief and ps kept their pods, nobody fell below its min."]
+    return ["", *expectations.table(), "", *end]
+
+
+if __name__ == "__main__":
+    demo()

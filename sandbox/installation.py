@@ -1,0 +1,156 @@
+"""kubectl-edl beside a cluster: the manifests' rights, and webhook and reconciler as processes.
+
+The reconciler runs as its ServiceAccount under the rules of `manifests/`, so a right that is
+missing there is missing here.
+"""
+
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from edl import contract
+from manifests import render
+from sandbox.errors import SandboxError
+from sandbox.layout import free_ports
+from sandbox.named import Cluster
+
+IMAGE: Final = "kubectl-edl:0.1.0"
+_RECONCILER_ACCOUNT: Final = "edl-reconciler"
+_TOKEN_LIFETIME: Final = "24h"  # noqa: S105 — a duration
+_PATIENCE: Final = 20.0
+"""Seconds until a started process must be ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What runs: ports by the names under which the processes were launched."""
+
+    cluster: Cluster
+    folder: Path
+    webhook_port: int
+    reconcilers: Mapping[str, int]
+    image: str = IMAGE
+
+    @property
+    def authority(self) -> Path:
+        """The certificate by which the API server trusts the webhook."""
+        return self.folder / "webhook" / "ca.crt"
+
+
+def install(
+    cluster: Cluster, folder: Path, reconcilers: Sequence[str] = ("reconciler",), *options: str
+) -> Installation:
+    """Rights, certificates and configurations, then the processes; all are ready on return.
+
+    `folder` takes certificates and the reconciler's kubeconfig; `options` go to each reconciler.
+    Raises SandboxError.
+    """
+    port, *metrics = free_ports(1 + len(reconcilers))
+    installation = Installation(cluster, folder, port, dict(zip(reconcilers, metrics, strict=True)))
+    issue_certificates(installation)
+    start_webhook(installation)
+    apply_manifests(installation)
+    write_reconciler_kubeconfig(installation)
+    for name in reconcilers:
+        start_reconciler(installation, name, *options)
+    return installation
+
+
+def apply_manifests(installation: Installation) -> None:
+    """Everything but the workloads, with the webhook's address on this machine."""
+    documents = render.without_workloads(render.load())
+    url = f"https://127.0.0.1:{installation.webhook_port}"
+    local = render.with_webhook_url(documents, url, installation.authority.read_bytes())
+    installation.cluster.kubectl(
+        "apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(local)
+    )
+
+
+def start_webhook(installation: Installation, name: str = "webhook") -> None:
+    installation.cluster.launch(name, webhook_command(installation))
+    _await_ready(f"https://127.0.0.1:{installation.webhook_port}/readyz", name, installation)
+
+
+def webhook_command(installation: Installation) -> list[str]:
+    directory = installation.folder / "webhook"
+    return [
+        *(sys.executable, "-m", "webhook", "--cert-dir", str(directory)),
+        *("--port", str(installation.webhook_port), "--image", installation.image),
+    ]
+
+
+def start_reconciler(installation: Installation, name: str, *options: str) -> None:
+    """One more reconciler; all of them compete for the same Lease."""
+    installation.cluster.launch(name, [*reconciler_command(installation, name), *options])
+    port = installation.reconcilers[name]
+    _await_ready(f"http://127.0.0.1:{port}/readyz", name, installation)
+
+
+def reconciler_command(installation: Installation, name: str) -> list[str]:
+    """As the ServiceAccount of the kubeconfig that `write_reconciler_kubeconfig` wrote."""
+    kubeconfig = installation.folder / "reconciler.kubeconfig"
+    return [
+        *(sys.executable, "-m", "reconciler", "--kubeconfig", str(kubeconfig)),
+        *("--identity", name, "--metrics-port", str(installation.reconcilers[name])),
+    ]
+
+
+def issue_certificates(installation: Installation) -> None:
+    directory = installation.folder / "webhook"
+    directory.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "certs", "issue", "--dir", str(directory), "--ip", "127.0.0.1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SandboxError(f"no certificate for the webhook: {done.stderr.strip()}")
+
+
+def write_reconciler_kubeconfig(installation: Installation) -> None:
+    """A kubeconfig with a token of the reconciler's ServiceAccount, and no other right."""
+    cluster = installation.cluster
+    namespace = ("-n", contract.SYSTEM_NAMESPACE)
+    token = cluster.kubectl(
+        *namespace, "create", "token", _RECONCILER_ACCOUNT, f"--duration={_TOKEN_LIFETIME}"
+    )
+    name = "reconciler"
+    server = {"server": cluster.server, "certificate-authority": str(cluster.ca)}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": server}],
+        "users": [{"name": name, "user": {"token": token.strip()}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    path = installation.folder / "reconciler.kubeconfig"
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(config))
+
+
+def _await_ready(url: str, name: str, installation: Installation) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not _answers(url, installation):
+        installation.cluster.check()
+        if time.monotonic() > deadline:
+            log = installation.cluster.log(name)
+            raise SandboxError(f"{name} is not ready after {_PATIENCE:.0f} s; its log: {log}")
+        time.sleep(0.05)
+
+
+def _answers(url: str, installation: Installation) -> bool:
+    context = None
+    if url.startswith("https"):
+        context = ssl.create_default_context(cafile=str(installation.authority))
+    try:
+        with urllib.request.urlopen(url, timeout=1, context=context) as answer:  # noqa: S310
+            return bool(answer.status == 200)  # noqa: PLR2004
+    except (OSError, HTTPException):
+        return False

@@ -1,0 +1,45 @@
+"""Running kubectl on one cluster."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """program: which kubectl. environment: what makes it use the cluster."""
+
+    program: Path
+    environment: Mapping[str, str]
+
+    def __call__(self, args: tuple[str, ...], text: str | None = None) -> str:
+        """What it prints, given the text as its input. Raises SandboxError with its message."""
+        done = subprocess.run(
+            [self.program, *args],
+            input=text,
+            stdin=subprocess.DEVNULL if text is None else None,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SandboxError(f"kubectl {' '.join(args)}: {done.stderr.strip()}")
+        return done.stdout
+
+
+def environment(environ: Mapping[str, str], kubeconfig: Path, folder: Path) -> dict[str, str]:
+    """For any kubectl or client library. Discovery is cached per cluster: ports are used again."""
+    return {
+        **environ,
+        "KUBECONFIG": str(kubeconfig),
+        "KUBECACHEDIR": str(folder / "kubectl-cache"),
+    }

@@ -1,0 +1,104 @@
+"""The files of one sandbox's folder, and the few facts that outlive its processes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import socket
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from sandbox.errors import SandboxError
+from sandbox.files import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+# Below the kernel's range for outgoing connections (32768 and up), which might take one.
+PORTS = range(20000, 32000)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the files of one sandbox lie."""
+
+    folder: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.folder / "kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        return self.folder / "pki"
+
+    @property
+    def ca(self) -> Path:
+        return self.pki / "ca.crt"
+
+    @property
+    def facts(self) -> Path:
+        return self.folder / "sandbox.json"
+
+    @property
+    def etcd_data(self) -> Path:
+        return self.folder / "etcd"
+
+    def client_config(self, client: str) -> Path:
+        """The kubeconfig of a component."""
+        return self.folder / "clients" / f"{client}.kubeconfig"
+
+    def certificate(self, owner: str) -> Path:
+        return self.pki / f"{owner}.crt"
+
+    def key(self, owner: str) -> Path:
+        return self.pki / f"{owner}.key"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What stays the same as long as the sandbox exists. `settled`: its first nodes were made."""
+
+    api_port: int
+    etcd_port: int
+    settled: bool = False
+
+
+def checked_name(name: str) -> str:
+    """The name, if it can name a folder and a context. Raises SandboxError."""
+    if NAME.fullmatch(name):
+        return name
+    raise SandboxError(
+        f"sandbox name {name!r}: use 1 to 40 small letters, digits and dashes, such as 'demo-2'"
+    )
+
+
+def read_facts(path: Path) -> Facts | None:
+    """The facts, or None if they were never written whole."""
+    try:
+        record = json.loads(path.read_text())
+        return Facts(int(record["api_port"]), int(record["etcd_port"]), bool(record["settled"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_facts(path: Path, facts: Facts) -> None:
+    write_whole(path, json.dumps(asdict(facts)))
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody listens on."""
+    chosen = random.SystemRandom().sample(PORTS, len(PORTS))
+    free = (port for port in chosen if _is_free(port))
+    return [next(free) for _ in range(count)]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as listener:
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,148 @@
+"""Simulated nodes: their shape, and the manifests that create them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import zlib
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from sandbox.components import FAKE_NODE
+from sandbox.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sandbox.api import Api
+
+PODS_PER_NODE = 110  # the kubelet's default
+GPU = "nvidia.com/gpu"
+QUANTITY = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?")
+PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?")
+SIMULATED = "sandbox.edl.dev/simulated"  # steers pods to or from these nodes
+ADDRESSES = ipaddress.ip_network("10.32.0.0/11")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Nodes of one shape, named PREFIX-000, PREFIX-001 and so on.
+
+    cpu and memory are Kubernetes quantities ("8", "500m", "32Gi"), gpu is a whole number of
+    `nvidia.com/gpu`, labels are added to the usual ones.
+    Raises SandboxError for values that no node can have.
+    """
+
+    count: int
+    cpu: str = "8"
+    memory: str = "32Gi"
+    gpu: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    name_prefix: str = "node"
+
+    def __post_init__(self) -> None:
+        if self.count < 0:
+            raise SandboxError(f"nodes: {self.count}: use 0 or more")
+        if self.gpu < 0:
+            raise SandboxError(f"gpu: {self.gpu}: use 0 or more whole GPUs per node")
+        quantity("cpu", self.cpu, "8 or 500m")
+        quantity("memory", self.memory, "32Gi or 500M")
+        if not PREFIX.fullmatch(self.name_prefix):
+            raise SandboxError(
+                f"node name {self.name_prefix!r}: use small letters, digits and dashes, "
+                "such as 'gpu-node'"
+            )
+
+
+def quantity(what: str, text: str, examples: str) -> str:
+    """The text, if it is a Kubernetes quantity above 0. Raises SandboxError."""
+    found = QUANTITY.fullmatch(text)
+    if found and float(found[1]) > 0:
+        return text
+    raise SandboxError(f"{what}: {text!r} is no quantity above 0: write it like {examples}")
+
+
+def manifests(group: NodeGroup, first: int = 0) -> Iterator[dict[str, Any]]:
+    """The group's nodes, numbered from `first`."""
+    for number in range(first, first + group.count):
+        yield _manifest(group, f"{group.name_prefix}-{number:03d}")
+
+
+def next_number(group: NodeGroup, names: Iterable[str]) -> int:
+    """The lowest number above all that nodes of this prefix have."""
+    pattern = re.compile(re.escape(group.name_prefix) + r"-([0-9]+)")
+    numbers = [int(found[1]) for name in names if (found := pattern.fullmatch(name))]
+    return max(numbers, default=-1) + 1
+
+
+def create(api: Api, nodes: Iterable[dict[str, Any]]) -> list[str]:
+    """Create the nodes; one that exists stays as it is. Return their names. Raises SandboxError."""
+    names = []
+    for node in nodes:
+        answer = api.post("/api/v1/nodes", node)
+        name = node["metadata"]["name"]
+        if answer.status not in (HTTPStatus.CREATED, HTTPStatus.CONFLICT):
+            raise SandboxError(f"cannot create {name}: {answer.body.decode(errors='replace')}")
+        names.append(name)
+    return names
+
+
+def unready(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The names of nodes that pods cannot be placed on yet: not Ready, or tainted so."""
+    return [node["metadata"]["name"] for node in nodes if not _is_ready(node)]
+
+
+def _is_ready(node: Mapping[str, Any]) -> bool:
+    conditions = node["status"].get("conditions", ())
+    taints = node["spec"].get("taints", ())
+    held_back = any(taint["key"].startswith("node.kubernetes.io/not-ready") for taint in taints)
+    return not held_back and any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def _manifest(group: NodeGroup, name: str) -> dict[str, Any]:
+    room = {"cpu": group.cpu, "memory": group.memory, "pods": str(PODS_PER_NODE)}
+    if group.gpu:
+        room[GPU] = str(group.gpu)
+    key, value = FAKE_NODE
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        SIMULATED: "true",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {key: value},
+            "labels": {**labels, **group.labels},
+        },
+        "status": {
+            "capacity": room,
+            "allocatable": room,
+            "addresses": [
+                {"type": "Hostname", "address": name},
+                {"type": "InternalIP", "address": _address(name)},
+            ],
+            "nodeInfo": _node_info(),
+        },
+    }
+
+
+def _address(name: str) -> str:
+    """The same name always has the same address; two nodes hardly ever share one."""
+    return str(ADDRESSES[zlib.crc32(name.encode()) % ADDRESSES.num_addresses])
+
+
+def _node_info() -> dict[str, str]:
+    """What `kubectl get nodes -o wide` shows: that nothing really runs here."""
+    fixed = dict.fromkeys(("machineID", "systemUUID", "bootID", "kubeProxyVersion"), "")
+    simulated = ("kubeletVersion", "containerRuntimeVersion", "osImage", "kernelVersion")
+    return {
+        **fixed,
+        **dict.fromkeys(simulated, "simulated"),
+        "operatingSystem": "linux",
+        "architecture": "amd64",
+    }

@@ -1,0 +1,120 @@
+"""A certificate authority of the sandbox's own, and what it signs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from sandbox.files import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIFETIME = dt.timedelta(days=3650)
+# Clocks of containers and machines differ a little.
+EARLIER = dt.timedelta(hours=1)
+SERVING_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+SERVING_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # the second: the Service `kubernetes`
+# User and group of each client. The default RBAC roles are bound to these names.
+CLIENTS = {
+    "admin": ("sandbox-admin", "system:masters"),
+    "kwok": ("kwok", "system:masters"),
+    "kube-controller-manager": ("system:kube-controller-manager", None),
+    "kube-scheduler": ("system:kube-scheduler", None),
+}
+SERVER = "server"
+SERVICE_ACCOUNT_KEY = "service-account.key"
+
+
+def issue(folder: Path, now: dt.datetime) -> None:
+    """Write NAME.crt and NAME.key of ca, server and CLIENTS, and the service accounts' key."""
+    authority = _Authority(now)
+    _write_key(folder / "ca.key", authority.key)
+    write_whole(folder / "ca.crt", _pem(authority.certificate))
+    authority.issue(folder, SERVER, _name("kube-apiserver", None))
+    for client, (user, group) in CLIENTS.items():
+        authority.issue(folder, client, _name(user, group))
+    _write_key(folder / SERVICE_ACCOUNT_KEY, ec.generate_private_key(ec.SECP256R1()))
+
+
+class _Authority:
+    def __init__(self, now: dt.datetime) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self._name = _name("kubectl-edl sandbox", None)
+        self._now = now
+        usage = x509.BasicConstraints(ca=True, path_length=0)
+        builder = self._builder(self._name, self.key).add_extension(usage, critical=True)
+        signing = x509.KeyUsage(
+            digital_signature=True,
+            key_cert_sign=True,
+            crl_sign=True,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            encipher_only=False,
+            decipher_only=False,
+        )
+        builder = builder.add_extension(signing, critical=True)
+        self.certificate = builder.sign(self.key, hashes.SHA256())
+
+    def issue(self, folder: Path, file: str, subject: x509.Name) -> None:
+        key = ec.generate_private_key(ec.SECP256R1())
+        # etcd's server is its own client too, so that every pair may do both.
+        uses = x509.ExtendedKeyUsage(
+            [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        )
+        builder = self._builder(subject, key).add_extension(uses, critical=False)
+        if file == SERVER:
+            builder = builder.add_extension(_addresses(), critical=False)
+        _write_key(folder / f"{file}.key", key)
+        write_whole(folder / f"{file}.crt", _pem(builder.sign(self.key, hashes.SHA256())))
+
+    def _builder(self, name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self._now - EARLIER)
+            .not_valid_after(self._now + LIFETIME)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()),
+                critical=False,
+            )
+        )
+
+
+def _addresses() -> x509.SubjectAlternativeName:
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in SERVING_NAMES]
+    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in SERVING_ADDRESSES]
+    return x509.SubjectAlternativeName(names)
+
+
+def _name(user: str, group: str | None) -> x509.Name:
+    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
+    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, user)])
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
+    text = key.private_bytes(
+        serialization.Encoding.PEM,
+        # SEC 1: for service accounts kube-apiserver reads no other form of such a key.
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    write_whole(path, text.decode())

@@ -1,0 +1,191 @@
+"""Which processes belong to a sandbox, as the kernel tells it.
+
+Every process is started with two variables in its environment: its sandbox's folder and its
+component. The kernel keeps them with the process, so that no pid file can be stale, half written or
+lost, and a pid that was given to somebody else is never mistaken for ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.errors import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+FOLDER = "EDL_SANDBOX_PROCESS_OF"
+COMPONENT = "EDL_SANDBOX_COMPONENT"
+PROC = Path("/proc")
+DEAD_STATES = ("Z", "X")
+END_WITHIN = 20.0  # seconds after SIGKILL
+_children: set[int] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A live process of a sandbox.
+
+    started: clock ticks after boot. leads: we started it; otherwise one of ours did.
+    """
+
+    pid: int
+    started: int
+    folder: str
+    component: str
+    leads: bool
+
+
+def spawn(
+    folder: Path, component: str, argv: Sequence[str], env: Mapping[str, str], log: Path
+) -> int:
+    """Start a program in a session of its own, its output appended to the log; return its pid.
+
+    Raises SandboxError when the program cannot be started.
+    """
+    marked = {**env, FOLDER: str(folder), COMPONENT: component}
+    output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    silence = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    try:
+        pid = os.posix_spawnp(
+            argv[0],
+            list(argv),
+            marked,
+            file_actions=[silence, output, (os.POSIX_SPAWN_DUP2, 1, 2)],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE, signal.SIGINT],
+        )
+    except OSError as error:
+        raise SandboxError(f"cannot start {component}: {argv[0]}: {error.strerror}") from None
+    _children.add(pid)
+    _await_exec(pid)
+    return pid
+
+
+def _await_exec(pid: int) -> None:
+    """The kernel shows no environment for the moment in which it sets up the new program."""
+    while not (read(pid) or _is_dead(pid)):
+        time.sleep(0.001)
+
+
+def live() -> Iterator[Process]:
+    """Every process of any sandbox of this user."""
+    reap()
+    for entry in os.scandir(PROC):
+        if entry.name.isdecimal() and (found := read(int(entry.name))):
+            yield found
+
+
+def of_sandbox(folder: Path) -> list[Process]:
+    """Every process of this sandbox, children included, oldest first."""
+    found = [process for process in live() if process.folder == str(folder)]
+    return sorted(found, key=lambda process: (process.started, process.pid))
+
+
+def leaders(folder: Path) -> dict[str, int]:
+    """The pid of each component that runs."""
+    found: dict[str, int] = {}
+    for process in of_sandbox(folder):
+        if process.leads:
+            found.setdefault(process.component, process.pid)
+    return found
+
+
+def read(pid: int) -> Process | None:
+    """The process, if it lives and belongs to a sandbox."""
+    try:
+        environment = (PROC / str(pid) / "environ").read_bytes()
+        if FOLDER.encode() not in environment:
+            return None
+        stat = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:  # it ended, or it is another user's
+        return None
+    marks, fields = _variables(environment), _fields(stat)
+    if fields[0] in DEAD_STATES or FOLDER not in marks:
+        return None
+    leads = int(fields[3]) == pid
+    return Process(pid, int(fields[19]), marks[FOLDER], marks.get(COMPONENT, ""), leads)
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Send a signal to this process and to no other that got its pid meanwhile."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            if read(process.pid) == process:
+                signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+
+
+def end_all(folder: Path, component: str | None = None) -> None:
+    """Kill the sandbox's processes, or one component's, until none is left.
+
+    Raises SandboxError if one outlives SIGKILL.
+    """
+    while remaining := _chosen(folder, component):
+        for process in remaining:
+            send(process, signal.SIGKILL)
+        for process in remaining:
+            await_end(process)
+
+
+def await_end(process: Process) -> None:
+    """Return when the process is gone. Raises SandboxError if that takes too long."""
+    deadline = time.monotonic() + END_WITHIN
+    while read(process.pid) == process:
+        if time.monotonic() > deadline:
+            raise SandboxError(
+                f"{process.component}, process {process.pid}, outlives SIGKILL: try again"
+            )
+        time.sleep(0.01)
+        reap()
+
+
+def _chosen(folder: Path, component: str | None) -> list[Process]:
+    """Looks twice: a child that is just becoming another program shows no environment."""
+    for _ in range(2):
+        found = [p for p in of_sandbox(folder) if component in (None, p.component)]
+        if found:
+            break
+        time.sleep(0.005)
+    return found
+
+
+def reap() -> None:
+    """Take the exit status of children that ended, so that none stays a zombie."""
+    for pid in tuple(_children):
+        _reap_one(pid)
+
+
+def _reap_one(pid: int) -> None:
+    try:
+        done, _ = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        done = pid
+    if done:
+        _children.discard(pid)
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        return _fields((PROC / str(pid) / "stat").read_text(errors="replace"))[0] in DEAD_STATES
+    except OSError:
+        return True
+
+
+def _fields(stat: str) -> list[str]:
+    """From the state on (proc(5)). The name before it, in parentheses, may hold anything."""
+    return stat.rpartition(")")[2].split()
+
+
+def _variables(environment: bytes) -> dict[str, str]:
+    pairs = (pair.partition("=") for pair in environment.decode(errors="replace").split("\0"))
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,48 @@
+"""Says how far something long has come: live on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EVERY = 20.0  # seconds between two lines where nobody watches live
+WIDTH = 100
+
+
+class Progress:
+    """`show` may be called as often as one likes; `end` finishes the live line."""
+
+    def __init__(
+        self, title: str, stream: TextIO, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._title = title
+        self._stream = stream
+        self._clock = clock
+        self._begun = self._said = clock()
+        self._live = stream.isatty()
+
+    def show(self, what: str) -> None:
+        """What goes on now."""
+        now = self._clock()
+        line = f"{self._title}: {elapsed(now - self._begun)}, {what}"[:WIDTH]
+        if self._live:
+            self._stream.write(f"\r\x1b[K{line}")
+        elif now - self._said >= EVERY:
+            self._said = now
+            self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+    def end(self, how: str) -> None:
+        """The last line, which stays."""
+        line = f"{self._title}: {how} after {elapsed(self._clock() - self._begun)}"
+        self._stream.write(f"\r\x1b[K{line}\n" if self._live else f"{line}\n")
+        self._stream.flush()
+
+
+def elapsed(seconds: float) -> str:
+    """Such as "45 s" or "4 min 05 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,0 +1,63 @@
+"""Waiting until the control plane can be used."""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from sandbox.errors import SandboxError
+from sandbox.nodes import unready
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.api import Api
+
+PAUSE = 0.05  # seconds between two looks
+API_WITHIN = 60.0
+NODES_WITHIN = 60.0
+NAMED = 3  # as many names fit into a message
+
+
+def wait_for(missing: Callable[[], str], check: Callable[[], None], within: float) -> None:
+    """Look until nothing is missing; `check` raises when waiting has become pointless.
+
+    Raises SandboxError after `within` seconds, with what was still missing.
+    """
+    deadline = time.monotonic() + within
+    while gap := missing():
+        check()
+        if time.monotonic() > deadline:
+            raise SandboxError(f"not ready after {within:.0f} s: {gap}")
+        time.sleep(PAUSE)
+
+
+def api_gap(api: Api) -> str:
+    """What the API server still lacks before it takes requests."""
+    for path in ("/readyz", "/api/v1/namespaces/default"):
+        answer = api.get(path)
+        if answer.status != HTTPStatus.OK:
+            return f"kube-apiserver: {path}: {answer.status or answer.body.decode()}"
+    return ""
+
+
+def account_gap(api: Api) -> str:
+    """A namespace takes no pods before the controller manager made its default account."""
+    path = "/api/v1/namespaces/default/serviceaccounts/default"
+    return (
+        ""
+        if api.get(path).status == HTTPStatus.OK
+        else "kube-controller-manager: no default service account"
+    )
+
+
+def nodes_gap(api: Api, wanted: set[str]) -> str:
+    """Which of the wanted nodes cannot take pods yet."""
+    answer = api.get("/api/v1/nodes?resourceVersion=0")
+    if answer.status != HTTPStatus.OK:
+        return "kube-apiserver: cannot list nodes"
+    nodes = answer.json()["items"]
+    ready = {node["metadata"]["name"] for node in nodes}.difference(unready(nodes))
+    late = sorted(wanted - ready)
+    return f"{len(late)} nodes are not Ready: {', '.join(late[:NAMED])}" if late else ""

@@ -1,0 +1,34 @@
+"""What there is of each sandbox, for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox import processes
+from sandbox.layout import NAME
+
+if TYPE_CHECKING:
+    from sandbox.cluster import Sandbox
+
+
+def names(root: Path) -> list[str]:
+    """Every sandbox under the root of which a folder or a process is left."""
+    folders = {entry.name for entry in root.iterdir()} if root.is_dir() else set()
+    owners = {Path(process.folder) for process in processes.live()}
+    found = folders | {owner.name for owner in owners if owner.parent == root}
+    return sorted(name for name in found if NAME.fullmatch(name))
+
+
+def describe(sandbox: Sandbox) -> str:
+    """A paragraph: the components with their pids, the dead with the end of their logs."""
+    running = sandbox.running()
+    head = f"sandbox {sandbox.name}: {len(running)} processes, kubeconfig {sandbox.kubeconfig}"
+    lines = [f"  {name:<28}{pid}" for name, pid in running.items()]
+    dead = [sandbox.obituary(name) for name in sandbox.dead()]
+    return "\n".join([head, *lines, *dead])
+
+
+def logged(sandbox: Sandbox) -> list[str]:
+    """The components that have a log."""
+    return sorted(path.stem for path in (sandbox.folder / "logs").glob("*.log"))

@@ -1,0 +1,146 @@
+"""Starts a sandbox's processes, knows which of them should run, and says which do not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from sandbox import processes
+from sandbox.errors import ComponentDied, SandboxError
+from sandbox.files import last_lines, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+LOG_LINES = 12
+STOP_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+PAUSE = 0.02  # seconds between two looks
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a component, and whether it should run. env is added to the starter's."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    wanted: bool = True
+
+
+class Supervisor:
+    """The processes of one folder: what to run stands in `launches/`, what they print in `logs/`.
+
+    Which of them live is asked of the kernel each time: several Supervisors of one folder agree.
+    """
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._environ = environ
+
+    def launch(self, launch: Launch) -> int:
+        """Record it and start it, unless it runs already; return its pid."""
+        self._record(launch)
+        return self.running().get(launch.name) or self._spawn(launch)
+
+    def start(self, name: str) -> int:
+        """Start again what was launched before; return its pid. Raises SandboxError for others."""
+        launch = self._launch(name)
+        return self.launch(Launch(launch.name, launch.argv, launch.env))
+
+    def stop(self, name: str) -> None:
+        """End it and its children, with SIGTERM and after 5 s SIGKILL; it need not run any more."""
+        launch = self._launch(name)
+        self._record(Launch(launch.name, launch.argv, launch.env, wanted=False))
+        for process in processes.of_sandbox(self.folder):
+            if process.component == name and process.leads:
+                processes.send(process, signal.SIGTERM)
+        self._await(lambda: name not in self.running())
+        processes.end_all(self.folder, name)
+
+    def end_everything(self, abruptly: Collection[str] = ()) -> bool:
+        """End every process of the folder, recorded or not; True if there was one.
+
+        Those of the components `abruptly` are killed last and at once, the others may end by
+        themselves within 5 s.
+        """
+        found = processes.of_sandbox(self.folder)
+        for process in found:
+            if process.leads and process.component not in abruptly:
+                processes.send(process, signal.SIGTERM)
+        self._await(lambda: not self.running().keys() - set(abruptly))
+        processes.end_all(self.folder)
+        return bool(found)
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to it; it is still expected to run, so that check() reports a death."""
+        pid = self.running().get(name)
+        process = processes.read(pid) if pid else None
+        if process is None:
+            raise SandboxError(f"{name} does not run: {self._known()}")
+        processes.send(process, number)
+        if number is signal.SIGKILL:
+            processes.await_end(process)
+
+    def running(self) -> dict[str, int]:
+        """The pid of each component that runs."""
+        return processes.leaders(self.folder)
+
+    def launches(self) -> dict[str, Launch]:
+        """Everything ever launched here. A damaged record counts as none."""
+        found = (_read(path) for path in sorted((self.folder / "launches").glob("*.json")))
+        return {launch.name: launch for launch in found if launch}
+
+    def dead(self) -> tuple[str, ...]:
+        """The components that should run and do not."""
+        alive = self.running()
+        return tuple(n for n, launch in self.launches().items() if launch.wanted and n not in alive)
+
+    def check(self, names: Collection[str] | None = None) -> None:
+        """Raise ComponentDied, with its log's end, if one (of these) should run and does not."""
+        if dead := [name for name in self.dead() if names is None or name in names]:
+            raise ComponentDied("\n".join(self.obituary(name) for name in dead))
+
+    def obituary(self, name: str) -> str:
+        """That a component died, and the last lines of its log."""
+        log = self.log(name)
+        return f"{name} died; the last lines of {log}:\n{last_lines(log, LOG_LINES)}"
+
+    def log(self, name: str) -> Path:
+        """The file with what it printed."""
+        return self.folder / "logs" / f"{name}.log"
+
+    def _spawn(self, launch: Launch) -> int:
+        log = self.log(launch.name)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        env = {**self._environ, **launch.env}
+        return processes.spawn(self.folder, launch.name, launch.argv, env, log)
+
+    def _record(self, launch: Launch) -> None:
+        write_whole(self.folder / "launches" / f"{launch.name}.json", json.dumps(asdict(launch)))
+
+    def _launch(self, name: str) -> Launch:
+        if launch := self.launches().get(name):
+            return launch
+        raise SandboxError(f"{name} was never launched: {self._known()}")
+
+    def _known(self) -> str:
+        return f"known here are {', '.join(self.launches()) or 'none'}"
+
+    def _await(self, done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + STOP_GRACE
+        while not done() and time.monotonic() < deadline:
+            time.sleep(PAUSE)
+
+
+def _read(path: Path) -> Launch | None:
+    try:
+        record = json.loads(path.read_text())
+        argv = tuple(str(word) for word in record["argv"])
+        env = {str(key): str(value) for key, value in record["env"].items()}
+        return Launch(str(record["name"]), argv, env, bool(record["wanted"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None

@@ -1,0 +1,79 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs.bundle import CertificateError, Names, Pair, from_files, service_names, to_files
+from certs.issue import issue
+from certs.verify import bundle_problem, facts_of, is_signed_by, pair_problem
+
+NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+NAMES = service_names("edl-webhook", "edl-system")
+BUNDLE = issue(NAMES, NOW)
+OTHER = issue(NAMES, NOW)
+
+
+def test_a_fresh_bundle_is_good() -> None:
+    assert bundle_problem(BUNDLE, NAMES, NOW) == ""
+
+
+def test_a_key_of_another_certificate_is_seen() -> None:
+    pair = Pair(BUNDLE.pair.certificate, OTHER.pair.key)
+    assert pair_problem(pair, NOW) == "the key does not belong to the certificate"
+
+
+def test_an_expired_certificate_says_since_when() -> None:
+    later = NOW + timedelta(days=400)
+    assert pair_problem(BUNDLE.pair, later) == "expired on 2027-11-21 09:00 UTC"
+
+
+def test_a_certificate_of_tomorrow_says_from_when() -> None:
+    early = NOW - timedelta(days=1)
+    assert pair_problem(BUNDLE.pair, early) == "not valid before 2026-11-21 08:50 UTC"
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", BUNDLE.pair.certificate[:300]])
+def test_damaged_text_is_a_problem_and_no_crash(damage: bytes) -> None:
+    assert "not readable PEM" in pair_problem(replace(BUNDLE.pair, certificate=damage), NOW)
+    assert "not readable PEM" in pair_problem(replace(BUNDLE.pair, key=damage), NOW)
+
+
+def test_a_certificate_of_another_authority_is_seen() -> None:
+    mixed = replace(BUNDLE, pair=OTHER.pair)
+    assert bundle_problem(mixed, NAMES, NOW) == "the certificate is not signed by the authority"
+    assert not is_signed_by(OTHER.pair.certificate, BUNDLE.authority.certificate)
+
+
+def test_names_that_the_certificate_lacks_are_listed() -> None:
+    wanted = Names((*NAMES.dns, "edl.example.test"), ("10.0.0.1",))
+    assert (
+        bundle_problem(BUNDLE, wanted, NOW)
+        == "the certificate is not for edl.example.test, 10.0.0.1"
+    )
+
+
+def test_an_authority_that_cannot_sign_is_named_as_such() -> None:
+    broken = replace(BUNDLE, authority=replace(BUNDLE.authority, key=OTHER.authority.key))
+    problem = bundle_problem(broken, NAMES, NOW)
+    assert problem == "the authority: the key does not belong to the certificate"
+
+
+def test_facts_of_no_certificate_are_refused() -> None:
+    with pytest.raises(CertificateError, match="not readable PEM"):
+        facts_of(b"hello")
+
+
+def test_a_bundle_survives_being_kept_in_files() -> None:
+    assert from_files(to_files(BUNDLE)) == BUNDLE
+
+
+def test_two_trusted_authorities_survive_and_the_first_one_signs() -> None:
+    both = replace(BUNDLE, trust=BUNDLE.trust + OTHER.trust)
+    assert from_files(to_files(both)) == both
+
+
+def test_missing_files_are_all_named() -> None:
+    files = to_files(BUNDLE) | {"tls.crt": b""}
+    del files["ca.key"]
+    with pytest.raises(CertificateError, match=r"ca\.key and tls\.crt missing"):
+        from_files(files)

@@ -1,0 +1,131 @@
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from edl import contract
+from edl.contract import CLUSTER_ENV, COMPLETION_INDEX_ENV, TF_CONFIG_ENV
+from edl.errors import Denied
+from edl.frameworks import FRAMEWORKS, decides, serves
+from edl.parse import parse
+from edl.writes import Json
+from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
+
+
+def hosts(role: str, count: int, port: int = 2222) -> list[str]:
+    return [f"mnist-{role}-{index}.mnist.lab.svc:{port}" for index in range(count)]
+
+
+def as_the_kubelet_expands(text: str, variables: dict[str, str]) -> Json:
+    """`$(NAME)` replaced as in a container's env, and the result read as JSON."""
+    for name, value in variables.items():
+        text = text.replace(f"$({name})", value)
+    expanded: Json = json.loads(text)
+    return expanded
+
+
+def tf_config(manifest: Json, index: int = 0, cluster: str = "") -> Json:
+    text = environment(created(manifest))[TF_CONFIG_ENV]
+    return as_the_kubelet_expands(text, {COMPLETION_INDEX_ENV: str(index), CLUSTER_ENV: cluster})
+
+
+def test_with_parameter_servers_the_cluster_always_has_max_workers() -> None:
+    assert tf_config(cast("worker"), index=2) == {
+        "cluster": {"chief": hosts("chief", 1), "ps": hosts("ps", 2), "worker": hosts("worker", 3)},
+        "task": {"type": "worker", "index": 2},
+        "environment": "cloud",
+    }
+
+
+def test_tf_config_is_spelled_as_scripts_compare_it() -> None:
+    manifest = job("t", framework="tensorflow", annotations={"mode": "collective"})
+    assert environment(created(manifest))[TF_CONFIG_ENV] == (
+        '{"cluster":$(EDL_CLUSTER),"task":{"type":"worker","index":$(JOB_COMPLETION_INDEX)},'
+        '"environment":"cloud"}'
+    )
+
+
+@pytest.mark.parametrize("role", ["chief", "ps", "worker"])
+def test_every_role_sees_the_same_cluster_and_itself(role: str) -> None:
+    config = tf_config(cast(role))
+    assert config["task"] == {"type": role, "index": 0}
+    assert config["cluster"] == tf_config(cast("worker"))["cluster"]
+
+
+def test_the_evaluator_stands_outside_the_cluster() -> None:
+    config = tf_config(cast("evaluator", "chief=1,ps=1,worker=2,evaluator=1"))
+    assert config["task"] == {"type": "evaluator", "index": 0}
+    assert sorted(config["cluster"]) == ["chief", "ps", "worker"]
+
+
+def test_another_port_is_everybodys() -> None:
+    manifest = cast("ps", annotations={"port": "3333"})
+    assert tf_config(manifest)["cluster"]["ps"] == hosts("ps", 2, 3333)
+    (container,) = pod_spec(created(manifest))["containers"]
+    port = {"name": "tfjob-port", "containerPort": 3333, "protocol": "TCP"}
+    assert container["ports"] == [port]
+
+
+def test_collective_strategies_read_the_cluster_of_this_start() -> None:
+    manifest = job("mnist-worker", framework="tensorflow", job="mnist", max="4")
+    found = environment(created(manifest))
+    assert list(found) == [COMPLETION_INDEX_ENV, CLUSTER_ENV, TF_CONFIG_ENV]
+    assert found[CLUSTER_ENV] == "metadata.annotations['edl.dev/cluster']"
+    assert tf_config(manifest, 1, '{"worker":["a:1","b:1"]}') == {
+        "cluster": {"worker": ["a:1", "b:1"]},
+        "task": {"type": "worker", "index": 1},
+        "environment": "cloud",
+    }
+
+
+def test_bare_pods_know_their_cluster_in_every_mode() -> None:
+    told = {"rank": "1", "size": "2", "mode": "collective"}
+    manifest = pod("any", framework="tensorflow", job="mnist", annotations=told)
+    found = environment(created(manifest))
+    assert found[COMPLETION_INDEX_ENV] == "1"
+    assert tf_config(manifest, 1)["cluster"] == {"worker": hosts("worker", 2)}
+
+
+@pytest.mark.parametrize(
+    ("roles", "role", "policy"),
+    [
+        ("ps=1,worker=1..3", "worker", {"rules": [{"succeededIndexes": "0"}]}),
+        ("chief=1,ps=1,worker=1..3", "worker", None),
+        ("chief=1,ps=1,worker=1..3", "chief", None),
+        ("ps=1,worker=1..3", "ps", None),
+    ],
+)
+def test_without_a_chief_worker_0_decides(roles: str, role: str, policy: Json | None) -> None:
+    assert created(cast(role, roles))["spec"].get("successPolicy") == policy
+
+
+def test_a_user_decides_about_success_himself() -> None:
+    own = {"rules": [{"succeededCount": 2}]}
+    manifest = cast("worker", "ps=1,worker=1..3", spec={"successPolicy": own})
+    assert created(manifest)["spec"]["successPolicy"] == own
+
+
+@pytest.mark.parametrize(
+    ("roles", "deciding"),
+    [("chief=1,ps=2,worker=1..3", ["chief"]), ("ps=2,worker=1..3,evaluator=1", ["worker"])],
+)
+def test_the_chief_decides_else_the_workers(roles: str, deciding: Sequence[str]) -> None:
+    specs = [parse(cast(part.split("=")[0], roles)) for part in roles.split(",")]
+    assert [spec.role for spec in specs if decides(spec)] == deciding
+    assert [spec.role for spec in specs if serves(spec)] == ["ps"]
+
+
+def test_the_cluster_of_a_start_leaves_the_evaluator_out() -> None:
+    cluster = FRAMEWORKS["tensorflow"].cluster
+    assert cluster is not None
+    found = cluster({"chief": ["a:1"], "worker": ["b:1"], "evaluator": ["c:1"]})
+    assert found == {"chief": ["a:1"], "worker": ["b:1"]}
+
+
+def test_more_hosts_than_a_variable_holds_are_refused() -> None:
+    with pytest.raises(Denied) as denied:
+        created(cast("worker", "ps=1,worker=1..4000"))
+    (finding,) = denied.value.findings
+    assert finding.path == f"metadata.labels[{contract.MAX}]"
+    assert "TF_CONFIG" in finding.what
+    assert created(cast("worker", "ps=1,worker=1..3000"))

@@ -1,0 +1,183 @@
+import pytest
+
+from edl import contract
+from edl.contract import COMPLETION_INDEX_ENV, TF_CONFIG_ENV
+from edl.writes import Json
+from tests.edl.manifests import (
+    annotations,
+    cast,
+    created,
+    environment,
+    horovod,
+    job,
+    labels,
+    pod_spec,
+    template,
+)
+
+
+def containers(*own: Json) -> Json:
+    return {"containers": [{"name": f"c{i}", "image": "busybox"} | c for i, c in enumerate(own)]}
+
+
+def test_ranks_are_indexed_and_sized_in_tandem_and_wait() -> None:
+    spec = created(cast("worker", spec={"parallelism": 2}))["spec"]
+    assert (spec["completionMode"], spec["parallelism"], spec["completions"]) == ("Indexed", 2, 2)
+    assert spec["suspend"] is True
+
+
+@pytest.mark.parametrize("parallelism", [0, None])
+def test_a_job_without_a_size_of_its_own_waits_at_one(parallelism: int | None) -> None:
+    manifest = job("t", framework="tensorflow", min="2", spec={"parallelism": parallelism})
+    spec = created(manifest)["spec"]
+    assert (spec["parallelism"], spec["completions"]) == (1, 1)
+
+
+def test_the_index_stands_first_in_every_container() -> None:
+    own = {"env": [{"name": "A", "value": "1"}]}
+    inits = [{"name": "fetch", "image": "busybox"}]
+    spec = pod_spec(created(cast("worker", pod=containers(own, {}) | {"initContainers": inits})))
+    for container in (*spec["initContainers"], *spec["containers"]):
+        first, second, *_ = container["env"]
+        assert first == {
+            "name": COMPLETION_INDEX_ENV,
+            "valueFrom": {
+                "fieldRef": {
+                    "apiVersion": "v1",
+                    "fieldPath": (
+                        "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+                    ),
+                }
+            },
+        }
+        assert second["name"] == TF_CONFIG_ENV
+
+
+def test_own_variables_stay_and_can_refer_to_ours() -> None:
+    own = [{"name": "RANK", "value": "$(JOB_COMPLETION_INDEX)"}]
+    found = environment(created(cast("worker", pod=containers({"env": own}))))
+    assert list(found) == [COMPLETION_INDEX_ENV, TF_CONFIG_ENV, "RANK"]
+
+
+def test_an_own_tf_config_wins() -> None:
+    own = [{"name": TF_CONFIG_ENV, "value": "{}"}]
+    found = environment(created(cast("worker", pod=containers({"env": own}))))
+    assert found[TF_CONFIG_ENV] == "{}"
+    assert list(found) == [COMPLETION_INDEX_ENV, TF_CONFIG_ENV]
+
+
+@pytest.mark.parametrize("name", [COMPLETION_INDEX_ENV, contract.CLUSTER_ENV])
+def test_what_refers_to_an_own_variable_follows_it(name: str) -> None:
+    own = [{"name": name, "value": "7"}, {"name": "OTHER", "value": "x"}]
+    manifest = job("t", framework="tensorflow", pod=containers({"env": own}))
+    found = list(environment(created(manifest)))
+    assert found.index(name) < found.index(TF_CONFIG_ENV)
+    assert found.index(COMPLETION_INDEX_ENV) < found.index(TF_CONFIG_ENV)
+    assert environment(created(manifest))[name] == "7"
+
+
+def test_the_port_opens_on_the_first_container_only() -> None:
+    found = pod_spec(created(cast("worker", pod=containers({}, {}))))["containers"]
+    assert [port["name"] for port in found[0]["ports"]] == ["tfjob-port"]
+    assert "ports" not in found[1]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"containerPort": 2222, "name": "mine", "protocol": "TCP"},
+        {"containerPort": 3333, "name": "tfjob-port", "protocol": "TCP"},
+    ],
+)
+def test_an_own_port_of_that_name_or_number_stays_alone(own: Json) -> None:
+    (found,) = pod_spec(created(cast("worker", pod=containers({"ports": [own]}))))["containers"]
+    assert found["ports"] == [own]
+
+
+def test_another_port_stays_beside_ours() -> None:
+    own = {"containerPort": 6006, "name": "board", "protocol": "TCP"}
+    (found,) = pod_spec(created(cast("worker", pod=containers({"ports": [own]}))))["containers"]
+    assert [port["name"] for port in found["ports"]] == ["board", "tfjob-port"]
+
+
+def test_pods_have_an_address_in_the_training_jobs_service() -> None:
+    assert pod_spec(created(cast("worker")))["subdomain"] == "mnist"
+
+
+def test_pods_wish_to_run_beside_their_own() -> None:
+    (wish,) = pod_spec(created(cast("ps")))["affinity"]["podAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert wish["podAffinityTerm"] == {
+        "labelSelector": {"matchLabels": {contract.JOB: "mnist"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_an_own_wish_about_neighbours_wins(kind: str) -> None:
+    own = {kind: {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+    assert pod_spec(created(cast("ps", pod={"affinity": own})))["affinity"] == own
+
+
+def test_an_own_choice_of_nodes_stays_beside_ours() -> None:
+    own = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
+    found = pod_spec(created(cast("ps", pod={"affinity": own})))["affinity"]
+    assert set(found) == {"nodeAffinity", "podAffinity"}
+    assert found["nodeAffinity"] == own["nodeAffinity"]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"schedulerName": "mine"},
+        {"serviceAccountName": "trainer"},
+        {"nodeSelector": {"gpu": "yes"}},
+        {"tolerations": [{"operator": "Exists"}]},
+        {"priorityClassName": "low"},
+        {"restartPolicy": "OnFailure"},
+        {"volumes": [{"name": "data", "emptyDir": {}}]},
+    ],
+    ids=lambda own: next(iter(own)),
+)
+def test_what_a_pod_says_itself_stays(own: Json) -> None:
+    found = pod_spec(created(cast("worker", pod=own)))
+    assert {name: found[name] for name in own} == own
+
+
+def test_own_volumes_stay_beside_the_live_files() -> None:
+    own = {"name": "data", "emptyDir": {}}
+    mount = {"name": "data", "mountPath": "/data"}
+    fields = containers({"volumeMounts": [mount]}) | {"volumes": [own]}
+    found = pod_spec(created(horovod("launcher", pod=fields)))
+    assert found["volumes"][0] == own
+    assert found["containers"][0]["volumeMounts"][0] == mount
+
+
+def test_the_template_says_whose_pods_they_are() -> None:
+    manifest = cast("worker")
+    manifest["spec"]["template"]["metadata"] = {"labels": {"team": "vision"}}
+    assert labels(template(created(manifest))) == {
+        "team": "vision",
+        contract.FRAMEWORK: "tensorflow",
+        contract.JOB: "mnist",
+        contract.ROLE: "worker",
+    }
+
+
+def test_defaults_are_written_out() -> None:
+    stored = created(job("t", framework="tensorflow", max="5", spec={"parallelism": 2}))
+    assert labels(stored) == {
+        contract.FRAMEWORK: "tensorflow",
+        contract.JOB: "t",
+        contract.ROLE: "worker",
+        contract.MIN: "2",
+        contract.MAX: "5",
+    }
+    assert annotations(stored)[contract.INJECTED_MAX] == "5"
+
+
+@pytest.mark.parametrize("broken", [None, []])
+def test_pods_without_containers_are_the_api_servers_to_refuse(broken: object) -> None:
+    stored = created(cast("worker", pod={"containers": broken}))
+    assert pod_spec(stored)["containers"] == broken

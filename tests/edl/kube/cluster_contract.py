@@ -1,0 +1,210 @@
+"""What every `Cluster` promises; run on the fake and on a real API server."""
+
+import json
+from collections.abc import Iterator
+from threading import Timer
+
+import pytest
+
+from edl.errors import Conflict, NotFound
+from edl.kube.cluster import Cluster, RawEvent, Selection, Watch
+from edl.model import Target
+from edl.writes import Json
+
+
+def lease(namespace: str, name: str, **labels: str) -> tuple[Target, Json]:
+    manifest = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {"holderIdentity": "ann", "leaseTransitions": 1},
+    }
+    return Target("Lease", namespace, name), manifest
+
+
+def names(items: tuple[bytes, ...]) -> list[str]:
+    return [json.loads(item)["metadata"]["name"] for item in items]
+
+
+def version_of(body: Json) -> str:
+    return str(body["metadata"]["resourceVersion"])
+
+
+def take(watch: Watch, count: int) -> list[tuple[str, str]]:
+    """The next events' types and names, bookmarks left out; ten seconds at most."""
+    timer = Timer(10, watch.close)
+    timer.start()
+    try:
+        return [
+            (event.type, json.loads(event.object)["metadata"]["name"])
+            for _, event in zip(range(count), _changes(watch), strict=False)
+        ]
+    finally:
+        timer.cancel()
+
+
+def _changes(watch: Watch) -> Iterator[RawEvent]:
+    return (event for event in watch if event.type != "BOOKMARK")
+
+
+class ClusterContract:
+    """Subclasses give the fixtures `cluster` and `namespace` (an empty one)."""
+
+    def test_what_is_created_can_be_read(self, cluster: Cluster, namespace: str) -> None:
+        target, manifest = lease(namespace, "one")
+        created = cluster.create(target, manifest)
+        found = cluster.get(target)
+        assert found == created
+        assert found["spec"] == manifest["spec"]
+        assert {"uid", "resourceVersion", "creationTimestamp"} <= found["metadata"].keys()
+
+    def test_what_is_not_there_is_not_found(self, cluster: Cluster, namespace: str) -> None:
+        target, _ = lease(namespace, "nobody")
+        with pytest.raises(NotFound, match='"nobody" not found'):
+            cluster.get(target)
+        with pytest.raises(NotFound):
+            cluster.patch(target, {"spec": {}})
+        with pytest.raises(NotFound):
+            cluster.delete(target)
+
+    def test_a_name_is_given_once(self, cluster: Cluster, namespace: str) -> None:
+        target, manifest = lease(namespace, "one")
+        cluster.create(target, manifest)
+        with pytest.raises(Conflict, match="already exists"):
+            cluster.create(target, manifest)
+
+    def test_a_name_is_generated(self, cluster: Cluster, namespace: str) -> None:
+        target, manifest = lease(namespace, "")
+        del manifest["metadata"]["name"]
+        manifest["metadata"]["generateName"] = "made-"
+        made = [cluster.create(target, manifest)["metadata"]["name"] for _ in range(2)]
+        assert all(name.startswith("made-") for name in made)
+        assert len(set(made)) == 2
+
+    def test_a_merge_patch_merges_and_null_removes(self, cluster: Cluster, namespace: str) -> None:
+        target, manifest = lease(namespace, "one", a="1", b="2")
+        created = cluster.create(target, manifest)
+        body = {"metadata": {"labels": {"a": None, "c": "3"}}, "spec": {"leaseTransitions": 2}}
+        patched = cluster.patch(target, body)
+        assert patched["metadata"]["labels"] == {"b": "2", "c": "3"}
+        assert patched["spec"] == {"holderIdentity": "ann", "leaseTransitions": 2}
+        assert int(version_of(patched)) > int(version_of(created))
+        assert cluster.get(target) == patched
+
+    def test_a_patch_that_changes_nothing_makes_no_version(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        created = cluster.create(target, manifest)
+        patched = cluster.patch(target, {"spec": {"leaseTransitions": 1}})
+        assert version_of(patched) == version_of(created)
+
+    def test_a_patch_of_an_old_version_conflicts(self, cluster: Cluster, namespace: str) -> None:
+        target, manifest = lease(namespace, "one")
+        old = version_of(cluster.create(target, manifest))
+        body = {"metadata": {"resourceVersion": old}, "spec": {"leaseTransitions": 2}}
+        new = cluster.patch(target, body)
+        with pytest.raises(Conflict, match="has been modified"):
+            cluster.patch(target, {**body, "spec": {"leaseTransitions": 3}})
+        assert cluster.get(target) == new
+
+    def test_delete_of_an_old_version_conflicts(self, cluster: Cluster, namespace: str) -> None:
+        target, manifest = lease(namespace, "one")
+        old = version_of(cluster.create(target, manifest))
+        new = version_of(cluster.patch(target, {"spec": {"leaseTransitions": 2}}))
+        with pytest.raises(Conflict):
+            cluster.delete(target, version=old)
+        cluster.delete(target, version=new)
+        with pytest.raises(NotFound):
+            cluster.get(target)
+
+    def test_a_dry_run_answers_and_changes_nothing(self, cluster: Cluster, namespace: str) -> None:
+        target, manifest = lease(namespace, "one")
+        assert cluster.create(target, manifest, dry_run=True)["spec"] == manifest["spec"]
+        with pytest.raises(NotFound):
+            cluster.get(target)
+        created = cluster.create(target, manifest)
+        answer = cluster.patch(target, {"spec": {"leaseTransitions": 2}}, dry_run=True)
+        assert answer["spec"]["leaseTransitions"] == 2
+        assert cluster.get(target) == created
+
+    @pytest.mark.parametrize(
+        ("selector", "chosen"),
+        [
+            ("", ["a", "b", "c"]),
+            ("tier=web", ["a"]),
+            ("tier!=web", ["b", "c"]),
+            ("tier", ["a", "b"]),
+            ("!tier", ["c"]),
+            ("tier in (web, job),app", ["b"]),
+            ("tier notin (web)", ["b", "c"]),
+        ],
+    )
+    def test_a_list_holds_what_the_selector_chooses(
+        self, cluster: Cluster, namespace: str, selector: str, chosen: list[str]
+    ) -> None:
+        for target, manifest in (
+            lease(namespace, "a", tier="web"),
+            lease(namespace, "b", tier="job", app="x"),
+            lease(namespace, "c"),
+        ):
+            cluster.create(target, manifest)
+        listing = cluster.list(Selection("Lease", namespace, selector))
+        assert names(listing.items) == chosen
+
+    def test_a_list_of_all_namespaces_holds_this_one(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        cluster.create(*lease(namespace, "one", only=namespace))
+        assert names(cluster.list(Selection("Lease", labels=f"only={namespace}")).items) == ["one"]
+
+    def test_pages_are_the_list(self, cluster: Cluster, namespace: str) -> None:
+        for name in ("a", "b"):
+            cluster.create(*lease(namespace, name))
+        pages = list(cluster.pages(Selection("Lease", namespace)))
+        assert [name for page in pages for name in names(page.items)] == ["a", "b"]
+        assert int(pages[0].version) > 0
+
+    def test_a_watch_tells_what_happens_after_the_list(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        selection = Selection("Lease", namespace)
+        listing = cluster.list(selection)
+        cluster.create(target, manifest)
+        watch = cluster.watch(selection, listing.version)
+        cluster.patch(target, {"spec": {"leaseTransitions": 2}})
+        cluster.delete(target)
+        assert take(watch, 3) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
+        watch.close()
+
+    def test_a_watch_by_label_tells_who_comes_and_goes(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        selection = Selection("Lease", namespace, "in=yes")
+        watch = cluster.watch(selection, cluster.list(selection).version)
+        cluster.create(target, manifest)
+        cluster.create(*lease(namespace, "other", **{"in": "no"}))
+        cluster.patch(target, {"metadata": {"labels": {"in": "yes"}}})
+        cluster.patch(target, {"metadata": {"labels": {"in": "no"}}})
+        assert take(watch, 2) == [("ADDED", "one"), ("DELETED", "one")]
+        watch.close()
+
+    def test_a_deletion_carries_a_version_of_its_own(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        created = cluster.create(target, manifest)
+        watch = cluster.watch(Selection("Lease", namespace), version_of(created))
+        cluster.delete(target)
+        event = next(_changes(watch))
+        watch.close()
+        assert event.type == "DELETED"
+        assert int(version_of(json.loads(event.object))) > int(version_of(created))
+
+    def test_another_thread_ends_a_watch(self, cluster: Cluster, namespace: str) -> None:
+        selection = Selection("Lease", namespace)
+        watch = cluster.watch(selection, cluster.list(selection).version)
+        Timer(0.2, watch.close).start()
+        assert list(_changes(watch)) == []

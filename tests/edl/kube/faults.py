@@ -1,0 +1,53 @@
+"""A cluster that goes wrong when a test says so."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edl.kube.cluster import Cluster, RawListing, Selection, Watch
+from edl.model import Target
+from edl.writes import Json
+
+
+class FaultyCluster:
+    """`fails[verb]` are raised, in order, before the real cluster is asked; `asked` counts."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.fails: dict[str, list[Exception]] = {}
+        self.asked: Counter[str] = Counter()
+
+    def get(self, target: Target) -> Json:
+        self._check("get")
+        return self._cluster.get(target)
+
+    def list(self, selection: Selection) -> RawListing:
+        self._check("list")
+        return self._cluster.list(selection)
+
+    def pages(self, selection: Selection) -> Iterator[RawListing]:
+        self._check("list")
+        return self._cluster.pages(selection)
+
+    def watch(self, selection: Selection, version: str) -> Watch:
+        self._check("watch")
+        return self._cluster.watch(selection, version)
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self._check("create", target)
+        return self._cluster.create(target, manifest, dry_run=dry_run)
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self._check("patch", target)
+        return self._cluster.patch(target, body, dry_run=dry_run)
+
+    def delete(self, target: Target, *, version: str = "") -> None:
+        self._check("delete", target)
+        self._cluster.delete(target, version=version)
+
+    def _check(self, verb: str, target: Target | None = None) -> None:
+        """Errors under `patch NAME` are for that object, under `patch` for any."""
+        self.asked[verb] += 1
+        for key in (verb, f"{verb} {target.name}" if target else verb):
+            if errors := self.fails.get(key):
+                raise errors.pop(0)

@@ -1,0 +1,93 @@
+"""A loopback HTTP server that answers what a test tells it to."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import urllib3
+
+from edl.kube.client import ApiServer
+from edl.kube.login import Login
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A body as an API server sends it; text is sent as it is."""
+
+    status: int
+    body: Mapping[str, Any] | str
+
+
+CUT = Answer(0, "")
+"""No answer: the connection is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    method: str
+    path: str
+    content_type: str | None
+    body: str
+
+
+@dataclass(slots=True)
+class Script:
+    """Answers in order; the last one is repeated."""
+
+    answers: list[Answer]
+    asked: list[Asked] = field(default_factory=list)
+
+    def next(self) -> Answer:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def status(code: int, message: str) -> Answer:
+    body = {"kind": "Status", "status": "Failure", "code": code, "message": message}
+    return Answer(code, body)
+
+
+@contextmanager
+def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
+    """The script and the server's address."""
+    script = Script(list(answers))
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            text = self.rfile.read(length).decode()
+            script.asked.append(
+                Asked(self.command, self.path, self.headers.get("Content-Type"), text)
+            )
+            answer = script.next()
+            if answer is CUT:
+                return
+            body = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+            self.send_response(answer.status)
+            self.send_header("Content-Length", str(len(body.encode())))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - http.server's names
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield script, f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def api(address: str, pauses: list[float] | None = None) -> ApiServer:
+    """A client of it; `pauses` records the waits instead of waiting."""
+    login = Login(address, "default", urllib3.PoolManager(), lambda: "Bearer secret")
+    return ApiServer(login, (pauses if pauses is not None else []).append)

@@ -1,0 +1,157 @@
+import socket
+
+import pytest
+
+from edl.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable
+from edl.kube.cluster import Selection
+from edl.model import Target
+from tests.edl.kube.servers import CUT, Answer, api, serving, status
+
+JOB = Target("Job", "web", "train")
+EMPTY = Answer(200, {"metadata": {"resourceVersion": "5"}, "items": []})
+
+
+def test_reads_are_repeated_while_the_server_is_overloaded() -> None:
+    pauses: list[float] = []
+    with serving(status(429, "later"), status(503, "starting"), EMPTY) as (script, address):
+        assert api(address, pauses).list(Selection("Job")).version == "5"
+    assert len(script.asked) == 3
+    assert pauses == sorted(pauses)
+
+
+def test_reads_give_up_after_some_time() -> None:
+    with serving(status(503, "starting")) as (script, address), pytest.raises(Unreachable) as error:
+        api(address).list(Selection("Job", "web"))
+    assert "cannot list jobs.batch in namespace web now: starting" in str(error.value)
+    assert error.value.status == 503
+    assert len(script.asked) == 4
+
+
+def test_writes_are_never_repeated() -> None:
+    with serving(status(503, "starting")) as (script, address), pytest.raises(Unreachable):
+        api(address).patch(JOB, {"spec": {}})
+    assert len(script.asked) == 1
+
+
+def test_a_server_that_is_not_there_is_asked_once_and_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    pauses: list[float] = []
+    with pytest.raises(
+        Unreachable, match=f"{address}: .*refused; .*--kubeconfig or --context"
+    ) as error:
+        api(address, pauses).get(JOB)
+    assert error.value.status == 0
+    assert pauses == []
+
+
+def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_for_reads() -> None:
+    with serving(CUT, EMPTY) as (script, address):
+        assert api(address).list(Selection("Job")).version == "5"
+    assert len(script.asked) == 2
+    with serving(CUT, EMPTY) as (script, address), pytest.raises(Unreachable, match="no answer"):
+        api(address).patch(JOB, {})
+    assert len(script.asked) == 1
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(Unreachable, match="no answer"):
+            api(address).within(0.1).patch(JOB, {})
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(404, NotFound), (409, Conflict), (410, Gone), (400, Invalid), (422, Invalid)],
+)
+def test_each_refusal_is_its_own_error(code: int, kind: type[Exception]) -> None:
+    with serving(status(code, "because")) as (_, address), pytest.raises(kind, match="because"):
+        api(address).patch(JOB, {})
+
+
+def test_a_missing_right_is_named_with_its_user_and_how_to_check_it() -> None:
+    message = (
+        'jobs.batch "train" is forbidden: User "ann" cannot patch resource "jobs" '
+        'in API group "batch" in the namespace "web"'
+    )
+    with serving(status(403, message)) as (_, address), pytest.raises(Forbidden) as error:
+        api(address).patch(JOB, {})
+    assert str(error.value) == (
+        '"ann" may not patch jobs.batch train in namespace web; ask for a role with this verb '
+        "(kubectl auth can-i patch jobs.batch -n web)"
+    )
+
+
+def test_a_webhooks_refusal_is_told_in_its_own_words() -> None:
+    message = 'admission webhook "edl.dev" denied the request: edl.dev/min: "x"; a whole number'
+    with serving(status(403, message)) as (_, address), pytest.raises(Invalid) as error:
+        api(address).create(JOB, {})
+    assert str(error.value) == 'edl.dev/min: "x"; a whole number'
+
+
+def test_a_quota_is_told_in_the_servers_words() -> None:
+    message = 'pods "x" is forbidden: exceeded quota: small'
+    with serving(status(403, message)) as (_, address), pytest.raises(Forbidden, match="quota"):
+        api(address).create(JOB, {})
+
+
+def test_an_answer_that_is_no_status_is_still_an_error() -> None:
+    page = Answer(502, "<html>Bad Gateway</html>")
+    with serving(page) as (_, address), pytest.raises(Unreachable, match="Bad Gateway"):
+        api(address).patch(JOB, {})
+
+
+def test_a_list_follows_its_pages() -> None:
+    meta = {"resourceVersion": "5"}
+    first = Answer(200, {"metadata": {**meta, "continue": "a+b"}, "items": [{"x": 1}]})
+    second = Answer(200, {"metadata": meta, "items": [{"x": 2}]})
+    with serving(first, second) as (script, address):
+        listing = api(address).list(Selection("Job", "web", "a=b"))
+    assert listing.items == (b'{"x": 1}', b'{"x": 2}')
+    assert script.asked[1].path == (
+        "/apis/batch/v1/namespaces/web/jobs?labelSelector=a%3Db&limit=500&continue=a%2Bb"
+    )
+
+
+def test_a_list_whose_pages_took_too_long_is_read_at_once() -> None:
+    first = Answer(200, {"metadata": {"resourceVersion": "5", "continue": "c"}, "items": [{}]})
+    whole = Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [{"x": 1}]})
+    with serving(first, status(410, "expired"), whole) as (script, address):
+        assert api(address).list(Selection("Pod")).version == "9"
+    assert script.asked[2].path == "/api/v1/pods?"
+
+
+def test_a_list_of_nothing_may_be_null() -> None:
+    nothing = Answer(200, {"metadata": {"resourceVersion": "5"}, "items": None})
+    with serving(nothing) as (_, address):
+        assert api(address).list(Selection("Node")).items == ()
+
+
+def test_writes_go_where_they_belong() -> None:
+    done = Answer(200, {"metadata": {}})
+    with serving(done) as (script, address):
+        server = api(address)
+        server.create(Target("Node", "", "n1"), {"a": 1}, dry_run=True)
+        server.patch(JOB, {"b": None})
+        server.delete(Target("Pod", "web", "p"), version="7")
+    create, patch, delete = script.asked
+    assert create.path == "/api/v1/nodes?fieldManager=kubectl-edl&dryRun=All"
+    assert (patch.path, patch.content_type, patch.body) == (
+        "/apis/batch/v1/namespaces/web/jobs/train?fieldManager=kubectl-edl",
+        "application/merge-patch+json",
+        '{"b":null}',
+    )
+    assert '"propagationPolicy":"Background"' in delete.body
+    assert '"preconditions":{"resourceVersion":"7"}' in delete.body
+
+
+def test_an_error_event_of_a_watch_is_raised() -> None:
+    line = '{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}\n'
+    with serving(Answer(200, line)) as (_, address), pytest.raises(Gone, match="too old"):
+        list(api(address).watch(Selection("Job"), "1"))
+
+
+def test_a_watch_of_nonsense_is_broken() -> None:
+    with serving(Answer(200, '{"type":\n')) as (_, address), pytest.raises(Unreachable):
+        list(api(address).watch(Selection("Job"), "1"))

@@ -1,0 +1,34 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from edl.errors import Gone
+from edl.kube.cluster import Selection
+from edl.kube.fake import FakeCluster
+from tests.edl.kube.cluster_contract import ClusterContract, lease
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+
+class TestFakeCluster(ClusterContract):
+    @pytest.fixture
+    def namespace(self) -> str:
+        return "test"
+
+
+def test_a_version_that_is_too_old_is_gone(cluster: FakeCluster) -> None:
+    cluster.create(*lease("test", "one"))
+    cluster.forget_history()
+    with pytest.raises(Gone):
+        list(cluster.watch(Selection("Lease", "test"), "1"))
+
+
+def test_what_was_read_can_be_changed_without_harm(cluster: FakeCluster) -> None:
+    target, manifest = lease("test", "one")
+    cluster.create(target, manifest)["spec"].clear()
+    cluster.get(target)["spec"].clear()
+    manifest["spec"].clear()
+    assert cluster.get(target)["spec"]["holderIdentity"] == "ann"

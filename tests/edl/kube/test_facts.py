@@ -1,0 +1,162 @@
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from edl.kube import facts
+from edl.kube.shapes import NODE_NAME, Shapes
+from edl.model import Node, PodPhase, Requirement, Taint, Toleration
+from edl.resources import Resources
+from edl.writes import Json
+from tests.edl.kube import manifests
+
+
+def pod_facts(body: Json) -> facts.PodFacts:
+    return facts.pod(msgspec.json.encode(body), Shapes())
+
+
+def node_facts(body: Json) -> Node:
+    return facts.node(msgspec.json.encode(body))
+
+
+def test_a_node_offers_its_allocatable() -> None:
+    node = node_facts(manifests.node("n1"))
+    assert node.allocatable == Resources.parse({"cpu": "4", "memory": "8Gi", "pods": "110"})
+    assert node.schedulable
+    assert node.labels == {"zone": "a", NODE_NAME: "n1"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        manifests.node(ready=False),
+        manifests.node(unschedulable=True),
+        {"metadata": manifests.metadata("n1")},
+    ],
+)
+def test_a_cordoned_or_unready_node_is_not_schedulable(body: Json) -> None:
+    assert not node_facts(body).schedulable
+
+
+def test_a_node_keeps_its_taints() -> None:
+    node = node_facts(manifests.node(taints=[{"key": "gpu", "effect": "NoSchedule"}]))
+    assert node.taints == (Taint("gpu", "", "NoSchedule"),)
+
+
+def test_a_heartbeat_changes_no_facts() -> None:
+    body = manifests.node()
+    later = manifests.node()
+    later["metadata"]["resourceVersion"] = "8"
+    later["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-01-01T00:05:00Z"
+    assert node_facts(body) == node_facts(later)
+
+
+def test_a_pending_pod_of_others_asks_for_room() -> None:
+    found = pod_facts(manifests.pod("p", priority=5))
+    assert (found.asking, found.priority, found.job, found.pod) == (True, 5, "", None)
+    assert found.shape.requests == Resources.of({"cpu": 1000, "pods": 1})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        manifests.pod("bound", node="n1"),
+        manifests.pod("ended", phase="Failed"),
+        manifests.pod("gated", spec={"schedulingGates": [{"name": "wait"}]}),
+        manifests.pod("leaving", metadata={"deletionTimestamp": manifests.CREATED}),
+    ],
+)
+def test_a_pod_that_is_placed_held_back_or_going_does_not_ask(body: Json) -> None:
+    assert not pod_facts(body).asking
+
+
+def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
+    body = manifests.job_pod(
+        "train-launcher-0",
+        3,
+        "train-launcher",
+        node="n1",
+        phase="Running",
+        notes={"edl.dev/hostfile": "a:1\n", "edl.dev/published-at": "2026-01-01T00:00:09+00:00"},
+        spec={"schedulingGates": [{"name": "edl.dev/hosts"}]},
+        status={"conditions": [{"type": "Ready", "status": "True"}]},
+    )
+    found = pod_facts(body)
+    assert found.job == "uid-train-launcher"
+    assert found.pod is not None
+    assert (found.pod.index, found.pod.node, found.pod.phase) == (3, "n1", PodPhase.RUNNING)
+    assert found.pod.ready
+    assert found.pod.gates == ("edl.dev/hosts",)
+    assert found.pod.hosts == "a:1\n"
+    assert found.pod.published_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+
+
+def test_a_host_list_counts_only_once_it_was_published() -> None:
+    body = manifests.job_pod("p", 0, "train", notes={"edl.dev/hostfile": ""})
+    found = pod_facts(body).pod
+    assert found is not None
+    assert (found.hosts, found.published_at) == (None, None)
+
+
+def test_a_pod_without_an_index_has_none() -> None:
+    body = manifests.job_pod("p", 0, "train")
+    del body["metadata"]["annotations"]
+    found = pod_facts(body).pod
+    assert found is not None
+    assert found.index == -1
+
+
+def test_the_shape_is_all_that_the_scheduler_reads() -> None:
+    spec = {
+        "initContainers": [{"resources": {"requests": {"cpu": "3"}}}],
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "overhead": {"memory": "1Mi"},
+        "affinity": _affinity({"matchExpressions": [_in("disk", "ssd")]}),
+    }
+    shape = pod_facts(manifests.pod("p", spec=spec)).shape
+    assert shape.requests == Resources.of({"cpu": 3000, "memory": 2**20, "pods": 1})
+    assert shape.node_selector == (("zone", "a"),)
+    assert shape.tolerations == (Toleration("gpu", "Exists", "", ""),)
+    assert shape.affinity == ((Requirement("disk", "In", ("ssd",)),),)
+
+
+def test_a_pod_that_is_bound_to_a_name_fits_that_node_only() -> None:
+    spec = {"affinity": _affinity({"matchFields": [_in("metadata.name", "n1")]})}
+    shape = pod_facts(manifests.pod("p", spec=spec)).shape
+    assert shape.affinity == ((Requirement(NODE_NAME, "In", ("n1",)),),)
+
+
+def test_an_affinity_without_requirements_fits_no_node() -> None:
+    shape = pod_facts(manifests.pod("p", spec={"affinity": _affinity({})})).shape
+    assert shape.affinity == ((Requirement(NODE_NAME, "In", ()),),)
+
+
+def test_pods_of_one_template_share_one_shape() -> None:
+    shapes = Shapes()
+    first, second = (
+        facts.pod(msgspec.json.encode(manifests.pod(name, node=node)), shapes)
+        for name, node in (("a", ""), ("b", "n1"))
+    )
+    assert first.shape is second.shape
+
+
+def test_containers_and_init_containers_are_told_apart() -> None:
+    shapes = Shapes()
+    plain = {"resources": {"requests": {"cpu": "1"}}}
+    both = manifests.pod("a", spec={"containers": [plain, plain]})
+    initial = manifests.pod("b", spec={"containers": [plain], "initContainers": [plain]})
+    amounts = [
+        facts.pod(msgspec.json.encode(body), shapes).shape.requests.get("cpu")
+        for body in (both, initial)
+    ]
+    assert amounts == [2000, 1000]
+
+
+def _in(key: str, *values: str) -> Json:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _affinity(*terms: Json) -> Json:
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}

@@ -1,0 +1,297 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from edl.contract import CleanUp
+from edl.kube import facts, jobfacts
+from edl.kube.observe import Memo, Snapshot, observe
+from edl.kube.shapes import Shapes
+from edl.model import ClusterState, Ending, JobKey, Target, TrainingJob
+from edl.resources import Resources
+from edl.writes import Json
+from tests.edl.kube import manifests
+from tests.edl.kube.manifests import job, job_pod, member
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+MNIST = [member("chief"), member("ps"), member("worker")]
+
+
+def snapshot(
+    jobs: Sequence[Json] = (), pods: Sequence[Json] = (), **others: Sequence[Any]
+) -> Snapshot:
+    shapes = Shapes()
+    nodes = others.get("nodes", [manifests.node("n1"), manifests.node("n2")])
+    encode = msgspec.json.encode
+    return Snapshot(
+        nodes=[facts.node(encode(body)) for body in nodes],
+        pods=[facts.pod(encode(body), shapes) for body in pods],
+        jobs=[jobfacts.job(encode(body), shapes) for body in jobs],
+        priorities=[facts.priority(encode(body)) for body in others.get("priorities", ())],
+        namespaces=[facts.namespace(encode(body)) for body in others.get("namespaces", ())],
+        tags=[facts.tag(kind, encode(body)) for kind, body in others.get("tags", ())],
+    )
+
+
+look = partial(observe, now=NOW)
+
+
+def only(state: ClusterState) -> TrainingJob:
+    (found,) = state.jobs
+    return found
+
+
+def test_a_node_is_filled_by_every_bound_pod_that_has_not_ended() -> None:
+    pods = [
+        manifests.pod("a", node="n1", phase="Running"),
+        manifests.pod("b", node="n1", metadata={"deletionTimestamp": manifests.CREATED}),
+        manifests.pod("c", node="n1", phase="Succeeded"),
+        manifests.pod("d"),
+    ]
+    first, second = look(snapshot(pods=pods)).nodes
+    assert first.used == Resources.of({"cpu": 2000, "pods": 2})
+    assert first.leaving == Resources.of({"cpu": 1000, "pods": 1})
+    assert second.used == Resources()
+
+
+def test_a_role_asks_for_what_its_pods_really_ask_for() -> None:
+    """A LimitRange adds requests to pods that their template does not have."""
+    template = {"containers": [{"name": "main"}]}
+    jobs = [job("sweep", labels={"edl.dev/framework": "none"}, pod=template, suspend=False)]
+    pods = [job_pod("sweep-a", 0, "sweep", cpu="3", node="n1")]
+    before, after = only(look(snapshot(jobs))), only(look(snapshot(jobs, pods)))
+    assert before.roles[0].shape.requests == Resources.of({"pods": 1})
+    assert after.roles[0].shape.requests == Resources.of({"cpu": 3000, "pods": 1})
+
+
+def test_pending_pods_of_others_ask_together_by_shape_and_priority() -> None:
+    pods = [
+        manifests.pod("b"),
+        manifests.pod("a"),
+        manifests.pod("big", cpu="3"),
+        manifests.pod("urgent", priority=9),
+    ]
+    demands = look(snapshot(pods=pods)).demands
+    assert [(d.example, d.count, d.priority) for d in demands] == [
+        ("web/urgent", 1, 9),
+        ("web/a", 2, 0),
+        ("web/big", 1, 0),
+    ]
+
+
+def test_jobs_of_one_name_form_one_training_job_in_the_casts_order() -> None:
+    found = only(look(snapshot(reversed_jobs())))
+    assert found.key == JobKey("web", "mnist")
+    assert [role.name for role in found.roles] == ["chief", "ps", "worker"]
+    assert [(role.decides, role.serves) for role in found.roles] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+    assert [(role.min, role.max) for role in found.roles] == [(1, 1), (1, 1), (1, 4)]
+    assert (found.missing, found.problem, found.mode) == ((), "", "ps")
+    assert found.queued_at == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def reversed_jobs() -> list[Json]:
+    return MNIST[::-1]
+
+
+def test_a_role_whose_job_does_not_exist_yet_is_missing() -> None:
+    assert only(look(snapshot([member("chief"), member("worker")]))).missing == ("ps",)
+
+
+def test_a_job_that_is_being_deleted_is_left_out() -> None:
+    leaving = member("ps", metadata={"deletionTimestamp": manifests.CREATED})
+    assert only(look(snapshot([member("chief"), leaving, member("worker")]))).missing == ("ps",)
+
+
+def test_a_job_that_has_ended_decides_also_while_it_is_being_deleted() -> None:
+    """`ttlSecondsAfterFinished: 0` leaves but a moment to see it."""
+    gone = {"deletionTimestamp": manifests.CREATED}
+    ended = member("chief", metadata=gone, conditions=["Complete"])
+    found = only(look(snapshot([ended, running("ps"), running("worker")])))
+    assert (found.roles[0].ending, found.missing) == (Ending.COMPLETE, ())
+    anew = only(look(snapshot([ended, running("ps"), member("worker")])))
+    assert anew.missing == ("chief",)
+    assert look(snapshot([ended])).jobs == ()
+
+
+def test_a_job_alone_is_a_training_job_of_its_own_name() -> None:
+    labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
+    found = only(look(snapshot([job("items", labels=labels, completions=9)])))
+    assert found.key == JobKey("web", "items")
+    assert [(role.job, role.min, role.max, role.tandem) for role in found.roles] == [
+        ("items", 1, 3, False)
+    ]
+
+
+def test_pods_come_with_the_role_that_owns_them_by_index() -> None:
+    pods = [job_pod(f"mnist-worker-{index}", index, "mnist-worker") for index in (2, 0, 1)]
+    state = look(snapshot(MNIST, pods))
+    assert [pod.index for pod in only(state).roles[2].pods] == [0, 1, 2]
+    assert state.demands == ()
+
+
+def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
+    notes = {
+        "edl.dev/replicas": "3",
+        "edl.dev/paused": "true",
+        "edl.dev/resized-at": "2026-01-01T00:10:00Z",
+        "edl.dev/started-at": "2026-01-01T00:05:00Z",
+        "edl.dev/reason": "room for others",
+    }
+    worker = member("worker", notes=notes, parallelism=2, completions=2, suspend=False)
+    found = only(look(snapshot([member("chief"), member("ps"), worker])))
+    role = found.roles[2]
+    assert (role.size, role.suspended, role.wanted) == (2, False, 3)
+    assert role.resized_at == datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
+    assert role.reason == "room for others"
+    assert found.paused
+    assert found.started_at == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
+
+
+def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
+    worker = member("worker", notes={"edl.dev/replicas": "many"})
+    found = only(look(snapshot([member("chief"), member("ps"), worker])))
+    assert found.problem == ""
+    assert found.roles[2].wanted is None
+    assert 'edl.dev/replicas]: "many"' in found.roles[2].reason
+
+
+@pytest.mark.parametrize(
+    ("condition", "ending"),
+    [
+        ("Complete", Ending.COMPLETE),
+        ("SuccessCriteriaMet", Ending.COMPLETE),
+        ("Failed", Ending.FAILED),
+        ("FailureTarget", Ending.FAILED),
+        ("Suspended", None),
+    ],
+)
+def test_a_job_has_ended_as_soon_as_that_is_certain(condition: str, ending: Ending | None) -> None:
+    chief = member("chief", conditions=[condition])
+    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].ending is ending
+
+
+def test_the_priority_is_the_highest_of_the_roles() -> None:
+    classes = [
+        {"metadata": manifests.metadata("low"), "value": 5, "globalDefault": True},
+        {"metadata": manifests.metadata("high"), "value": 100},
+    ]
+    high = member("worker", pod={"priorityClassName": "high"})
+    assert only(look(snapshot(MNIST, priorities=classes))).priority == 5
+    assert only(look(snapshot([*MNIST[:2], high], priorities=classes))).priority == 100
+    assert only(look(snapshot(MNIST))).priority == 0
+
+
+def test_the_clean_up_is_the_deciding_roles() -> None:
+    chief = member("chief", notes={"edl.dev/clean-up": "None"})
+    assert only(look(snapshot([chief, *MNIST[1:]]))).clean_up is CleanUp.NONE
+    assert only(look(snapshot(MNIST))).clean_up is CleanUp.RUNNING
+
+
+def test_what_stands_around_a_job_is_known_by_its_label() -> None:
+    ours = {"metadata": manifests.metadata("mnist", "web", labels={"edl.dev/job": "mnist"})}
+    others = {"metadata": manifests.metadata("x", "web", labels={"edl.dev/job": "other"})}
+    tags = [("Service", ours), ("PodDisruptionBudget", others)]
+    found = only(look(snapshot(MNIST, tags=tags)))
+    assert found.surroundings == frozenset({Target("Service", "web", "mnist")})
+    assert found.problem == ""
+
+
+def test_a_strangers_service_of_the_jobs_name_is_a_problem() -> None:
+    tags = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
+    assert 'the Service "mnist" is not ours' in only(look(snapshot(MNIST, tags=tags))).problem
+
+
+@pytest.mark.parametrize(
+    ("jobs", "problem"),
+    [
+        (
+            [member("chief"), member("ps", notes={"edl.dev/roles": "chief=1,ps=2"})],
+            "its Jobs disagree on edl.dev/roles",
+        ),
+        ([member("worker", pod={"priorityClassName": "x"})], 'there is no PriorityClass "x"'),
+        (
+            [job("bad", labels={"edl.dev/framework": "caffe"})],
+            'metadata.labels[edl.dev/framework]: unknown "caffe"',
+        ),
+    ],
+)
+def test_what_cannot_be_planned_says_why(jobs: list[Json], problem: str) -> None:
+    assert problem in only(look(snapshot(jobs))).problem
+
+
+def test_launchers_exec_only_where_the_namespace_lets_them() -> None:
+    notes = {"edl.dev/roles": "launcher=1,worker=1..2"}
+    labels = {"edl.dev/framework": "horovod", "edl.dev/job": "h"}
+    jobs = [
+        job(f"h-{role}", labels=labels | {"edl.dev/role": role}, notes=notes)
+        for role in ("launcher", "worker")
+    ]
+    asked = {"metadata": manifests.metadata("web", labels={"edl.dev/kubexec": "enabled"})}
+    assert "edl.dev/kubexec=enabled" in only(look(snapshot(jobs))).problem
+    assert only(look(snapshot(jobs, namespaces=[asked]))).problem == ""
+
+
+def test_the_order_of_objects_does_not_matter() -> None:
+    pods = [job_pod(f"p{index}", index, "mnist-worker", node="n1") for index in range(3)]
+    pods += [manifests.pod("a"), manifests.pod("b", priority=3)]
+    forwards = snapshot(MNIST, pods)
+    backwards = snapshot(MNIST[::-1], pods[::-1], nodes=[manifests.node("n2"), manifests.node()])
+    assert look(forwards) == look(backwards)
+
+
+def test_a_memo_changes_nothing_but_the_work() -> None:
+    memo = Memo()
+    pods = [job_pod("p0", 0, "mnist-worker", node="n1", phase="Running")]
+    before = snapshot(MNIST, pods)
+    first = observe(before, NOW, memo)
+    again = observe(before, NOW, memo)
+    assert again.jobs[0] is first.jobs[0]
+    assert again.nodes[0] is first.nodes[0]
+    after = snapshot([*MNIST[:2], member("worker", parallelism=2)])
+    assert observe(after, NOW, memo) == look(after)
+
+
+def test_pods_of_a_deleted_job_of_ours_ask_for_nothing() -> None:
+    """Its last event comes before those of its pods."""
+    labels = {"labels": {"edl.dev/framework": "tensorflow"}}
+    ours = job_pod("mnist-worker-3", 3, "mnist-worker", metadata=labels)
+    assert look(snapshot(pods=[ours])).demands == ()
+    assert [found.count for found in look(snapshot(pods=[job_pod("x", 0, "x")])).demands] == [1]
+
+
+def running(role: str, **spec: Any) -> Json:  # noqa: ANN401
+    return member(role, suspend=False, **spec)
+
+
+def test_a_job_that_runs_goes_on_without_what_only_its_start_needed() -> None:
+    """It must still shrink, end, and be paused."""
+    urgent = {"pod": {"priorityClassName": "deleted"}}
+    jobs = [running("chief", **urgent), running("ps", **urgent), running("worker", **urgent)]
+    pods = [job_pod("p0", 0, "mnist-chief", node="n1", priority=7)]
+    stranger = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
+    found = only(look(snapshot(jobs, pods, tags=stranger)))
+    assert (found.problem, found.priority) == ("", 7)
+    waits = only(look(snapshot([*jobs[:2], member("worker", **urgent)])))
+    assert 'there is no PriorityClass "deleted"' in waits.problem
+
+
+def test_a_job_that_cannot_be_read_hides_no_other() -> None:
+    good = job("items", labels={"edl.dev/framework": "none"})
+    found = snapshot([*MNIST, good])
+    odd = [
+        structs.replace(fact, spec=replace(fact.spec, framework="caffe"))
+        if fact.spec and fact.key.name == "mnist"
+        else fact
+        for fact in found.jobs
+    ]
+    items, mnist = look(replace(found, jobs=odd)).jobs
+    assert (items.problem, mnist.problem) == ("", "it cannot be read: KeyError: 'caffe'")

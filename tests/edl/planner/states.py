@@ -1,0 +1,120 @@
+"""Builders for planner tests: a cluster in a line. Times count in seconds from NOON."""
+
+# ruff: noqa: ANN401 (the builders pass any field on)
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from edl.model import (
+    ClusterState,
+    Demand,
+    JobKey,
+    Node,
+    Pod,
+    PodPhase,
+    Resizing,
+    Role,
+    Shape,
+    TrainingJob,
+)
+from edl.resources import Resources
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def room(cpu: float = 0, memory: str = "0", gpu: int = 0, pods: int = 1) -> Resources:
+    named = {"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpu, "pods": pods}
+    return Resources.parse(named)
+
+
+def shape(cpu: float = 1, memory: str = "0", gpu: int = 0, **rules: Any) -> Shape:
+    return Shape(room(cpu, memory, gpu), **rules)
+
+
+def node(name: str, cpu: float = 4, memory: str = "64Gi", gpu: int = 0, **fields: Any) -> Node:
+    return Node(name, room(cpu, memory, gpu, pods=110), Resources(), Resources(), **fields)
+
+
+def pod(index: int, on: str = "", **fields: Any) -> Pod:
+    given: dict[str, Any] = {
+        "name": f"pod-{index}",
+        "index": index,
+        "node": on,
+        "phase": PodPhase.RUNNING if on else PodPhase.PENDING,
+        "ready": bool(on),
+        "terminating": False,
+        "gates": (),
+        "created_at": at(-3600),
+        "version": "1",
+    }
+    return Pod(**(given | fields))
+
+
+def role(name: str = "worker", low: int = 1, high: int = 1, **fields: Any) -> Role:
+    """A suspended LIVE role; `on` names the nodes of its pods and starts it."""
+    on = fields.pop("on", None)
+    given: dict[str, Any] = {
+        "job": name,
+        "uid": name,
+        "version": "1",
+        "size": low if on is None else len(on),
+        "suspended": on is None,
+        "resizing": Resizing.LIVE if high > low else Resizing.FIXED,
+        "decides": name in ("worker", "chief"),
+        "serves": name == "ps",
+        "tandem": True,
+        "shape": shape(),
+        "pods": tuple(pod(index, found) for index, found in enumerate(on or ())),
+    }
+    return Role(name=name, min=low, max=high, **(given | fields))
+
+
+def job(name: str, *roles: Role, queued: float = -3600, **fields: Any) -> TrainingJob:
+    started = any(not found.suspended for found in roles)
+    given: dict[str, Any] = {"started_at": at(-3000) if started else None}
+    return TrainingJob(JobKey("ns", name), "tensorflow", roles, at(queued), **(given | fields))
+
+
+def worker(name: str, low: int, high: int, **fields: Any) -> TrainingJob:
+    """A training job of one role; fields of the job are `queued`, `priority`, `paused`, …"""
+    of_job = {
+        key: fields.pop(key)
+        for key in ("queued", "priority", "paused", "started_at", "missing", "problem")
+        if key in fields
+    }
+    return job(name, role("worker", low, high, **fields), **of_job)
+
+
+def demand(name: str, needs: Shape, count: int = 1, priority: int = 0) -> Demand:
+    return Demand(needs, priority, count, f"web/{name}")
+
+
+def cluster(*things: Node | TrainingJob | Demand, seconds: float = 0) -> ClusterState:
+    """Nodes' use is what the jobs' pods request, besides what a node says itself."""
+    jobs = tuple(found for found in things if isinstance(found, TrainingJob))
+    nodes = tuple(found for found in things if isinstance(found, Node))
+    demands = tuple(found for found in things if isinstance(found, Demand))
+    return ClusterState(
+        at(seconds), tuple(_with_use(found, jobs) for found in nodes), jobs, demands
+    )
+
+
+def _with_use(found: Node, jobs: tuple[TrainingJob, ...]) -> Node:
+    used, leaving = found.used, found.leaving
+    for training in jobs:
+        for part in training.roles:
+            here = [one for one in part.pods if one.node == found.name and not one.ended]
+            going = sum(one.terminating for one in here)
+            used += part.shape.requests * len(here)
+            leaving += part.shape.requests * going
+    return replace(found, used=used, leaving=leaving)
+
+
+def busy(found: Node, by: Resources) -> Node:
+    """The node with other owners' pods on it."""
+    return replace(found, used=found.used + by)

@@ -1,0 +1,99 @@
+"""Which nodes a pod may use."""
+
+import pytest
+
+from edl.model import Node, Requirement, Shape, Taint, Toleration
+from edl.planner.eligibility import Eligibility
+from tests.edl.planner.states import node, shape
+
+NODES = (
+    node("a", labels={"zone": "x", "cores": "8"}),
+    node("b", labels={"zone": "y", "cores": "many"}),
+    node("c"),
+)
+
+
+def names(nodes: tuple[Node, ...], wanted: Shape) -> str:
+    mask = Eligibility(nodes).mask(wanted)
+    return "".join(found.name for found, may in zip(nodes, mask, strict=True) if may)
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "found"),
+    [
+        ("In", ("x", "z"), "a"),
+        ("NotIn", ("x",), "bc"),
+        ("Exists", (), "ab"),
+        ("DoesNotExist", (), "c"),
+        ("In", (), ""),
+        ("Around", ("x",), ""),
+    ],
+)
+def test_node_affinity_compares_labels(operator: str, values: tuple[str, ...], found: str) -> None:
+    assert names(NODES, shape(affinity=((Requirement("zone", operator, values),),))) == found
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "found"),
+    [
+        ("Gt", ("7",), "a"),
+        ("Gt", ("8",), ""),
+        ("Lt", ("9",), "a"),
+        ("Lt", ("x",), ""),
+        ("Gt", (), ""),
+        ("Lt", ("9" * 5000,), ""),
+    ],
+)
+def test_node_affinity_compares_whole_numbers(
+    operator: str, values: tuple[str, ...], found: str
+) -> None:
+    assert names(NODES, shape(affinity=((Requirement("cores", operator, values),),))) == found
+
+
+def test_terms_are_alternatives_and_requirements_add_up() -> None:
+    x, y = (Requirement("zone", "In", (zone,)) for zone in "xy")
+    cores = Requirement("cores", "Gt", ("1",))
+    assert names(NODES, shape(affinity=((x,), (y,)))) == "ab"
+    assert names(NODES, shape(affinity=((x, y),))) == ""
+    assert names(NODES, shape(affinity=((x, cores), (y, cores)))) == "a"
+    assert names(NODES, shape(affinity=((),))) == ""
+
+
+def test_a_node_is_named_by_its_field() -> None:
+    assert names(NODES, shape(affinity=((Requirement("metadata.name", "In", ("b",)),),))) == "b"
+
+
+def test_a_selector_needs_every_label() -> None:
+    assert names(NODES, shape(node_selector=(("zone", "x"),))) == "a"
+    assert names(NODES, shape(node_selector=(("zone", "x"), ("cores", "9")))) == ""
+
+
+def test_cordoned_nodes_take_nobody() -> None:
+    assert names((node("a", schedulable=False), node("b")), shape()) == "b"
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        (Toleration("gpu", "Equal", "yes", "NoSchedule"), True),
+        (Toleration("gpu", "", "yes", ""), True),
+        (Toleration("gpu", "Exists", "", ""), True),
+        (Toleration("", "Exists", "", ""), True),
+        (Toleration("", "Equal", "yes", ""), False),
+        (Toleration("gpu", "Equal", "no", ""), False),
+        (Toleration("cpu", "Exists", "", ""), False),
+        (Toleration("gpu", "Exists", "", "NoExecute"), False),
+    ],
+)
+def test_a_taint_needs_a_toleration(toleration: Toleration, tolerated: bool) -> None:  # noqa: FBT001
+    tainted = (node("a", taints=(Taint("gpu", "yes", "NoSchedule"),)),)
+    assert names(tainted, shape(tolerations=(toleration,))) == ("a" if tolerated else "")
+
+
+def test_every_taint_that_keeps_away_counts_and_others_do_not() -> None:
+    two = (Taint("gpu", "yes", "NoSchedule"), Taint("spot", "", "NoExecute"))
+    soft = (Taint("busy", "", "PreferNoSchedule"),)
+    nodes = (node("a", taints=two), node("b", taints=soft))
+    assert names(nodes, shape()) == "b"
+    assert names(nodes, shape(tolerations=(Toleration("gpu", "Exists", "", ""),))) == "b"
+    assert names(nodes, shape(tolerations=(Toleration("", "Exists", "", ""),))) == "ab"

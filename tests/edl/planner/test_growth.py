@@ -1,0 +1,209 @@
+"""Who gets idle room, how replicas move for equal shares, and what growth waits for."""
+
+from datetime import timedelta
+
+import pytest
+
+from edl.model import ClusterState, PodPhase, Resizing
+from edl.planner import reasons
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan, Resize
+from edl.planner.policies import POLICIES
+from tests.edl.planner.acting import act
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
+
+ALL = Limits(load_ceiling=1)
+
+
+def plan_for(state: ClusterState, limits: Limits = ALL) -> Plan:
+    return decide(state, POLICIES["fair"], limits)
+
+
+def sizes(plan: Plan) -> dict[str, int]:
+    return {found.job.name: found.after for found in plan.resizes}
+
+
+def held(plan: Plan) -> dict[str, str]:
+    return {found.job.name: found.reason for found in plan.held}
+
+
+def test_a_running_job_grows_into_idle_room() -> None:
+    mine = worker("mnist", 1, 9, on=["a"])
+    plan = plan_for(cluster(node("a", 4), mine))
+    assert plan.resizes == (Resize(mine.key, "worker", 1, 4, "idle room: 4 of 9 fit"),)
+
+
+def test_it_grows_to_its_max_and_not_beyond() -> None:
+    assert sizes(plan_for(cluster(node("a", 64), worker("mnist", 1, 9, on=["a"])))) == {"mnist": 9}
+    assert plan_for(cluster(node("a", 64), worker("mnist", 1, 2, on=["a", "a"]))) == Plan()
+
+
+def test_the_least_fulfilled_grows_first() -> None:
+    one, two = worker("one", 1, 5, on=["a"] * 3), worker("two", 1, 5, on=["a"])
+    assert sizes(plan_for(cluster(node("a", 6), one, two))) == {"two": 3}
+
+
+def test_room_is_shared_by_fulfilment_not_by_count() -> None:
+    one, two = worker("one", 1, 5, on=["a"]), worker("two", 1, 9, on=["a"])
+    assert sizes(plan_for(cluster(node("a", 8), one, two))) == {"one": 3, "two": 5}
+
+
+def test_room_on_several_nodes_is_not_room_on_one() -> None:
+    mine = worker("mnist", 1, 3, shape=shape(3), on=["a"])
+    plan = plan_for(cluster(node("a", 5), node("b", 2), node("c", 2), mine))
+    assert not plan.resizes
+    assert held(plan) == {"mnist": "no node has room for 3 CPU: short of CPU"}
+
+
+def test_the_ceiling_counts_cpu_over_schedulable_nodes() -> None:
+    mine = worker("mnist", 1, 99, on=["a"])
+    nodes = (node("a", 50), node("b", 50), node("c", 50, schedulable=False))
+    plan = plan_for(cluster(*nodes, mine), Limits())
+    assert sizes(plan) == {"mnist": 97}
+    full = worker("mnist", 1, 99, on=["a"] * 50 + ["b"] * 47)
+    assert held(plan_for(cluster(*nodes, full), Limits())) == {
+        "mnist": "load ceiling: growth stops at 97 % of the cluster's CPU"
+    }
+
+
+def test_the_ceiling_counts_memory_too() -> None:
+    mine = worker("mnist", 1, 99, shape=shape(0.1, "1Gi"), on=["a"])
+    assert sizes(plan_for(cluster(node("a", 64), mine), Limits())) == {"mnist": 62}
+
+
+def test_growth_waits_for_the_cooldown_and_the_plan_is_looked_at_again_then() -> None:
+    fresh = worker("mnist", 1, 3, on=["a"], started_at=at(-4))
+    plan = plan_for(cluster(node("a"), fresh))
+    assert not plan.resizes
+    assert held(plan) == {"mnist": reasons.COOLDOWN}
+    assert plan.recheck_after == timedelta(seconds=6)
+    resized = worker("mnist", 1, 3, on=["a"], resized_at=at(-4))
+    assert not plan_for(cluster(node("a"), resized)).resizes
+    assert sizes(plan_for(cluster(node("a"), resized, seconds=7))) == {"mnist": 3}
+
+
+def test_room_is_kept_for_a_less_fulfilled_job_in_its_cooldown() -> None:
+    cooling = worker("cooling", 1, 5, on=["a"], resized_at=at(-4))
+    other = worker("other", 1, 5, on=["a", "a"])
+    plan = plan_for(cluster(node("a", 4), cooling, other))
+    assert not plan.resizes
+    assert held(plan)["other"].startswith("no node has room")
+
+
+def test_a_min_that_was_raised_is_reached_at_once() -> None:
+    mine = worker("mnist", 3, 3, on=["a"], resizing=Resizing.LIVE, resized_at=at(-1))
+    assert sizes(plan_for(cluster(node("a", 3), mine), Limits())) == {"mnist": 3}
+
+
+def test_a_max_that_was_lowered_is_obeyed_at_once() -> None:
+    mine = worker("mnist", 1, 2, on=["a"] * 4, resized_at=at(-1))
+    (resize,) = plan_for(cluster(node("a"), mine)).resizes
+    assert (resize.after, resize.reason) == (2, reasons.ABOVE_MAX)
+
+
+def test_work_items_grow_no_further_than_the_work_that_is_left() -> None:
+    mine = worker("items", 1, 9, on=["a"], resizing=Resizing.ITEMS, tandem=False, remaining=3)
+    assert sizes(plan_for(cluster(node("a", 9), mine))) == {"items": 3}
+
+
+def test_indexes_beyond_the_parallelism_are_no_surplus_of_work_items() -> None:
+    pods = (pod(7, "a"), pod(9, "a"))
+    mine = worker(
+        "items", 1, 2, suspended=False, size=2, resizing=Resizing.ITEMS, tandem=False, pods=pods
+    )
+    assert plan_for(cluster(node("a", 2), mine)) == Plan()
+
+
+def test_fixed_roles_never_move() -> None:
+    mine = worker("mnist", 2, 2, on=["a", "a"])
+    assert plan_for(cluster(node("a", 9), mine)) == Plan()
+
+
+def test_several_roles_of_one_job_may_grow() -> None:
+    one = role("worker", 1, 3, on=["a"])
+    two = role("evaluator", 1, 2, on=["a"], resizing=Resizing.LIVE)
+    assert len(plan_for(cluster(node("a", 9), job("mnist", one, two))).resizes) == 2
+
+
+def test_pods_on_their_way_hold_their_room() -> None:
+    pending = worker(
+        "pending", 1, 3, suspended=False, size=3, pods=(pod(0, "a"),), resized_at=at(-1)
+    )
+    other = worker("other", 1, 9, on=["a"])
+    assert not plan_for(cluster(node("a", 4), pending, other)).resizes
+
+
+def test_a_succeeded_replica_needs_no_room() -> None:
+    done = pod(1, "a", phase=PodPhase.SUCCEEDED)
+    mine = worker("mnist", 2, 2, suspended=False, size=2, pods=(pod(0, "a"), done))
+    other = worker("other", 1, 2, on=["a"])
+    assert sizes(plan_for(cluster(node("a", 3), mine, other))) == {"other": 2}
+
+
+# Equal shares.
+
+
+def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
+    rich, poor = worker("rich", 1, 9, on=["a"] * 7), worker("poor", 1, 9, on=["a"])
+    state = cluster(node("a", 8), rich, poor)
+    plan = plan_for(state)
+    assert plan.resizes == (Resize(rich.key, "worker", 7, 4, "equal share with ns/poor"),)
+    assert held(plan)["poor"] == "3 pods wait for room that leaving pods will free"
+    later = act(state, plan, after=timedelta(seconds=1))
+    assert sizes(plan_for(later)) == {"poor": 4}
+
+
+def test_a_move_that_would_turn_the_tables_is_not_made() -> None:
+    rich, poor = worker("rich", 1, 3, on=["a"] * 2), worker("poor", 1, 3, on=["a"])
+    assert not plan_for(cluster(node("a", 3), rich, poor)).resizes
+
+
+def test_nobody_takes_from_a_higher_priority_for_an_equal_share() -> None:
+    rich, poor = worker("rich", 1, 9, on=["a"] * 7, priority=1), worker("poor", 1, 9, on=["a"])
+    assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
+
+
+@pytest.mark.parametrize("who", ["rich", "poor"])
+def test_an_equal_share_waits_for_the_cooldown_of_both(who: str) -> None:
+    recent = {who: {"resized_at": at(-1)}}
+    rich = worker("rich", 1, 9, on=["a"] * 7, **recent.get("rich", {}))
+    poor = worker("poor", 1, 9, on=["a"], **recent.get("poor", {}))
+    assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
+
+
+def test_small_replicas_make_room_together_for_a_large_one() -> None:
+    rich = worker("rich", 1, 20, on=["a"] * 8 + ["b"] * 8)
+    poor = worker("poor", 1, 9, shape=shape(4), on=["c"])
+    plan = plan_for(cluster(node("a", 8), node("b", 8), node("c", 4), rich, poor))
+    assert sizes(plan)["rich"] == 8
+    assert held(plan)["poor"] == "2 pods wait for room that leaving pods will free"
+
+
+def test_moves_leave_the_load_below_the_ceiling() -> None:
+    rich, poor = worker("rich", 1, 60, on=["a"] * 49), worker("poor", 1, 60, on=["a"])
+    plan = plan_for(cluster(node("a", 50), rich, poor), Limits(load_ceiling=0.9))
+    waiting = int(held(plan)["poor"].split()[0])
+    assert sizes(plan)["rich"] + 1 + waiting <= 45
+
+
+def test_a_giver_does_not_give_what_helps_nobody() -> None:
+    rich = worker("rich", 1, 9, on=["a"] * 8)
+    poor = worker("poor", 1, 9, shape=shape(1, node_selector=(("zone", "b"),)), on=["b"])
+    plan = plan_for(cluster(node("a", 8), node("b", 1, labels={"zone": "b"}), rich, poor))
+    assert not plan.resizes
+
+
+def test_nobody_grows_beyond_the_giver_while_replicas_move() -> None:
+    gave = worker(
+        "gave",
+        1,
+        9,
+        on=["a"] * 4,
+        resized_at=at(-1),
+        reason=reasons.equal_share(worker("x", 1, 1).key),
+    )
+    other = worker("other", 1, 9, on=["b"] * 4)
+    plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other))
+    assert held(plan)["other"] == reasons.MOVING
+    assert sizes(plan_for(cluster(node("a", 4), node("b", 9), gave, other, seconds=10)))

@@ -1,0 +1,251 @@
+"""Laws that hold in every cluster."""
+
+from datetime import timedelta
+from random import Random
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
+from edl.planner import reasons
+from edl.planner.board import set_up
+from edl.planner.decide import decide, seat
+from edl.planner.growth import Ceiling
+from edl.planner.ledger import Ledger
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from edl.resources import Resources
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.clusters import states
+from tests.edl.planner.states import cluster, node, worker
+
+LIMITS = Limits()
+
+
+def plan_for(state: ClusterState) -> Plan:
+    return decide(state, POLICIES["fair"], LIMITS)
+
+
+def role_of(state: ClusterState, key: JobKey, name: str) -> Role:
+    found = next(job for job in state.jobs if job.key == key)
+    return next(role for role in found.roles if role.name == name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(states(), st.integers())
+def test_the_order_of_the_input_does_not_matter(state: ClusterState, seed: int) -> None:
+    random = Random(seed)  # noqa: S311 (it only mixes)
+    mixed = ClusterState(
+        state.observed_at,
+        tuple(random.sample(state.nodes, len(state.nodes))),
+        tuple(random.sample(state.jobs, len(state.jobs))),
+        tuple(random.sample(state.demands, len(state.demands))),
+    )
+    assert plan_for(mixed) == plan_for(state)
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_what_is_started_now_fits_what_is_free_now(state: ClusterState) -> None:
+    """Counted over the whole cluster; by node the scheduler has the last word."""
+    plan = plan_for(state)
+    free = sum((n.allocatable - n.used for n in state.nodes if n.schedulable), Resources())
+    for admission in plan.admissions:
+        for name, size in admission.sizes:
+            free -= role_of(state, admission.job, name).shape.requests * size
+    for resize in plan.resizes:
+        more = max(resize.after - resize.before, 0)
+        free -= role_of(state, resize.job, resize.role).shape.requests * more
+    assert all(amount >= 0 for _, amount in free)
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_sizes_stay_between_min_and_max(state: ClusterState) -> None:
+    plan = plan_for(state)
+    for resize in plan.resizes:
+        role = role_of(state, resize.job, resize.role)
+        assert resize.before == role.size
+        assert role.min <= resize.after <= role.max
+        assert role.resizing in (Resizing.LIVE, Resizing.ITEMS)
+    for admission in plan.admissions:
+        for name, size in admission.sizes:
+            role = role_of(state, admission.job, name)
+            assert role.min <= size <= role.max
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_a_gang_starts_with_all_its_roles_or_none(state: ClusterState) -> None:
+    for admission in plan_for(state).admissions:
+        job = next(job for job in state.jobs if job.key == admission.job)
+        assert [name for name, _ in admission.sizes] == [
+            role.name for role in job.live if role.suspended
+        ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_shrinks_come_before_growths(state: ClusterState) -> None:
+    grows = [resize.after > resize.before for resize in plan_for(state).resizes]
+    assert grows == sorted(grows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
+    state: ClusterState,
+) -> None:
+    plan = plan_for(state)
+    roles = [(found.job, found.role) for found in plan.resizes]
+    assert len(roles) == len(set(roles))
+    started = {found.job for found in plan.admissions}
+    held = [found.job for found in plan.held]
+    assert len(held) == len(set(held))
+    assert not started & set(held)
+    waiting = {job.key for job in state.jobs if all(role.suspended for role in job.roles)}
+    assert waiting <= started | set(held)
+    positions = [found.position for found in plan.held if found.position]
+    assert positions == list(range(1, len(positions) + 1))
+    given_reasons = [found.reason for found in plan.held]
+    given_reasons += [found.reason for found in plan.resizes]
+    given_reasons += [found.reason for found in plan.admissions]
+    assert all(given_reasons)
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_only_the_lower_and_equal_priority_makes_room(state: ClusterState) -> None:
+    """Without others' pods and without a queue of its own priority or above, nobody shrinks."""
+    highest = max((job.priority for job in state.jobs), default=0)
+    plan = plan_for(ClusterState(state.observed_at, state.nodes, state.jobs))
+    queued = [job.priority for job in state.jobs if all(role.suspended for role in job.roles)]
+    if max(queued, default=-1) < highest:
+        for resize in plan.resizes:
+            job = next(job for job in state.jobs if job.key == resize.job)
+            if resize.after < resize.before and job.priority == highest:
+                assert "makes room" not in resize.reason
+
+
+def scheduled_otherwise(plans: list[Plan]) -> bool:
+    """Two roles that must share nodes cannot be kept from taking each other's room there."""
+    reasons_given = [found.reason for plan in plans for found in plan.suspensions]
+    return reasons_given.count(reasons.GANG_PENDING) > 1
+
+
+def wait(plan: Plan) -> timedelta:
+    """The reconciler looks again when pods change, else when time may have changed the plan."""
+    if not quiet(plan):
+        return timedelta(seconds=2)
+    return plan.recheck_after or timedelta(seconds=60)
+
+
+def settle(state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Plan]]:
+    plans = []
+    for _ in range(rounds):
+        plan = plan_for(state)
+        plans.append(plan)
+        demands = state.demands
+        state = act(state, plan, after=wait(plan))
+        if quiet(plan) and plan.recheck_after is None and state.demands == demands:
+            break
+    return state, plans
+
+
+@settings(max_examples=100, deadline=None)
+@given(states())
+def test_deciding_and_acting_soon_changes_nothing_any_more(state: ClusterState) -> None:
+    settled, plans = settle(state)
+    assume(not scheduled_otherwise(plans))
+    assert quiet(plans[-1])
+    later = act(settled, plans[-1], after=timedelta(hours=1))
+    assert quiet(plan_for(later))
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_a_constant_cluster_does_not_thrash(state: ClusterState) -> None:
+    """Every replica that could be placed moves a few times at most."""
+    _, plans = settle(state)
+    most = sum(role.max for job in state.jobs for role in job.roles)
+    moved = sum(abs(found.after - found.before) for plan in plans for found in plan.resizes)
+    assert moved <= 3 * most + 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_a_higher_priority_never_waits_for_extras_of_a_lower(state: ClusterState) -> None:
+    """If a queued one-role gang would fit without all lower extras, extras go or it starts."""
+    plan = plan_for(state)
+    held = {found.job: found for found in plan.held if found.position}
+    for job in state.jobs:
+        if job.key in held and "needs" in held[job.key].reason:
+            assert not would_fit(state, job, plan), held[job.key]
+
+
+def would_fit(state: ClusterState, job: TrainingJob, plan: Plan) -> bool:
+    """One pod at least, on a node that is empty but for what lower extras hold there."""
+    if len(job.roles) > 1 or job.roles[0].min > 1 or state.demands or plan.admissions:
+        return False
+    role = job.roles[0]
+    if role.wanted is not None or any(other.paused for other in state.jobs):
+        return False
+    lower = [other for other in state.jobs if other.priority < job.priority]
+    higher = [other for other in state.jobs if other.priority >= job.priority and other is not job]
+    if any(part.suspended for other in higher for part in other.roles):
+        return False
+    for found in state.nodes:
+        selector = dict(role.shape.node_selector)
+        if (
+            not found.schedulable
+            or found.taints
+            or not selector.items() <= (found.labels or {}).items()
+        ):
+            continue
+        free = found.allocatable - found.used
+        for other in lower:
+            for part in other.roles:
+                if part.resizing in (Resizing.LIVE, Resizing.ITEMS):
+                    extras = [pod for pod in part.pods[part.min :] if pod.node == found.name]
+                    free += part.shape.requests * len(extras)
+        if all(free.get(name) >= amount for name, amount in role.shape.requests):
+            return True
+    return False
+
+
+@settings(max_examples=60, deadline=None)
+@given(states())
+def test_no_node_is_filled_beyond_its_allocatable(state: ClusterState) -> None:
+    board = set_up(state, POLICIES["fair"], LIMITS)
+    now, soon = board.grid.now.copy(), board.grid.soon.copy()
+    seat(board, Ledger(), Ceiling(board))
+    assert (board.grid.now >= np.minimum(now, 0)).all()
+    assert (board.grid.soon >= np.minimum(soon, 0)).all()
+    assert board.grid.idle_soon == board.grid.soon[:, board.grid.open].sum(axis=1).tolist()
+    assert board.grid.idle_now == board.grid.now[:, board.grid.open].sum(axis=1).tolist()
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.lists(st.integers(1, 3), min_size=30, max_size=30),
+    st.lists(st.integers(1, 6), min_size=30, max_size=30),
+)
+def test_a_large_job_starts_although_small_ones_keep_coming(
+    pods: list[int], minutes: list[int]
+) -> None:
+    """Jobs end after at most 6 minutes; patience is 5: the large job starts within 12."""
+    state = cluster(node("a", 2), node("b", 2), worker("large", 4, 4, queued=0))
+    ends: dict[JobKey, int] = {}
+    for minute, (size, length) in enumerate(zip(pods, minutes, strict=True)):
+        small = worker(f"small-{minute:02}", size, size, queued=60 * minute - 30)
+        running = [job for job in (*state.jobs, small) if ends.get(job.key, 99) > minute]
+        state = cluster(node("a", 2), node("b", 2), *running, seconds=60 * minute)
+        state = act(state, plan_for(state), after=timedelta())
+        for job in state.jobs:
+            if not job.roles[0].suspended:
+                ends.setdefault(job.key, minute + length)
+        if JobKey("ns", "large") in ends:
+            return
+    raise AssertionError("the large job starves")

@@ -1,0 +1,218 @@
+"""Who starts, who waits, and what they are told."""
+
+from datetime import timedelta
+
+from edl.model import ClusterState, Ending, Resizing
+from edl.planner import reasons
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Admission, Held, Plan
+from edl.planner.policies import POLICIES
+from tests.edl.planner.states import (
+    busy,
+    cluster,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
+
+PATIENT = Limits(queue_patience=timedelta(hours=9))
+
+
+def plan_for(state: ClusterState, limits: Limits = PATIENT) -> Plan:
+    return decide(state, POLICIES["fair"], limits)
+
+
+def started(plan: Plan) -> dict[str, dict[str, int]]:
+    return {found.job.name: dict(found.sizes) for found in plan.admissions}
+
+
+def held(plan: Plan) -> dict[str, str]:
+    return {found.job.name: found.reason for found in plan.held}
+
+
+def test_a_job_whose_minimum_fits_is_started() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("mnist", 2, 2)))
+    (admission,) = plan.admissions
+    assert dict(admission.sizes) == {"worker": 2}
+    assert admission.reason == "its gang fits: 2 pods"
+    assert not admission.nodes
+
+
+def test_a_new_job_is_grown_in_the_plan_that_starts_it() -> None:
+    assert started(plan_for(cluster(node("a", 8), worker("mnist", 2, 6)))) == {
+        "mnist": {"worker": 6}
+    }
+
+
+def test_a_minimum_may_use_the_last_core_and_growth_may_not() -> None:
+    assert started(plan_for(cluster(node("a", 4), worker("mnist", 4, 4))))
+    assert started(plan_for(cluster(node("a", 4), worker("mnist", 3, 4)))) == {
+        "mnist": {"worker": 3}
+    }
+
+
+def test_gpus_may_be_used_to_the_last_one() -> None:
+    plan = plan_for(cluster(node("a", 64, gpu=8), worker("mnist", 1, 8, shape=shape(1, gpu=1))))
+    assert started(plan) == {"mnist": {"worker": 8}}
+
+
+def test_all_roles_start_at_once_in_the_order_of_the_cast() -> None:
+    cast = job("mnist", role("ps", 2, 2), role("worker", 2, 3, shape=shape(2)))
+    (admission,) = plan_for(cluster(node("a", 9), cast)).admissions
+    assert admission.sizes == (("ps", 2), ("worker", 3))
+
+
+def test_half_a_gang_never_starts() -> None:
+    cast = job("mnist", role("ps", 2, 2), role("worker", 2, 2, shape=shape(2)))
+    plan = plan_for(cluster(node("a", 5), cast))
+    assert not plan.admissions
+    assert "needs 2 x 2 CPU (worker), 2 x 1 CPU (ps); only 3 of 4 pods" in held(plan)["mnist"]
+
+
+def test_big_pods_are_placed_first() -> None:
+    cast = job("mnist", role("worker", 4, 4), role("ps", 1, 1, shape=shape(4)))
+    assert started(plan_for(cluster(node("a", 4), node("b", 4), cast)))
+
+
+def test_first_come_first_served_among_equals() -> None:
+    plan = plan_for(
+        cluster(node("a", 2), worker("b", 2, 2, queued=-20), worker("a", 2, 2, queued=-10))
+    )
+    assert list(started(plan)) == ["b"]
+    (waiting,) = plan.held
+    assert (waiting.position, waiting.ahead) == (1, ())
+
+
+def test_priority_comes_before_age() -> None:
+    old, high = worker("old", 2, 2, queued=-9000), worker("high", 2, 2, queued=-1, priority=1)
+    assert list(started(plan_for(cluster(node("a", 2), old, high)))) == ["high"]
+
+
+def test_a_small_job_may_pass_a_large_one_that_does_not_fit() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    plan = plan_for(
+        cluster(node("a", 4), running, worker("big", 4, 4), worker("small", 1, 1, queued=-1))
+    )
+    assert list(started(plan)) == ["small"]
+    assert held(plan)["big"] == "short of CPU: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
+
+
+def test_nobody_passes_a_head_that_has_waited_too_long() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("a", 4), running, big, small), Limits())
+    assert not plan.admissions
+    assert held(plan)["small"] == "ns/big has waited longest and starts first"
+    assert [found.position for found in plan.held if found.position] == [1, 2]
+
+
+def test_a_higher_priority_passes_a_head_that_has_waited_too_long() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    big, high = worker("big", 4, 4, queued=-400), worker("high", 1, 1, queued=-1, priority=1)
+    assert list(started(plan_for(cluster(node("a", 4), running, big, high), Limits()))) == ["high"]
+
+
+def test_a_job_that_can_never_fit_blocks_nobody() -> None:
+    big, small = worker("big", 9, 9, queued=-400), worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("a", 4), big, small), Limits())
+    assert list(started(plan)) == ["small"]
+    assert "only 4 of 9 pods would fit even if no training job ran" in held(plan)["big"]
+
+
+def test_the_plan_is_looked_at_again_when_patience_ends() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    plan = plan_for(cluster(node("a", 4), running, worker("big", 4, 4, queued=-100)), Limits())
+    assert plan.recheck_after == timedelta(seconds=200)
+
+
+def test_a_job_waits_for_its_whole_cast() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, missing=("ps", "chief"))))
+    assert plan.held == (Held(("ns", "mnist"), "waiting for roles ps, chief of the cast"),)  # type: ignore[arg-type]
+
+
+def test_a_problem_is_the_reason() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, problem="two casts")))
+    assert held(plan) == {"mnist": "two casts"}
+    assert not plan.admissions
+
+
+def test_a_selector_that_no_node_matches_is_named() -> None:
+    mine = worker("mnist", 1, 1, shape=shape(1, node_selector=(("zone", "moon"),)))
+    assert (
+        "no node matches its node selector zone=moon"
+        in held(plan_for(cluster(node("a"), mine)))["mnist"]
+    )
+
+
+def test_a_manual_size_is_what_the_gang_needs() -> None:
+    assert started(plan_for(cluster(node("a", 8), worker("mnist", 1, 8, wanted=5)))) == {
+        "mnist": {"worker": 5}
+    }
+    assert not plan_for(cluster(node("a", 4), worker("mnist", 1, 8, wanted=5))).admissions
+
+
+def test_a_size_chosen_at_the_start_is_grown_then_and_never_after() -> None:
+    waiting = worker("mnist", 1, 3, resizing=Resizing.AT_START)
+    assert started(plan_for(cluster(node("a", 9), waiting))) == {"mnist": {"worker": 3}}
+    running = worker("mnist", 1, 3, resizing=Resizing.AT_START, on=["a"])
+    assert plan_for(cluster(node("a", 9), running)) == Plan()
+
+
+def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:
+    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 2, 2), queued=-1)
+    first = worker("first", 2, 2, queued=-9000, priority=9)
+    plan = plan_for(cluster(node("a", 3), half, first))
+    assert plan.admissions == (
+        Admission(half.key, (("worker", 2),), "the start is completed: worker"),
+    )
+
+
+def test_half_a_start_that_cannot_be_completed_is_taken_back() -> None:
+    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 9, 9))
+    plan = plan_for(cluster(node("a", 3), half))
+    assert [found.reason for found in plan.suspensions] == [reasons.GANG_PENDING]
+
+
+def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> None:
+    leaving = worker("old", 1, 1, pods=(pod(0, "a", terminating=True),), ending=Ending.COMPLETE)
+    plan = plan_for(
+        cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
+    )
+    assert held(plan)["b"] == "2 pods wait for room that leaving pods will free"
+    assert "c" not in started(plan)
+
+
+def test_a_job_does_not_start_while_its_previous_pods_leave() -> None:
+    again = worker("again", 1, 1, pods=(pod(0, "a", terminating=True),))
+    assert held(plan_for(cluster(node("a", 4), again))) == {"again": reasons.PREVIOUS_PODS}
+
+
+def test_a_job_that_is_decided_takes_part_in_nothing() -> None:
+    done = role("chief", 1, 1, on=[], size=1, ending=Ending.COMPLETE, decides=True)
+    over = job("over", done, role("worker", 1, 9, on=["a"], decides=False))
+    assert plan_for(cluster(node("a", 9), over)) == Plan()
+
+
+def test_nodes_that_are_cordoned_take_nothing() -> None:
+    assert not plan_for(cluster(node("a", 4, schedulable=False), worker("mnist", 1, 1))).admissions
+
+
+def test_others_pods_use_counts() -> None:
+    assert not plan_for(cluster(busy(node("a", 4), room(3)), worker("mnist", 2, 2))).admissions
+
+
+def test_a_cluster_without_nodes_holds_everybody() -> None:
+    plan = plan_for(cluster(worker("mnist", 1, 1)))
+    assert held(plan) == {"mnist": "no node is schedulable: needs 1 x 1 CPU (worker)"}
+
+
+def test_nobody_waits_for_a_pod_that_terminates_for_ever_on_a_lost_node() -> None:
+    again = worker("again", 1, 1, pods=(pod(0, "lost", terminating=True),))
+    for lost in ([node("lost", schedulable=False)], []):
+        plan = plan_for(cluster(node("a", 4), *lost, again))
+        assert [found.job.name for found in plan.admissions] == ["again"]

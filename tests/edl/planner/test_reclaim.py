@@ -1,0 +1,127 @@
+"""Who yields to whom, and that nobody yields in vain."""
+
+from datetime import timedelta
+
+from edl.model import ClusterState
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from tests.edl.planner.states import (
+    at,
+    cluster,
+    demand,
+    node,
+    pod,
+    shape,
+    worker,
+)
+
+PATIENT = Limits(queue_patience=timedelta(hours=9))
+
+
+def plan_for(state: ClusterState, limits: Limits = PATIENT) -> Plan:
+    return decide(state, POLICIES["fair"], limits)
+
+
+def started(plan: Plan) -> dict[str, dict[str, int]]:
+    return {found.job.name: dict(found.sizes) for found in plan.admissions}
+
+
+def held(plan: Plan) -> dict[str, str]:
+    return {found.job.name: found.reason for found in plan.held}
+
+
+def test_a_gang_takes_extras_of_its_own_priority() -> None:
+    running = worker("running", 1, 4, on=["a"] * 4)
+    plan = plan_for(cluster(node("a", 4), running, worker("new", 2, 2)))
+    (resize,) = plan.resizes
+    assert (resize.before, resize.after, resize.reason) == (4, 2, "makes room for queued ns/new")
+    assert not plan.admissions
+
+
+def test_a_gang_never_takes_extras_of_a_higher_priority() -> None:
+    running = worker("running", 1, 4, on=["a"] * 4, priority=1)
+    plan = plan_for(cluster(node("a", 4), running, worker("new", 2, 2)))
+    assert not plan.resizes
+
+
+def test_nobody_shrinks_for_a_gang_that_would_still_not_fit() -> None:
+    running = worker("running", 2, 4, on=["a"] * 4)
+    assert not plan_for(cluster(node("a", 4), running, worker("new", 3, 3))).resizes
+
+
+def test_others_pods_make_extras_yield() -> None:
+    running = worker("running", 1, 4, on=["a"] * 4)
+    plan = plan_for(cluster(node("a", 4), running, demand("nginx", shape(2), priority=0)))
+    (resize,) = plan.resizes
+    assert (resize.after, resize.reason) == (2, "makes room for web/nginx (priority 0)")
+
+
+def test_others_pods_of_a_lower_priority_do_not() -> None:
+    running = worker("running", 1, 4, on=["a"] * 4, priority=1)
+    assert not plan_for(cluster(node("a", 4), running, demand("nginx", shape(2)))).resizes
+
+
+def test_of_others_pods_as_many_get_room_as_can() -> None:
+    running = worker("running", 1, 4, on=["a"] * 4)
+    plan = plan_for(cluster(node("a", 4), running, demand("nginx", shape(2), count=5)))
+    assert [found.after for found in plan.resizes] == [2]
+
+
+def test_others_pods_come_before_the_queue_at_equal_priority() -> None:
+    plan = plan_for(cluster(node("a", 2), worker("new", 2, 2), demand("nginx", shape(1))))
+    assert not plan.admissions
+    higher = worker("new", 2, 2, priority=1)
+    assert plan_for(cluster(node("a", 2), higher, demand("nginx", shape(1)))).admissions
+
+
+def test_only_replicas_on_nodes_that_help_yield() -> None:
+    here = worker("here", 1, 3, on=["a", "a", "a"], priority=0)
+    there = worker("there", 1, 4, on=["b"] * 4)
+    needs = shape(2, node_selector=(("zone", "here"),))
+    nodes = (node("a", 3, labels={"zone": "here"}), node("b", 4, labels={"zone": "there"}))
+    plan = plan_for(cluster(*nodes, here, there, demand("nginx", needs)))
+    assert [(found.job.name, found.after) for found in plan.resizes] == [("here", 1)]
+
+
+def test_the_lowest_priority_yields_first() -> None:
+    low = worker("low", 1, 9, on=["a", "a"])
+    high = worker("high", 1, 2, on=["a", "a"], priority=1)
+    plan = plan_for(cluster(node("a", 4), low, high, demand("nginx", shape(1), priority=5)))
+    assert [(found.job.name, found.after) for found in plan.resizes] == [("low", 1)]
+
+
+def test_the_most_fulfilled_yields_first_among_equals() -> None:
+    full = worker("full", 1, 3, on=["a"] * 3)
+    half = worker("half", 1, 9, on=["a"] * 4)
+    plan = plan_for(cluster(node("a", 7), full, half, demand("nginx", shape(1))))
+    assert [(found.job.name, found.after) for found in plan.resizes] == [("full", 2)]
+
+
+def test_a_manual_size_yields_to_a_higher_priority_only() -> None:
+    manual = worker("manual", 1, 4, on=["a"] * 4, wanted=4)
+    assert not plan_for(cluster(node("a", 4), manual, demand("nginx", shape(1)))).resizes
+    (resize,) = plan_for(
+        cluster(node("a", 4), manual, demand("nginx", shape(1), priority=1))
+    ).resizes
+    assert resize.after == 3
+
+
+def test_a_shrink_is_asked_for_once() -> None:
+    """The pod that goes is counted as room until it is gone."""
+    shrunk = worker("shrunk", 1, 4, size=3, suspended=False, pods=[pod(i, "a") for i in range(4)])
+    assert not plan_for(cluster(node("a", 4), shrunk, demand("nginx", shape(1)))).resizes
+
+
+def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
+    lost = worker(
+        "lost", 2, 2, suspended=False, size=2, pods=(pod(0, "a"), pod(1, created_at=at(-1)))
+    )
+    other = worker("other", 1, 3, on=["a"] * 3)
+    (resize,) = plan_for(cluster(node("a", 4), lost, other)).resizes
+    assert (resize.job.name, resize.after, resize.reason) == (
+        "other",
+        2,
+        "makes room for the minimum of ns/lost",
+    )

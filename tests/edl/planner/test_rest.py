@@ -1,0 +1,168 @@
+"""Manual sizes, pauses, and pods that find no node."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from edl.model import ClusterState, Ending, Resizing
+from edl.planner import reasons
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from tests.edl.planner.states import (
+    at,
+    busy,
+    cluster,
+    demand,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
+
+ALL = Limits(load_ceiling=1)
+
+
+def plan_for(state: ClusterState, limits: Limits = ALL) -> Plan:
+    return decide(state, POLICIES["fair"], limits)
+
+
+def sizes(plan: Plan) -> dict[str, int]:
+    return {found.job.name: found.after for found in plan.resizes}
+
+
+def held(plan: Plan) -> dict[str, str]:
+    return {found.job.name: found.reason for found in plan.held}
+
+
+def test_a_manual_size_is_moved_to_at_once() -> None:
+    down = worker("down", 1, 9, on=["a"] * 4, wanted=2, resized_at=at(-1))
+    assert plan_for(cluster(node("a", 9), down)).resizes[0].reason == reasons.MANUAL
+    up = worker("up", 1, 9, on=["a"] * 2, wanted=4, resized_at=at(-1))
+    assert sizes(plan_for(cluster(node("a", 9), up))) == {"up": 4}
+
+
+@pytest.mark.parametrize(("wanted", "size"), [(0, 2), (99, 5)])
+def test_a_manual_size_stays_within_the_bounds(wanted: int, size: int) -> None:
+    mine = worker("mnist", 2, 5, on=["a"] * 3, wanted=wanted)
+    assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": size}
+
+
+@pytest.mark.parametrize(("on", "size"), [(5, 3), (1, 3)])
+def test_closed_bounds_are_moved_to(on: int, size: int) -> None:
+    mine = worker("mnist", 3, 3, on=["a"] * on, resizing=Resizing.LIVE)
+    assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": size}
+
+
+def test_a_raised_minimum_comes_before_others_extras() -> None:
+    raised = worker("raised", 3, 3, on=["a"], resizing=Resizing.LIVE)
+    rich = worker("rich", 1, 9, on=["a"] * 6)
+    assert sizes(plan_for(cluster(node("a", 7), raised, rich)))["rich"] == 4
+
+
+def test_a_manual_size_gives_nothing_for_an_equal_share() -> None:
+    rich, poor = worker("rich", 1, 9, on=["a"] * 7, wanted=7), worker("poor", 1, 9, on=["a"])
+    assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
+
+
+def test_a_manual_size_of_a_role_that_cannot_resize_live_waits_for_the_next_start() -> None:
+    mine = worker("mnist", 1, 9, on=["a"], wanted=3, resizing=Resizing.AT_START)
+    assert held(plan_for(cluster(node("a", 9), mine))) == {"mnist": reasons.MANUAL_AT_START}
+
+
+def test_a_paused_job_is_suspended_and_its_room_kept_for_others() -> None:
+    mine = worker("mnist", 1, 4, on=["a"] * 4, paused=True)
+    plan = plan_for(cluster(node("a", 4), mine, worker("new", 4, 4)))
+    assert [found.reason for found in plan.suspensions] == ["paused"]
+    assert held(plan) == {
+        "mnist": "paused",
+        "new": "4 pods wait for room that leaving pods will free",
+    }
+
+
+def pending(since: float, bound: int = 2, size: int = 4, **fields: object) -> ClusterState:
+    pods = [pod(i, "a") for i in range(bound)]
+    pods += [pod(i, created_at=at(since)) for i in range(bound, size)]
+    mine = worker("mnist", 2, 9, suspended=False, size=size, pods=tuple(pods), **fields)
+    return cluster(busy(node("a", 4), room(2)), mine)
+
+
+def test_extras_that_stay_pending_are_given_back() -> None:
+    (resize,) = plan_for(pending(-31)).resizes
+    assert (resize.before, resize.after, resize.reason) == (4, 2, reasons.STAYED_PENDING)
+    assert not plan_for(pending(-29)).resizes
+    assert plan_for(pending(-29)).recheck_after == timedelta(seconds=1)
+
+
+def test_gated_pods_wait_for_us_and_not_for_the_scheduler() -> None:
+    gated = pod(1, gates=("edl.dev/hosts",), created_at=at(-3000))
+    mine = worker("mnist", 1, 2, suspended=False, size=2, pods=(pod(0, "a"), gated))
+    assert not plan_for(cluster(node("a", 1), mine)).resizes
+
+
+def test_what_was_given_back_is_not_asked_for_again_at_once() -> None:
+    fields = {"resized_at": at(-59), "reason": reasons.STAYED_PENDING}
+    mine = worker("mnist", 1, 9, on=["a"], **fields)
+    plan = plan_for(cluster(node("a", 4), mine))
+    assert held(plan) == {"mnist": reasons.PENDING_AGAIN_LATER}
+    assert plan.recheck_after == timedelta(seconds=1)
+    assert sizes(plan_for(cluster(node("a", 4), mine, seconds=1))) == {"mnist": 4}
+
+
+def test_a_gang_whose_minimum_stays_pending_goes_back_to_the_queue() -> None:
+    (suspension,) = plan_for(pending(-121, bound=1, size=2)).suspensions
+    assert suspension.reason == reasons.GANG_PENDING
+    assert not plan_for(pending(-119, bound=1, size=2)).suspensions
+
+
+def test_a_size_chosen_at_the_start_is_the_minimum_of_its_gang() -> None:
+    assert plan_for(pending(-121, resizing=Resizing.AT_START)).suspensions
+
+
+def test_a_gang_that_came_to_nothing_starts_again_later_and_on_the_plans_nodes() -> None:
+    mine = worker("mnist", 2, 2, reason=reasons.GANG_PENDING, started_at=at(-239))
+    plan = plan_for(cluster(node("a"), node("b"), mine))
+    assert held(plan) == {"mnist": reasons.GANG_AGAIN_LATER}
+    (admission,) = plan_for(cluster(node("a"), node("b"), mine, seconds=1)).admissions
+    assert admission.nodes == (("worker", ("a",)),)
+
+
+def test_a_quota_that_lets_no_pod_be_made_is_noticed() -> None:
+    mine = worker("mnist", 1, 9, suspended=False, size=3, pods=(pod(0, "a"),), resized_at=at(-31))
+    assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": 1}
+
+
+def test_the_nodes_of_a_role_that_was_taken_off_are_soon_free() -> None:
+    ended = role("helper", 1, 1, on=["a"], ending=Ending.COMPLETE)
+    mine = job("mnist", role("worker", 1, 2, on=["a"]), ended)
+    plan = plan_for(cluster(node("a", 2), mine))
+    assert held(plan) == {"mnist": "1 pod waits for room that leaving pods will free"}
+
+
+def test_limits_refuse_a_ceiling_that_means_nothing() -> None:
+    with pytest.raises(ValueError, match="load_ceiling"):
+        Limits(load_ceiling=97)
+
+
+def test_a_job_with_a_problem_keeps_its_size_and_others_give_instead() -> None:
+    """No step is taken for it: room that it promised would never come."""
+    odd = worker("odd", 1, 4, on=["a"] * 4, problem="its Jobs disagree")
+    good = worker("good", 1, 4, on=["b"] * 4, queued=-7200)
+    web = demand("web", shape(), 2, priority=5)
+    assert sizes(plan_for(cluster(node("a"), node("b"), odd, good, web))) == {"good": 2}
+
+
+def test_a_job_with_a_problem_is_not_put_back_into_the_queue() -> None:
+    odd = worker("odd", 2, 4, on=["a", "", ""], problem="its Jobs disagree")
+    assert plan_for(cluster(node("a"), odd)).suspensions == ()
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_a_time_at_the_end_of_the_calendar_stops_nobody(year: int) -> None:
+    odd = worker("odd", 1, 2, on=["a"], started_at=datetime(year, 12, 31, tzinfo=UTC))
+    plan = plan_for(cluster(node("a"), odd, worker("new", 1, 1)))
+    assert [found.job.name for found in plan.admissions] == ["new"]

@@ -1,0 +1,101 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from edl import contract
+from edl.contract import CleanUp
+from edl.model import Ending, PodPhase, Role
+from edl.steps.finish import finish
+from edl.steps.life import live
+from edl.writes import Delete, Step
+from tests.edl.trainings import (
+    NOW,
+    deleted,
+    job_patches,
+    patches,
+    pods,
+    role,
+    training,
+    written,
+)
+
+CHIEF = role("chief", ending=Ending.COMPLETE)
+PS = role("ps", 2)
+WORKER = role("worker", 1, 3, size=2)
+NOTHING_LEFT = {"parallelism": 0, "completions": 0}
+
+
+def ended(*roles: Role, clean_up: CleanUp = CleanUp.RUNNING) -> Step:
+    step, recheck = live(training(*roles, clean_up=clean_up), (), NOW)
+    assert recheck is None
+    return step
+
+
+@pytest.mark.parametrize("clean_up", [CleanUp.RUNNING, CleanUp.ALL])
+def test_when_the_chief_is_done_the_others_end_in_one_patch_each(clean_up: CleanUp) -> None:
+    step = ended(CHIEF, PS, WORKER, clean_up=clean_up)
+    assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": NOTHING_LEFT}
+    assert {written(patch)[contract.REASON] for patch in patches(step)} == {"mnist is done"}
+    assert [patch.body["metadata"]["resourceVersion"] for patch in patches(step)] == [
+        "v-ps",
+        "v-worker",
+    ]
+    assert [(note.target.name, note.reason) for note in step.notes] == [
+        ("mnist-ps", "Ended"),
+        ("mnist-worker", "Ended"),
+    ]
+
+
+def test_waiting_jobs_end_too() -> None:
+    step = ended(CHIEF, replace(PS, suspended=True))
+    assert job_patches(step) == {"mnist-ps": NOTHING_LEFT}
+
+
+def test_ending_is_written_once() -> None:
+    step = ended(CHIEF, replace(PS, size=0), replace(WORKER, ending=Ending.COMPLETE, size=0))
+    assert (step.writes, step.notes) == ((), ())
+
+
+def test_none_keeps_everything() -> None:
+    step = ended(CHIEF, PS, WORKER, clean_up=CleanUp.NONE)
+    assert (step.writes, step.notes) == ((), ())
+
+
+def test_a_failed_role_ends_the_chief_as_well() -> None:
+    failed = replace(WORKER, ending=Ending.FAILED)
+    step = ended(replace(CHIEF, ending=None), PS, failed)
+    assert job_patches(step) == {"mnist-chief": NOTHING_LEFT, "mnist-ps": NOTHING_LEFT}
+    assert {note.message for note in step.notes} == {"mnist has failed"}
+
+
+def _all_ended(clean_up: CleanUp) -> Sequence[str]:
+    over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
+    leaving = pods("worker", [0], terminating=True)
+    roles = (
+        replace(CHIEF, pods=over),
+        replace(WORKER, ending=Ending.COMPLETE, size=0, pods=leaving),
+    )
+    return [target.name for target in deleted(ended(*roles, clean_up=clean_up))]
+
+
+@pytest.mark.parametrize("clean_up", [CleanUp.RUNNING, CleanUp.NONE])
+def test_pods_that_ended_stay_for_their_logs(clean_up: CleanUp) -> None:
+    assert _all_ended(clean_up) == []
+
+
+def test_all_removes_them_once_nothing_runs() -> None:
+    assert _all_ended(CleanUp.ALL) == ["mnist-chief-0-abcde"]
+
+
+def test_all_waits_for_the_others() -> None:
+    over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
+    assert deleted(ended(replace(CHIEF, pods=over), PS, clean_up=CleanUp.ALL)) == []
+
+
+def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
+    over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
+    step = finish(training(replace(CHIEF, pods=over), clean_up=CleanUp.ALL), Ending.COMPLETE)
+    (delete,) = step.writes
+    assert isinstance(delete, Delete)
+    assert delete.version == over[0].version

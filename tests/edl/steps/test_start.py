@@ -1,0 +1,105 @@
+import json
+from dataclasses import replace
+
+from edl import contract
+from edl.model import Resizing
+from edl.planner.plan import Admission, Suspension
+from edl.steps.start import start, stop
+from edl.writes import Create, Patch, Step
+from tests.edl.trainings import KEY, NOW, job_patches, patches, role, training, written
+
+CHIEF = role("chief", suspended=True)
+WORKER = role("worker", 2, 4, suspended=True)
+EVALUATOR = role("evaluator", suspended=True)
+
+
+def started(*sizes: tuple[str, int], mode: str = "", **fields: object) -> Step:
+    roles = (CHIEF, replace(WORKER, resizing=Resizing.AT_START), EVALUATOR)
+    job = training(*roles, mode=mode, **fields)
+    return start(job, Admission(KEY, sizes, "room for all"), NOW)
+
+
+ALL = (("chief", 1), ("worker", 3), ("evaluator", 1))
+
+
+def test_a_start_is_one_patch_a_job() -> None:
+    step = started(*ALL)
+    assert [patch.target.name for patch in patches(step)] == [
+        "mnist-chief",
+        "mnist-worker",
+        "mnist-evaluator",
+    ]
+
+
+def test_size_and_start_go_together() -> None:
+    job = training(CHIEF, role("ps", 2, suspended=True), WORKER)
+    sizes = (("chief", 1), ("ps", 2), ("worker", 3))
+    step = start(job, Admission(KEY, sizes, "room"), NOW)
+    assert job_patches(step) == {
+        "mnist-chief": {"parallelism": 1, "completions": 1, "suspend": False},
+        "mnist-ps": {"parallelism": 2, "completions": 2, "suspend": False},
+        "mnist-worker": {"parallelism": 3, "completions": 3, "suspend": False},
+    }
+
+
+def test_work_items_keep_their_completions() -> None:
+    items = role("worker", 1, 4, tandem=False, resizing=Resizing.ITEMS, suspended=True)
+    step = start(training(items, framework="none"), Admission(KEY, (("worker", 2),), "room"), NOW)
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 2, "suspend": False}}
+
+
+def test_a_start_says_when_and_why() -> None:
+    for patch in patches(started(*ALL)):
+        assert written(patch) == {
+            contract.STARTED_AT: "2026-01-01T12:00:00Z",
+            contract.RESIZED_AT: "2026-01-01T12:00:00Z",
+            contract.REASON: "room for all",
+        }
+
+
+def test_every_patch_has_its_precondition() -> None:
+    for patch in patches(started(*ALL)):
+        assert patch.version == patch.target.name.replace("mnist", "v")
+        assert patch.body["metadata"]["resourceVersion"] == patch.version
+
+
+def test_a_collective_start_writes_its_cluster_in_the_same_patch() -> None:
+    for patch in patches(started(*ALL, mode="collective")):
+        text = patch.body["spec"]["template"]["metadata"]["annotations"][contract.CLUSTER]
+        assert patch.body["spec"]["suspend"] is False
+        assert json.loads(text) == {
+            "chief": ["mnist-chief-0.mnist.lab.svc:2222"],
+            "worker": [f"mnist-worker-{index}.mnist.lab.svc:2222" for index in range(3)],
+        }
+
+
+def test_with_parameter_servers_the_template_stays() -> None:
+    job = training(CHIEF, role("ps", suspended=True), WORKER, mode="ps")
+    sizes = (("chief", 1), ("ps", 1), ("worker", 2))
+    step = start(job, Admission(KEY, sizes, "room"), NOW)
+    assert all("template" not in patch.body["spec"] for patch in patches(step))
+
+
+def test_what_stands_around_comes_first() -> None:
+    step = started(*ALL, surroundings=frozenset())
+    kinds = [type(write) for write in step.writes]
+    assert kinds == sorted(kinds, key=lambda kind: kind is Patch)
+    assert kinds.count(Create) == 4
+
+
+def test_only_the_admitted_roles_start() -> None:
+    assert set(job_patches(started(("worker", 2)))) == {"mnist-worker"}
+
+
+def test_a_start_is_told_for_each_job() -> None:
+    found = [(note.target.name, note.reason, note.message) for note in started(*ALL).notes]
+    assert found[1] == ("mnist-worker", "Started", "worker × 3: room for all")
+
+
+def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
+    job = training(role("chief"), WORKER, role("ps", 2))
+    step = stop(job, Suspension(KEY, "paused"))
+    assert job_patches(step) == {"mnist-chief": {"suspend": True}, "mnist-ps": {"suspend": True}}
+    assert [written(patch) for patch in patches(step)] == [{contract.REASON: "paused"}] * 2
+    assert all(patch.version for patch in patches(step))
+    assert [note.reason for note in step.notes] == ["Suspended", "Suspended"]

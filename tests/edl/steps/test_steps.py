@@ -1,0 +1,193 @@
+from collections.abc import Iterable
+from dataclasses import replace
+
+from edl import contract
+from edl.model import ClusterState, Ending, JobKey, TrainingJob
+from edl.planner import reasons
+from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
+from edl.steps import MOST_EXPLAINED, steps
+from edl.steps.hosts import LEAVE
+from edl.writes import Create, Patch
+from tests.edl.trainings import (
+    KEY,
+    LONG_AGO,
+    NOW,
+    hostfile,
+    job_patches,
+    patches,
+    pod,
+    pods,
+    role,
+    seconds,
+    surrounded,
+    training,
+    written,
+)
+
+
+def state(*jobs: TrainingJob) -> ClusterState:
+    return ClusterState(NOW, (), jobs)
+
+
+def named(name: str, job: TrainingJob) -> TrainingJob:
+    return surrounded(replace(job, key=JobKey("lab", name)))
+
+
+def running(name: str = "mnist") -> TrainingJob:
+    found = training(role("worker", 2, 4, decides=True, pods=pods("worker", [0, 1])))
+    return named(name, found)
+
+
+def queued(name: str = "mnist", reason: str = "") -> TrainingJob:
+    found = role("worker", 2, 4, suspended=True, decides=True, reason=reason)
+    return named(name, training(found))
+
+
+def held(names: Iterable[str], reason: str = "no room") -> tuple[Held, ...]:
+    return tuple(Held(JobKey("lab", name), reason, 1) for name in names)
+
+
+def test_nothing_to_do_is_nothing_to_write() -> None:
+    found = steps(Plan(), state(running(), queued("other")))
+    assert found.steps == ()
+    assert found.recheck_after is None
+
+
+def test_stops_and_shrinks_come_before_starts() -> None:
+    plan = Plan(
+        admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), "room"),),
+        resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, "room"),),
+        suspensions=(Suspension(JobKey("lab", "old"), "paused"),),
+    )
+    found = steps(plan, state(queued("new"), running("big"), running("old")))
+    assert [step.job.name for step in found.steps] == ["old", "big", "new"]
+
+
+def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, "idle room"),))
+    (step,) = steps(plan, state(running())).steps
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
+    (patch,) = patches(step)
+    assert written(patch) == {
+        contract.RESIZED_AT: "2026-01-01T12:00:00Z",
+        contract.REASON: "idle room",
+    }
+    assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"
+    (note,) = step.notes
+    assert (note.reason, note.message) == ("Grown", "worker 2 → 4: idle room")
+    assert (note.uid, note.warning) == ("uid-worker", False)
+
+
+def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
+    plan = Plan(
+        resizes=(Resize(KEY, "worker", 2, 4, "idle room"),),
+        suspensions=(Suspension(KEY, "paused"),),
+    )
+    (step,) = steps(plan, state(running())).steps
+    assert job_patches(step) == {"mnist-worker": {"suspend": True}}
+
+
+def test_a_job_with_a_problem_is_not_touched() -> None:
+    job = replace(running(), problem="its Jobs disagree", surroundings=frozenset())
+    assert steps(Plan(), state(job)).steps == ()
+
+
+def test_why_a_job_waits_stands_on_its_first_job() -> None:
+    (step,) = steps(Plan(held=held(["mnist"])), state(queued())).steps
+    (patch,) = patches(step)
+    assert patch.target.name == "mnist-worker"
+    assert patch.body == {
+        "metadata": {"resourceVersion": "v-worker", "annotations": {contract.REASON: "no room"}}
+    }
+    assert [(note.reason, note.message) for note in step.notes] == [("Waiting", "no room")]
+
+
+def test_the_same_reason_is_not_written_again() -> None:
+    assert steps(Plan(held=held(["mnist"])), state(queued(reason="no room"))).steps == ()
+
+
+def test_a_running_job_keeps_the_reason_of_its_size() -> None:
+    assert steps(Plan(held=held(["mnist"], "cooldown")), state(running())).steps == ()
+
+
+def test_a_long_queue_is_explained_in_portions() -> None:
+    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    jobs = [queued(name) for name in names]
+    first = steps(Plan(held=held(names)), state(*jobs)).steps
+    assert [step.job.name for step in first] == names[:MOST_EXPLAINED]
+    told = [queued(name, "no room") for name in names[:MOST_EXPLAINED]]
+    second = steps(Plan(held=held(names)), state(*told, *jobs[MOST_EXPLAINED:])).steps
+    assert [step.job.name for step in second] == names[MOST_EXPLAINED:]
+
+
+def test_the_next_look_is_the_earliest_that_anybody_needs() -> None:
+    launcher = pod("launcher", 0, hosts=hostfile(range(3)), published_at=LONG_AGO)
+    job = training(
+        role("launcher", pods=(launcher,)),
+        role("worker", 2, 8, size=3, pods=pods("worker", range(3))),
+        framework="horovod",
+    )
+    shrink = (Resize(KEY, "worker", 3, 2, "room for nginx"),)
+    for planned, expected in ((seconds(60), LEAVE), (seconds(1), seconds(1)), (None, LEAVE)):
+        plan = Plan(resizes=shrink, recheck_after=planned)
+        assert steps(plan, state(job)).recheck_after == expected
+
+
+def test_every_patch_of_every_step_has_its_precondition() -> None:
+    ended = replace(running("done"), roles=(role("chief", ending=Ending.COMPLETE), role("ps", 2)))
+    plan = Plan(
+        admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), "room"),),
+        resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, "room"),),
+        suspensions=(Suspension(JobKey("lab", "old"), "paused"),),
+        held=held(["waits"]),
+    )
+    jobs = (queued("new"), running("big"), running("old"), queued("waits"), ended)
+    writes = [write for step in steps(plan, state(*jobs)).steps for write in step.writes]
+    found = [write for write in writes if isinstance(write, Patch)]
+    assert len(found) == 5
+    assert all(patch.body["metadata"]["resourceVersion"] == patch.version for patch in found)
+    assert all(patch.version for patch in found)
+
+
+def test_a_job_with_a_problem_can_still_be_paused() -> None:
+    job = replace(running(), problem="its Jobs disagree", paused=True)
+    (step,) = steps(Plan(suspensions=(Suspension(KEY, "paused"),)), state(job)).steps
+    assert job_patches(step) == {"mnist-worker": {"suspend": True}}
+
+
+def test_a_failed_start_is_not_forgotten_for_a_newer_reason() -> None:
+    """`decide` reads it again: it keeps the gang from starting at once, in vain."""
+    job = queued(reason=reasons.GANG_PENDING)
+    assert steps(Plan(held=held(["mnist"], reasons.GANG_AGAIN_LATER)), state(job)).steps == ()
+
+
+def test_a_job_that_nobody_understands_stops_nobody() -> None:
+    odd = replace(running("odd"), framework="caffe")
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, "idle room"),))
+    found = steps(plan, state(odd, running()))
+    assert [step.job.name for step in found.steps] == ["mnist"]
+    assert [(broken.job.name, type(broken.error)) for broken in found.broken] == [("odd", KeyError)]
+
+
+def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:
+    job = replace(running(), missing=("chief",))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, "makes room for web"),))
+    (step,) = steps(plan, state(job)).steps
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 1, "completions": 1}}
+
+
+def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, "makes room for web"),))
+    job = replace(running(), surroundings=frozenset())
+    (step,) = steps(plan, state(job)).steps
+    first, *others = step.writes
+    assert isinstance(first, Patch)
+    assert {type(write) for write in others} == {Create}
+
+
+def test_figures_of_the_moment_are_not_written_down() -> None:
+    gist = "short of CPU: needs 4 x 1 CPU"
+    new = steps(Plan(held=held(["mnist"], f"{gist}; 1 of 4 pods fit")), state(queued()))
+    assert new.steps[0].writes[0].body["metadata"]["annotations"] == {contract.REASON: gist}
+    same = Plan(held=held(["mnist"], f"{gist}; 2 of 4 pods fit"))
+    assert steps(same, state(queued(reason=gist))).steps == ()

@@ -1,0 +1,117 @@
+"""Training jobs as they stand in a cluster, and what steps write for them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from edl import contract
+from edl.model import JobKey, Pod, PodPhase, Resizing, Role, Shape, Target, TrainingJob
+from edl.resources import Resources
+from edl.steps.surroundings import surroundings
+from edl.writes import Create, Delete, Json, Patch, Step
+
+NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(hours=1)
+KEY = JobKey("lab", "mnist")
+_SHAPE = Shape(Resources.of({"cpu": 1000, "pods": 1}))
+
+
+def seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
+
+
+def role(name: str, low: int = 1, high: int | None = None, **fields: Any) -> Role:  # noqa: ANN401
+    """A running role, LIVE where it can move, of size `low` unless said otherwise."""
+    most = low if high is None else high
+    usual: dict[str, Any] = {
+        "job": f"mnist-{name}",
+        "uid": f"uid-{name}",
+        "version": f"v-{name}",
+        "size": low,
+        "suspended": False,
+        "resizing": Resizing.FIXED if low == most else Resizing.LIVE,
+        "decides": name in ("chief", "launcher"),
+        "serves": name == "ps",
+        "tandem": True,
+        "shape": _SHAPE,
+        "port": 2222,
+        "resized_at": LONG_AGO,
+    }
+    return Role(name=name, min=low, max=most, **(usual | fields))
+
+
+def pod(role_name: str, index: int, **fields: Any) -> Pod:  # noqa: ANN401
+    """A ready pod, an hour old."""
+    usual: dict[str, Any] = {
+        "node": "n1",
+        "phase": PodPhase.RUNNING,
+        "ready": True,
+        "terminating": False,
+        "gates": (),
+        "created_at": LONG_AGO,
+    }
+    name = f"mnist-{role_name}-{index}-abcde"
+    return Pod(name=name, index=index, version=f"v-{name}", **(usual | fields))
+
+
+def pods(role_name: str, indexes: Iterable[int], **fields: Any) -> tuple[Pod, ...]:  # noqa: ANN401
+    return tuple(pod(role_name, index, **fields) for index in indexes)
+
+
+def training(*roles: Role, framework: str = "tensorflow", **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """A training job with everything that it needs around it, unless `surroundings` is given."""
+    job = TrainingJob(KEY, framework, roles, LONG_AGO, **fields)
+    return job if "surroundings" in fields else surrounded(job)
+
+
+def surrounded(job: TrainingJob) -> TrainingJob:
+    """With everything that it needs around it."""
+    wanted = surroundings(replace(job, surroundings=frozenset()))
+    targets = frozenset(write.target for write in wanted if isinstance(write, Create))
+    return replace(job, surroundings=targets)
+
+
+def host(index: int) -> str:
+    return f"mnist-worker-{index}.mnist.lab.svc"
+
+
+def hostfile(indexes: Iterable[int], slots: int = 1) -> str:
+    return "".join(f"{host(index)}:{slots}\n" for index in indexes)
+
+
+def patches(step: Step) -> list[Patch]:
+    return [write for write in step.writes if isinstance(write, Patch)]
+
+
+def job_patches(step: Step) -> Mapping[str, Json]:
+    """Bodies by Job name, without their annotations."""
+    return {
+        patch.target.name: dict(patch.body.get("spec") or {})
+        for patch in patches(step)
+        if patch.target.kind == "Job"
+    }
+
+
+def written(patch: Patch) -> Mapping[str, str]:
+    """Annotations of the patched object, by their names in the contract."""
+    found: Mapping[str, str] = patch.body["metadata"].get("annotations", {})
+    return found
+
+
+def published(writes: Iterable[object]) -> str | None:
+    """The host list that is written to launchers, None where none is."""
+    lists = [
+        written(write)[contract.HOSTFILE]
+        for write in writes
+        if isinstance(write, Patch) and write.target.kind == "Pod"
+    ]
+    return lists[0] if lists else None
+
+
+def created(step: Step) -> list[Target]:
+    return [write.target for write in step.writes if isinstance(write, Create)]
+
+
+def deleted(step: Step) -> list[Target]:
+    return [write.target for write in step.writes if isinstance(write, Delete)]

@@ -1,0 +1,72 @@
+"""A real cluster for the tests: the sandbox's own, or the one that EDL_KUBECONFIG names."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import NodeGroup, Sandbox
+from sandbox.installation import install
+from sandbox.namespaces import temporary
+from sandbox.shared import of_test_run
+from tests.integration.support.stage import stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sandbox.installation import Installation
+    from sandbox.named import Cluster
+    from tests.integration.support.stage import Stage
+
+NODES = NodeGroup(count=4, cpu="8", memory="32Gi", gpu=4)
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
+@pytest.fixture(scope="session")
+def sandbox_cluster() -> Iterator[Cluster]:
+    """One cluster for the whole run of a process: tests count the room of theirs.
+
+    A test that needs what a named cluster cannot do, such as stopping its API server, is skipped.
+    """
+    with of_test_run(f"{RUN}-{WORKER}", os.environ, pytest.skip, NODES) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def namespace(sandbox_cluster: Cluster) -> Iterator[str]:
+    """A fresh namespace of this test alone, deleted afterwards."""
+    with temporary(sandbox_cluster) as name:
+        yield name
+
+
+@pytest.fixture(scope="session")
+def installation(
+    sandbox_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Installation:
+    """Webhook and reconciler on the run's cluster, which ends them with itself."""
+    return install(sandbox_cluster, tmp_path_factory.mktemp("installation"))
+
+
+@pytest.fixture
+def installed(installation: Installation) -> Iterator[Stage]:
+    """A fresh namespace of a cluster on which kubectl-edl runs, and nobody else."""
+    with stage(installation.cluster) as made:
+        yield made
+
+
+@pytest.fixture
+def own_sandbox(request: pytest.FixtureRequest) -> Iterator[Callable[[], Sandbox]]:
+    """Makes further sandboxes, not up yet, for tests that break theirs."""
+    if named := os.environ.get("EDL_KUBECONFIG"):
+        pytest.skip(f"needs a control plane of its own to break; EDL_KUBECONFIG={named}")
+    made: list[Sandbox] = []
+
+    def make() -> Sandbox:
+        made.append(Sandbox(f"pytest-{os.getpid()}-{len(made)}"))
+        request.addfinalizer(made[-1].down)
+        return made[-1]
+
+    return make

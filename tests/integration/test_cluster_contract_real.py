@@ -1,0 +1,86 @@
+"""The promises of `Cluster`, kept by a real API server."""
+
+from pathlib import Path
+
+import pytest
+
+from edl.errors import Forbidden, Invalid, Unreachable
+from edl.kube.client import ApiServer, connect
+from edl.kube.cluster import Selection
+from edl.model import Target
+from sandbox.named import Cluster as SandboxCluster
+from tests.edl.kube.cluster_contract import ClusterContract, lease
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def cluster(sandbox_cluster: SandboxCluster) -> ApiServer:
+    return connect(str(sandbox_cluster.kubeconfig), None)
+
+
+class TestApiServer(ClusterContract):
+    """The fixture `namespace` comes from conftest."""
+
+
+def test_a_long_list_comes_in_pages_of_one_version(cluster: ApiServer, namespace: str) -> None:
+    for number in range(501):
+        cluster.create(*lease(namespace, f"n{number:03}"))
+    selection = Selection("Lease", namespace)
+    pages = list(cluster.pages(selection))
+    assert [len(page.items) for page in pages] == [500, 1]
+    assert len({page.version for page in pages}) == 1
+    assert len(cluster.list(selection).items) == 501
+
+
+def test_a_refused_object_says_why(cluster: ApiServer, namespace: str) -> None:
+    target, manifest = lease(namespace, "one")
+    manifest["spec"]["leaseDurationSeconds"] = -1
+    with pytest.raises(Invalid, match="leaseDurationSeconds: Invalid value: -1"):
+        cluster.create(target, manifest)
+
+
+def test_a_forbidden_request_names_user_verb_and_resource(
+    namespace: str, sandbox_cluster: SandboxCluster, tmp_path: Path
+) -> None:
+    token = sandbox_cluster.kubectl("create", "token", "default", "-n", namespace).strip()
+    stranger = connect(str(_kubeconfig(sandbox_cluster, token, tmp_path)), None)
+    expected = rf'"system:serviceaccount:{namespace}:default" may not list jobs.batch'
+    with pytest.raises(Forbidden, match=expected):
+        stranger.list(Selection("Job", namespace))
+    with pytest.raises(Forbidden, match=f"may not delete pods x in namespace {namespace}"):
+        stranger.delete(Target("Pod", namespace, "x"))
+
+
+def test_credentials_that_nobody_knows_are_forbidden(
+    sandbox_cluster: SandboxCluster, tmp_path: Path
+) -> None:
+    stranger = connect(str(_kubeconfig(sandbox_cluster, "nonsense", tmp_path)), None)
+    with pytest.raises(Forbidden, match="does not accept these credentials"):
+        stranger.list(Selection("Node"))
+
+
+def test_a_server_with_another_certificate_is_not_trusted(
+    sandbox_cluster: SandboxCluster, tmp_path: Path
+) -> None:
+    path = _kubeconfig(sandbox_cluster, "any", tmp_path)
+    path.write_text(path.read_text().replace("certificate-authority:", "unused:"))
+    with pytest.raises(Unreachable, match=r"certificate.*--kubeconfig or --context"):
+        connect(str(path), None).list(Selection("Node"))
+
+
+def _kubeconfig(sandbox_cluster: SandboxCluster, token: str, folder: Path) -> Path:
+    path = folder / "kubeconfig"
+    path.write_text(
+        f"""
+apiVersion: v1
+kind: Config
+current-context: c
+clusters:
+- name: c
+  cluster: {{server: "{sandbox_cluster.server}", certificate-authority: "{sandbox_cluster.ca}"}}
+users: [{{name: u, user: {{token: {token}}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+"""
+    )
+    return path

@@ -1,0 +1,162 @@
+"""Jobs queue, start as gangs, grow, shrink for others and finish: on a real control plane.
+
+The cluster has 4 nodes of 8 CPU; the load ceiling leaves 31 of 32 CPU for growth.
+"""
+
+import pytest
+
+from edl import contract
+from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web
+
+pytestmark = pytest.mark.integration
+
+
+def test_two_labels_make_a_job_grow_to_its_max(installed: Stage) -> None:
+    installed.apply(elastic("sweep", labels={"max": "6"}, completions=40, parallelism=2))
+    installed.until_runs("sweep", 6)
+    assert installed.job("sweep")["spec"]["completions"] == 40, "work items never change"
+    assert "fit" in installed.reason("sweep") or "idle" in installed.reason("sweep")
+
+
+def test_nothing_starts_before_the_cast_is_complete(installed: Stage) -> None:
+    chief, ps, worker = tensorflow("mnist", "2..4")
+    installed.apply(chief, worker)
+    installed.until(lambda: "ps" in installed.reason("mnist-chief"), "it says who is missing")
+    assert installed.all("Pod") == []
+    installed.apply(ps)
+    installed.until_runs("mnist-worker", 4)
+    assert installed.running("mnist-chief") == installed.running("mnist-ps") == 1
+
+
+def test_a_gang_that_does_not_fit_waits_as_a_whole_and_starts_as_a_whole(installed: Stage) -> None:
+    installed.apply(web(25))
+    installed.until(lambda: installed.web_running() == 25, "others fill the cluster")
+    installed.apply(*tensorflow("mnist", "6..8"))
+    installed.until(lambda: "needs" in installed.reason("mnist-chief"), "it says why it waits")
+    assert installed.all("Pod") == [
+        pod for pod in installed.all("Pod") if pod["metadata"]["labels"].get("app") == "web"
+    ], "no half gang"
+    installed.apply(web(20))
+    installed.until(lambda: installed.running("mnist-worker") >= 6, "the gang runs")
+    assert installed.running("mnist-chief") == installed.running("mnist-ps") == 1
+
+
+def test_it_shrinks_for_pending_pods_of_others_and_grows_back(installed: Stage) -> None:
+    installed.apply(*tensorflow("mnist", "1..28"))
+    installed.until_runs("mnist-worker", 28)
+    untouched = installed.uids("mnist-chief") | installed.uids("mnist-ps")
+    installed.apply(web(10))
+    installed.until(lambda: installed.web_running() == 10, "others get their room")
+    assert installed.size("mnist-worker") >= 1
+    assert "web" in installed.reason("mnist-worker"), "it says for whom it shrank"
+    installed.apply(web(0))
+    installed.until_runs("mnist-worker", 28)
+    assert installed.uids("mnist-chief") | installed.uids("mnist-ps") == untouched
+
+
+def test_two_jobs_share_fairly(installed: Stage) -> None:
+    items = {"completions": 100, "parallelism": 2}
+    installed.apply(elastic("first", labels={"max": "40"}, **items))
+    installed.until(lambda: installed.running("first") > 25, "the first one fills the cluster")
+    installed.apply(elastic("second", labels={"max": "40"}, **items))
+    installed.until(
+        lambda: (
+            abs(installed.running("first") - installed.running("second")) <= 1
+            and installed.running("second") > 10
+        ),
+        "both have the same",
+    )
+
+
+def test_a_shrink_keeps_the_lowest_ranks_and_moves_completions_in_tandem(installed: Stage) -> None:
+    installed.apply(*tensorflow("mnist", "1..6"))
+    installed.until_runs("mnist-worker", 6)
+    before = installed.uids("mnist-worker")
+    installed.annotate("mnist-worker", replicas="3")
+    installed.until_runs("mnist-worker", 3)
+    assert installed.uids("mnist-worker") == {index: before[index] for index in "012"}
+    assert installed.job("mnist-worker")["spec"]["completions"] == 3
+    installed.annotate("mnist-worker", replicas=None)
+    installed.until_runs("mnist-worker", 6)
+
+
+def test_a_launcher_starts_with_the_list_of_its_ready_workers(installed: Stage) -> None:
+    installed.apply(*horovod("ring", "2..4"))
+    installed.until_runs("ring-launcher", 1)
+    listed = installed.hosts("ring-launcher")
+    assert len(listed) >= 2
+    assert set(listed) <= {f"ring-worker-{index}" for index in range(4)}
+    installed.until(lambda: len(installed.hosts("ring-launcher")) == 4, "all workers are listed")
+
+
+def test_hosts_leave_the_list_before_they_leave_the_cluster(installed: Stage) -> None:
+    installed.apply(*horovod("ring", "2..4"))
+    installed.until(lambda: len(installed.hosts("ring-launcher")) == 4, "all workers are listed")
+    launcher = installed.uids("ring-launcher")
+    installed.annotate("ring-worker", replicas="2")
+    installed.until(
+        lambda: installed.hosts("ring-launcher") == ["ring-worker-0", "ring-worker-1"],
+        "the list without them is published",
+    )
+    assert installed.size("ring-worker") == 4, "they have time to leave"
+    installed.until_runs("ring-worker", 2)
+    assert installed.uids("ring-launcher") == launcher
+
+
+def test_the_deciding_role_ends_the_training_job(installed: Stage) -> None:
+    installed.apply(*tensorflow("mnist", "1..3"))
+    installed.until_runs("mnist-worker", 3)
+    installed.complete("mnist-chief")
+    for role in ("chief", "ps", "worker"):
+        installed.until(lambda: installed.is_complete(f"mnist-{role}"), f"{role} is complete")  # noqa: B023
+    installed.until(lambda: not installed.pods("mnist-ps"), "no pod is left")
+
+
+def test_worker_0_decides_without_a_chief(installed: Stage) -> None:
+    job = elastic("solo", labels={"framework": "tensorflow"}, parallelism=3)
+    installed.apply(job)
+    installed.until_runs("solo", 3)
+    installed.complete("solo", index=0)
+    installed.until(lambda: installed.is_complete("solo"), "worker 0 ends it")
+
+
+def test_deleting_the_jobs_leaves_nothing_owned_behind(installed: Stage) -> None:
+    installed.apply(*horovod("ring", "2..4"))
+    installed.until_runs("ring-launcher", 1)
+    kinds = ("Service", "PodDisruptionBudget", "RoleBinding")
+    assert all(installed.all(kind) for kind in kinds)
+    assert installed.exists("ServiceAccount", "ring-launcher")
+    installed.kubectl("delete", "jobs", "--all")
+    for kind in (*kinds, "Pod"):
+        installed.until(lambda: not installed.all(kind), f"every {kind} is gone")  # noqa: B023
+    installed.until(lambda: not installed.exists("ServiceAccount", "ring-launcher"), "and rights")
+
+
+def test_a_paused_job_leaves_its_nodes_and_comes_back(installed: Stage) -> None:
+    installed.apply(*tensorflow("mnist", "1..3"))
+    installed.until_runs("mnist-worker", 3)
+    installed.annotate("mnist-worker", paused="true")
+    installed.until(lambda: not installed.all("Pod"), "nothing of it runs")
+    installed.annotate("mnist-worker", paused=None)
+    installed.until_runs("mnist-worker", 3)
+
+
+def test_a_changed_minimum_is_protected(installed: Stage) -> None:
+    installed.apply(elastic("sweep", labels={"max": "4"}, completions=40))
+    installed.until(lambda: installed.exists("PodDisruptionBudget", "sweep-first-1"), "one pod is")
+    patch = {"metadata": {"labels": {contract.MIN: "3"}}}
+    installed.api.patch(installed._target("Job", "sweep"), patch)  # noqa: SLF001
+    installed.until(lambda: installed.exists("PodDisruptionBudget", "sweep-first-3"), "three are")
+    installed.until(
+        lambda: not installed.exists("PodDisruptionBudget", "sweep-first-1"), "the old one is gone"
+    )
+
+
+def test_a_collective_job_knows_the_cluster_of_its_start(installed: Stage) -> None:
+    job = elastic("solo", labels={"framework": "tensorflow", "max": "3"})
+    installed.apply(job)
+    installed.until_runs("solo", 3)
+    notes = installed.pod("solo", 1)["metadata"]["annotations"]
+    host = f"solo.{installed.namespace}.svc:2222"
+    workers = ",".join(f'"solo-{index}.{host}"' for index in range(3))
+    assert notes[contract.CLUSTER] == f'{{"worker":[{workers}]}}'

@@ -1,0 +1,19 @@
+"""Every example is what the API server takes, under strict validation."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.support.stage import Stage
+
+pytestmark = pytest.mark.integration
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*.yaml"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
+def test_an_example_is_accepted(installed: Stage, example: Path) -> None:
+    said = installed.kubectl(
+        *("apply", "--dry-run=server", "--validate=strict", "-f", str(example))
+    )
+    assert "created (server dry run)" in said

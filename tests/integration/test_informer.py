@@ -1,0 +1,72 @@
+"""An informer outlives its API server."""
+
+import logging
+import time
+from collections.abc import Callable
+
+import pytest
+
+from edl.errors import ClusterError, Gone
+from edl.kube import facts
+from edl.kube.client import ApiServer, connect
+from edl.kube.cluster import Selection
+from edl.kube.informer import Informer
+from edl.kube.store import Store
+from edl.model import Target
+from sandbox import Sandbox
+
+pytestmark = pytest.mark.integration
+
+SECONDS = 60
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < ends, "it did not come to pass"
+        time.sleep(0.05)
+
+
+def create(api: ApiServer, name: str) -> None:
+    api.create(Target("Namespace", "", name), {"metadata": {"name": name}})
+
+
+def test_it_follows_again_after_a_restart_and_misses_nothing(
+    own_sandbox: Callable[[], Sandbox], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    sandbox = own_sandbox()
+    sandbox.up()
+    api = connect(str(sandbox.kubeconfig), None)
+    store = Store(facts.namespace)
+    informer = Informer(api, Selection("Namespace"), store)
+    informer.start()
+
+    def names() -> set[str]:
+        return {found.name for found in store.values()}
+
+    try:
+        until(lambda: store.synced)
+        create(api, "before")
+        until(lambda: "before" in names())
+        sandbox.kill("kube-apiserver")
+        sandbox.start("kube-apiserver")
+        until(lambda: answers(api))
+        create(api, "after")
+        until(lambda: "after" in names())
+        api.delete(Target("Namespace", "", "before"))
+        until(lambda: "before" not in names())
+    finally:
+        informer.stop()
+    assert caplog.text.count("cannot follow Namespace") == 1
+    # A server that has just started remembers nothing of the cluster's beginning.
+    with pytest.raises(Gone):
+        list(api.watch(Selection("Namespace"), "1"))
+
+
+def answers(api: ApiServer) -> bool:
+    try:
+        api.list(Selection("Namespace"))
+    except ClusterError:
+        return False
+    return True

@@ -1,0 +1,114 @@
+"""Two reconcilers, one leader: real processes on a real API server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from edl.errors import NotFound
+from edl.kube.client import ApiServer, connect
+from edl.model import Target
+from sandbox import Sandbox
+
+pytestmark = pytest.mark.integration
+
+SECONDS = 60
+TERMS = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "0.5")
+
+Start = Callable[[str], "subprocess.Popen[str]"]
+
+
+NAMESPACE = "default"
+
+
+@pytest.fixture
+def sandbox(own_sandbox: Callable[[], Sandbox]) -> Sandbox:
+    """Not the shared one: a reconciler here would start the Jobs of other tests."""
+    sandbox = own_sandbox()
+    sandbox.up()
+    return sandbox
+
+
+@pytest.fixture
+def api(sandbox: Sandbox) -> ApiServer:
+    return connect(str(sandbox.kubeconfig), None)
+
+
+@pytest.fixture
+def start(sandbox: Sandbox, tmp_path: Path) -> Iterator[Start]:
+    """Start a reconciler of some identity; its log is in the test's folder."""
+    with ExitStack() as stack:
+
+        def begin(identity: str) -> "subprocess.Popen[str]":
+            log = stack.enter_context((tmp_path / identity).open("w"))
+            command = [sys.executable, "-m", "reconciler", "--identity", identity, *TERMS]
+            command += ["--namespace", NAMESPACE, "--metrics-port", "0"]
+            command += ["--kubeconfig", str(sandbox.kubeconfig)]
+            process = subprocess.Popen(command, stderr=log, text=True)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        yield begin
+
+
+def holder(api: ApiServer) -> str:
+    try:
+        lease = api.get(Target("Lease", NAMESPACE, "edl-reconciler"))
+    except NotFound:
+        return ""
+    return str(lease["spec"]["holderIdentity"])
+
+
+def seconds_until(condition: Callable[[], bool]) -> float:
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() < began + SECONDS, "it did not come to pass"
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def test_a_leader_that_ends_hands_over_and_ends_well(start: Start, api: ApiServer) -> None:
+    first = start("first")
+    seconds_until(lambda: holder(api) == "first")
+    start("second")
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(SECONDS) == 0
+    seconds_until(lambda: holder(api) == "second")
+
+
+def test_a_leader_that_is_killed_is_replaced_when_its_lease_ran_out(
+    start: Start, api: ApiServer
+) -> None:
+    first = start("first")
+    seconds_until(lambda: holder(api) == "first")
+    start("second")
+    first.kill()
+    seconds_until(lambda: holder(api) == "second")
+    lease = api.get(Target("Lease", NAMESPACE, "edl-reconciler"))
+    assert lease["spec"]["leaseTransitions"] == 1
+
+
+def test_a_leader_that_was_frozen_wakes_up_as_a_follower(
+    start: Start, api: ApiServer, tmp_path: Path
+) -> None:
+    first = start("first")
+    seconds_until(lambda: holder(api) == "first")
+    start("second")
+    os.kill(first.pid, signal.SIGSTOP)
+    seconds_until(lambda: holder(api) == "second")
+    os.kill(first.pid, signal.SIGCONT)
+    seconds_until(lambda: "first leads no longer" in messages(tmp_path / "first"))
+    assert holder(api) == "second"
+
+
+def messages(log: Path) -> list[str]:
+    lines = log.read_text().splitlines()
+    return [json.loads(line)["message"] for line in lines if line.endswith("}")]

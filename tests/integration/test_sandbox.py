@@ -1,0 +1,242 @@
+"""The control plane's processes: up, down, and every way to lose one."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import ComponentDied, NodeGroup, SandboxError, processes
+from sandbox.components import ORDER
+from sandbox.layout import free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sandbox import Sandbox
+
+    Make = Callable[[], Sandbox]
+
+pytestmark = pytest.mark.integration
+
+
+WEBHOOK = """
+import http.server, json, ssl, sys
+
+class Deny(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        uid = review["request"]["uid"]
+        answer = {"uid": uid, "allowed": False, "status": {"message": "not here"}}
+        body = json.dumps({**review, "request": None, "response": answer}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+port, certificate, key = sys.argv[1:]
+server = http.server.HTTPServer(("127.0.0.1", int(port)), Deny)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(certificate, key)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print("ready", flush=True)
+server.serve_forever()
+"""
+REGISTRATION = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {{name: "no"}}
+webhooks:
+  - name: no.edl.dev
+    clientConfig: {{url: "{url}", caBundle: {authority}}}
+    rules: [{{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}]
+    sideEffects: None
+    admissionReviewVersions: [v1]
+"""
+
+
+def names(text: str) -> list[str]:
+    return text.split()
+
+
+def outcome(sandbox: Sandbox, *args: str) -> str:
+    try:
+        return sandbox.kubectl(*args)
+    except SandboxError as error:
+        return str(error)
+
+
+def kill_everything(sandbox: Sandbox) -> None:
+    for component in sandbox.running():
+        sandbox.kill(component)
+
+
+def test_up_starts_real_components_and_unequal_nodes(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    start = sandbox.up(
+        NodeGroup(2, cpu="4"),
+        NodeGroup(1, cpu="64", memory="512Gi", gpu=8, labels={"pool": "gpu"}, name_prefix="gpu"),
+    )
+    assert start.fresh
+    assert set(start.started) == set(ORDER) == set(sandbox.running())
+    nodes = sandbox.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
+    assert names(nodes) == ["gpu-000", "node-000", "node-001"]
+    gpus = "jsonpath={.items[*].status.allocatable['nvidia\\.com/gpu']}"
+    assert sandbox.kubectl("get", "nodes", "-l", "pool=gpu", "-o", gpus) == "8"
+    assert sandbox.kubectl("get", "--raw", "/readyz") == "ok"
+    sandbox.check()
+
+
+def test_up_twice_starts_nothing_and_after_a_death_only_what_died(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up(NodeGroup(1))
+    before = sandbox.running()
+    again = sandbox.up(NodeGroup(5))
+    assert not again.fresh
+    assert again.started == ()
+    assert sandbox.running() == before
+    sandbox.kill("kube-scheduler")
+    assert sandbox.up().started == ("kube-scheduler",)
+    assert names(sandbox.kubectl("get", "nodes", "-o", "name")) == ["node/node-000"]
+
+
+def test_a_component_that_is_killed_is_reported_with_the_end_of_its_log(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    last = sandbox.log("kube-controller-manager").read_text().splitlines()[-1]
+    sandbox.kill("kube-controller-manager")
+    with pytest.raises(ComponentDied) as caught:
+        sandbox.check()
+    assert "kube-controller-manager died" in str(caught.value)
+    assert last in str(caught.value)
+
+
+def test_the_api_server_stops_and_starts_on_the_same_port(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    server = sandbox.server
+    sandbox.stop("kube-apiserver")
+    assert "kube-apiserver" not in sandbox.running()
+    sandbox.check()
+    with pytest.raises(SandboxError):
+        sandbox.kubectl("get", "nodes")
+    sandbox.start("kube-apiserver")
+    assert sandbox.server == server
+    assert sandbox.kubectl("get", "--raw", "/readyz") == "ok"
+
+
+def test_etcd_keeps_everything_when_all_is_killed_and_started_again(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    sandbox.kubectl("create", "configmap", "kept")
+    kill_everything(sandbox)
+    start = sandbox.up()
+    assert not start.fresh
+    assert set(start.started) == set(ORDER)
+    assert names(sandbox.kubectl("get", "configmap", "kept", "-o", "name")) == ["configmap/kept"]
+
+
+def test_down_cleans_up_after_everything_was_killed(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    kill_everything(sandbox)
+    assert sandbox.down()
+    assert not sandbox.folder.exists()
+    assert not sandbox.down()
+
+
+def test_down_ends_processes_whose_folder_is_gone(own_sandbox: Make, tmp_path: Path) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    shutil.move(sandbox.folder, tmp_path)
+    assert sandbox.running()
+    assert sandbox.down()
+    assert processes.of_sandbox(sandbox.folder) == []
+
+
+def test_what_a_killed_run_left_half_made_is_made_anew(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    script = f"from sandbox import Sandbox; Sandbox({sandbox.name!r}).up()"
+    run = subprocess.Popen([sys.executable, "-c", script])
+    while "etcd" not in sandbox.running():
+        assert run.poll() is None
+    run.kill()
+    run.wait()
+    assert sandbox.running()
+    assert sandbox.up().fresh
+    sandbox.check()
+
+
+def test_two_sandboxes_live_side_by_side(own_sandbox: Make) -> None:
+    one, other = own_sandbox(), own_sandbox()
+    one.up(NodeGroup(1))
+    other.up(NodeGroup(2))
+    assert one.server != other.server
+    assert len(names(other.kubectl("get", "nodes", "-o", "name"))) == 2
+    one.down()
+    other.check()
+    assert other.kubectl("get", "--raw", "/readyz") == "ok"
+
+
+def test_a_launched_program_knows_the_cluster_and_ends_with_it(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    ask = f"{sandbox.kubectl_path} get --raw /readyz; echo $GREETING; sleep 1000"
+    pid = sandbox.launch("guest", ["sh", "-c", ask], env={"GREETING": "hello"})
+    assert sandbox.running()["guest"] == pid
+    while "hello" not in sandbox.log("guest").read_text():
+        sandbox.check()
+    assert sandbox.log("guest").read_text() == "okhello\n"
+    assert {p.component for p in processes.of_sandbox(sandbox.folder)} == {*ORDER, "guest"}
+    sandbox.down()
+    assert processes.of_sandbox(sandbox.folder) == []
+
+
+def test_a_webhook_is_reached_by_its_loopback_url(own_sandbox: Make, tmp_path: Path) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    (port,) = free_ports(1)
+    pki = sandbox.folder / "pki"
+    program = tmp_path / "webhook.py"
+    program.write_text(WEBHOOK)
+    argv = [sys.executable, str(program), str(port), f"{pki}/server.crt", f"{pki}/server.key"]
+    sandbox.launch("webhook", argv)
+    while "ready" not in sandbox.log("webhook").read_text():
+        sandbox.check()
+    authority = base64.b64encode(sandbox.ca.read_bytes()).decode()
+    registration = REGISTRATION.format(url=f"https://127.0.0.1:{port}/", authority=authority)
+    sandbox.kubectl("create", "-f", "-", input=registration)
+    refused = 'admission webhook "no.edl.dev" denied the request: not here'
+    while refused not in outcome(sandbox, "create", "configmap", "refused", "--dry-run=server"):
+        sandbox.check()
+
+
+def test_added_nodes_are_numbered_on_and_ready(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up(NodeGroup(2))
+    assert sandbox.add_nodes(NodeGroup(2, gpu=1)) == ["node-002", "node-003"]
+    assert sandbox.add_nodes(NodeGroup(1, name_prefix="big")) == ["big-000"]
+    ready = sandbox.kubectl("get", "nodes", "--no-headers")
+    assert ready.count(" Ready ") == 5
+
+
+def test_service_accounts_may_do_what_rbac_allows_and_no_more(own_sandbox: Make) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    sandbox.kubectl("create", "serviceaccount", "reader")
+    sandbox.kubectl("create", "role", "reader", "--verb=list", "--resource=pods")
+    sandbox.kubectl(
+        "create", "rolebinding", "reader", "--role=reader", "--serviceaccount=default:reader"
+    )
+    token = sandbox.kubectl("create", "token", "reader").strip()
+    as_reader = (f"--token={token}", f"--server={sandbox.server}", f"--kubeconfig={os.devnull}")
+    as_reader = (*as_reader, f"--certificate-authority={sandbox.ca}")
+    sandbox.kubectl(*as_reader, "get", "pods")
+    with pytest.raises(SandboxError, match="system:serviceaccount:default:reader"):
+        sandbox.kubectl(*as_reader, "get", "secrets")

@@ -1,0 +1,165 @@
+"""The webhook as the API server sees it: over TLS, and who waits for it when it is away."""
+
+import json
+import re
+
+import pytest
+
+from edl.inject import admission
+from edl.inject.admission import Context, Request
+from edl.model import Target
+from edl.writes import Json
+from sandbox.errors import SandboxError
+from sandbox.installation import IMAGE
+from sandbox.named import Cluster
+from tests.integration.support.webhook import (
+    UNLABELLED,
+    Webhook,
+    labelled,
+    pod,
+    read,
+    stored,
+    until,
+)
+
+pytestmark = pytest.mark.integration
+
+
+def create(cluster: Cluster, namespace: str, manifest: Json) -> str:
+    return cluster.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(manifest))
+
+
+def refusal(cluster: Cluster, namespace: str, manifest: Json) -> str:
+    with pytest.raises(SandboxError) as refused:
+        create(cluster, namespace, manifest)
+    return str(refused.value)
+
+
+def test_a_labelled_job_is_stored_as_the_core_completes_it(
+    webhook: Webhook, namespace: str
+) -> None:
+    manifest = labelled("mnist", namespace, framework="tensorflow", min="1", max="3")
+    create(webhook.cluster, namespace, manifest)
+    found = read(webhook.cluster, Target("Job", namespace, "mnist"))
+    context = Context(frozenset(), IMAGE)
+    wanted = admission.mutate(Request("CREATE", manifest, None, "somebody"), context).manifest
+    assert holds(found["spec"], wanted["spec"])
+    assert holds(found["metadata"]["labels"], wanted["metadata"]["labels"])
+
+
+def holds(found: object, wanted: object) -> bool:
+    """Whether `found` is `wanted` and perhaps more: the API server fills in defaults."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return all(key in found and holds(found[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, list) and isinstance(found, list):
+        pairs = zip(found, wanted, strict=False)
+        return len(found) == len(wanted) and all(holds(one, other) for one, other in pairs)
+    return found == wanted
+
+
+def test_a_user_reads_every_finding_in_one_message(webhook: Webhook, namespace: str) -> None:
+    message = refusal(
+        webhook.cluster, namespace, labelled("mnist", namespace, min="x", max="0", gpu="lots")
+    )
+    assert 'admission webhook "jobs.edl.dev" denied the request' in message
+    assert f"3 problems in Job {namespace}/mnist:\n  1. " in message
+    for label in ("min", "max", "gpu"):
+        assert f"metadata.labels[edl.dev/{label}]: " in message
+
+
+def test_an_update_is_held_to_the_contract(webhook: Webhook, namespace: str) -> None:
+    create(webhook.cluster, namespace, labelled("mnist", namespace))
+    command = ("label", "-n", namespace, "job", "mnist", "--overwrite", "edl.dev/framework=horovod")
+    with pytest.raises(SandboxError, match=r"metadata\.labels\[edl\.dev/framework\]"):
+        webhook.cluster.kubectl(*command)
+
+
+def test_a_dry_run_is_answered_and_leaves_nothing(webhook: Webhook, namespace: str) -> None:
+    assert "suspend: true" in webhook.dry_run(labelled("mnist", namespace))
+    assert webhook.cluster.kubectl("get", "jobs", "-n", namespace, "-o", "name") == ""
+
+
+def test_a_bare_pod_is_seen_and_a_jobs_pod_is_not(webhook: Webhook, namespace: str) -> None:
+    manifest = labelled("mnist", namespace)
+    create(webhook.cluster, namespace, manifest)
+    before = webhook.reviews()
+    create(webhook.cluster, namespace, pod("alone", framework="none"))
+    assert webhook.reviews() == before + 2  # to mutate and to validate
+    found = read(webhook.cluster, Target("Job", namespace, "mnist"))
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": "mnist",
+        "uid": found["metadata"]["uid"],
+    }
+    owned = pod("owned", framework="none")
+    owned["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    before = webhook.reviews()
+    create(webhook.cluster, namespace, owned)
+    assert webhook.reviews() == before
+
+
+@pytest.mark.parametrize("kind", UNLABELLED)
+def test_what_is_not_labelled_is_stored_byte_for_byte_as_ever(
+    webhook: Webhook, untouched: dict[str, str], kind: str
+) -> None:
+    before = webhook.reviews()
+    assert stored(webhook.cluster, kind) == untouched[kind]
+    assert webhook.reviews() == before
+
+
+def test_a_large_job_passes(webhook: Webhook, namespace: str) -> None:
+    manifest = labelled("mnist", namespace)
+    container = manifest["spec"]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": f"V{number}", "value": "x" * 10_000} for number in range(80)]
+    create(webhook.cluster, namespace, manifest)
+    assert read(webhook.cluster, Target("Job", namespace, "mnist"))["spec"]["suspend"] is True
+
+
+def test_while_it_is_away_labelled_objects_wait_and_are_told_for_whom(
+    webhook: Webhook, namespace: str
+) -> None:
+    with webhook.dead():
+        for manifest in (labelled("mnist", namespace), pod("mnist", framework="none")):
+            message = refusal(webhook.cluster, namespace, manifest)
+            assert re.search(r'failed calling webhook "(jobs|pods)\.edl\.dev"', message)
+            assert "connection refused" in message
+    create(webhook.cluster, namespace, labelled("mnist", namespace))
+
+
+def test_while_it_is_away_nothing_else_notices(
+    webhook: Webhook, untouched: dict[str, str], namespace: str
+) -> None:
+    create(webhook.cluster, namespace, labelled("going", namespace))
+    with webhook.dead():
+        assert {kind: stored(webhook.cluster, kind) for kind in UNLABELLED} == untouched
+        for system in ("kube-system", "edl-system"):
+            assert "suspend: false" in webhook.dry_run(labelled("mnist", system))
+        # Its finalizer comes off by an update of the labelled Job.
+        webhook.cluster.kubectl(
+            *("delete", "job", "going", "-n", namespace, "--cascade=foreground", "--timeout=30s")
+        )
+        assert webhook.cluster.kubectl("get", "jobs", "-n", namespace, "-o", "name") == ""
+
+
+def test_running_pods_of_a_labelled_job_do_not_wait_for_it(
+    webhook: Webhook, namespace: str
+) -> None:
+    create(webhook.cluster, namespace, labelled("mnist", namespace))
+    job = ("-n", namespace, "job", "mnist")
+    as_reconciler = "--as=system:serviceaccount:edl-system:edl-reconciler"
+    webhook.cluster.kubectl("patch", *job, "-p", '{"spec":{"suspend":false}}', as_reconciler)
+    first = the_pod(webhook.cluster, namespace)
+    with webhook.dead():
+        webhook.cluster.kubectl("delete", "pod", "-n", namespace, first, "--wait=false")
+        until(lambda: the_pod(webhook.cluster, namespace) not in ("", first))
+
+
+def the_pod(cluster: Cluster, namespace: str) -> str:
+    """The name of a pod that stays; empty while there is none."""
+    until(lambda: "pod/" in cluster.kubectl("get", "pods", "-n", namespace, "-o", "name"))
+    listed = json.loads(cluster.kubectl("get", "pods", "-n", namespace, "-o", "json"))["items"]
+    names = [
+        each["metadata"]["name"] for each in listed if "deletionTimestamp" not in each["metadata"]
+    ]
+    return names[0] if names else ""

@@ -1,0 +1,59 @@
+"""Users with fewer rights, and neighbours who are faster: a cluster behind something."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from edl.errors import Conflict, Forbidden
+from edl.kube.cluster import Cluster, RawListing, Selection
+from edl.model import Target
+from edl.writes import Json
+
+
+class Behind:
+    """A cluster that is passed on unchanged; subclasses stand in the way."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.cluster, name)
+
+
+def fenced(*kinds: str) -> Callable[[Cluster], Cluster]:
+    """The user may not list these kinds."""
+
+    class Fence(Behind):
+        def list(self, selection: Selection) -> RawListing:
+            if selection.kind in kinds:
+                raise Forbidden(f'"ann" may not list {selection.kind} (kubectl auth can-i …)', 403)
+            return self.cluster.list(selection)
+
+    return lambda cluster: cast("Cluster", Fence(cluster))
+
+
+def overtaken(times: int) -> Callable[[Cluster], Cluster]:
+    """Somebody else changes the object just before the first patches."""
+    left = [times]
+
+    class Overtaken(Behind):
+        def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+            if left[0]:
+                left[0] -= 1
+                raise Conflict("the object has been modified", 409)
+            return self.cluster.patch(target, body, dry_run=dry_run)
+
+    return lambda cluster: cast("Cluster", Overtaken(cluster))
+
+
+def refusing(kind: str, error: BaseException) -> Callable[[Cluster], Cluster]:
+    """The API server does not accept new objects of this kind."""
+
+    class Refusing(Behind):
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            if target.kind == kind:
+                raise error
+            return self.cluster.create(target, manifest, dry_run=dry_run)
+
+    return lambda cluster: cast("Cluster", Refusing(cluster))

@@ -1,0 +1,204 @@
+"""A cluster in memory with training jobs on it, and the plugin in front of it."""
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from edl import contract
+from edl.inject.admission import Context, Request, mutate
+from edl.kube.cluster import Cluster, Selection
+from edl.kube.fake import FakeCluster
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.main import run
+from kubectl_edl.world import Connection, Scope, World
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+_CONTEXT = Context(frozenset(), "kubectl-edl:test")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Stage:
+    """Objects are put on it; `wrapped` may stand between the plugin and the cluster."""
+
+    minutes_ago: float = 5
+    namespace: str = "default"
+    width: int | None = None
+    answers: str | None = None
+    """What the user types; None without a terminal."""
+    between: list[Callable[[], object]] = field(default_factory=list)
+    """What happens before each further look of `--watch`."""
+    wrapped: Callable[[Cluster], Cluster] = lambda cluster: cluster
+
+    def __post_init__(self) -> None:
+        self.cluster = FakeCluster(lambda: NOW - timedelta(minutes=self.minutes_ago))
+
+    def put(self, manifest: Json, **spec: object) -> Json:
+        """Create it as the webhook would let it, with `spec` changed afterwards."""
+        done = mutate(Request("CREATE", manifest, None, "user"), _CONTEXT).manifest
+        done["spec"] |= spec
+        return self.create(done)
+
+    def create(self, manifest: Json) -> Json:
+        namespace = manifest["metadata"].get("namespace", self.namespace)
+        target = Target(manifest["kind"], namespace, manifest["metadata"]["name"])
+        return self.cluster.create(target, manifest)
+
+    def patch(self, name: str, body: Json, kind: str = "Job") -> Json:
+        return self.cluster.patch(Target(kind, self.namespace, name), body)
+
+    def job(self, name: str) -> Json:
+        return self.cluster.get(Target("Job", self.namespace, name))
+
+    def run(self, *args: str, environ: dict[str, str] | None = None) -> Run:
+        world = self.world()
+        code = run(args, world, environ or {})
+        return Run(code, _text(world.out), _text(world.err))
+
+    def world(self) -> World:
+        return World(
+            out=io.StringIO(),
+            err=io.StringIO(),
+            stdin=_Terminal(self.answers) if self.answers is not None else io.StringIO(),
+            now=lambda: NOW,
+            sleep=lambda _: None,
+            connect=self._connect,
+            changes=self._changes,
+            width=self.width,
+        )
+
+    def _connect(self, scope: Scope) -> Connection:
+        namespace = "" if scope.all_namespaces else scope.namespace or self.namespace
+        return Connection(self.wrapped(self.cluster), namespace, "https://cluster", scope)
+
+    def _changes(self, cluster: Cluster, selection: Selection) -> Iterator[None]:
+        assert cluster is not None
+        assert selection.labels == contract.FRAMEWORK
+        for happen in self.between:
+            happen()
+            yield
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def job(name: str, **labels: str) -> Json:
+    """A user's Job with `edl.dev/` labels: `job("mnist", framework="none", min="1", max="4")`."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "labels": {f"{contract.PREFIX}{label}": value for label, value in labels.items()},
+        },
+        "spec": {"parallelism": 1, "template": {"spec": pod_spec()}},
+    }
+
+
+def pod_spec() -> Json:
+    return {
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "train", "resources": {"requests": {"cpu": "2"}}}],
+    }
+
+
+def cast(name: str = "mnist", roles: str = "chief=1,ps=2,worker=1..12") -> list[Json]:
+    """A TensorFlow training job: one Job a role."""
+    manifests = []
+    for role in (part.split("=")[0] for part in roles.split(",")):
+        manifest = job(f"{name}-{role}", framework="tensorflow", job=name, role=role)
+        manifest["metadata"]["annotations"] = {contract.ROLES: roles}
+        manifests.append(manifest)
+    return manifests
+
+
+def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  # noqa: ANN401 (JSON)
+    """A pod of a Job that was put on the stage; running and ready unless `status` says more."""
+    metadata = owner["metadata"]
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{metadata['name']}-{index}-x{index}",
+            "namespace": metadata["namespace"],
+            "labels": {contract.FRAMEWORK: metadata["labels"][contract.FRAMEWORK]},
+            "annotations": {contract.COMPLETION_INDEX_ANNOTATION: str(index)},
+            "ownerReferences": [
+                {
+                    "kind": "Job",
+                    "name": metadata["name"],
+                    "uid": metadata["uid"],
+                    "controller": True,
+                }
+            ],
+        },
+        "spec": {**pod_spec(), **({"nodeName": node} if node else {})},
+        "status": ready | status,
+    }
+
+
+def node(name: str, cpu: str = "16") -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {},
+        "status": {
+            "allocatable": {"cpu": cpu, "memory": "64Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def event(
+    about: str, reason: str, message: str, *, minutes_ago: float, warning: bool = False
+) -> Json:
+    moment = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{about}.{reason.lower()}"},
+        "involvedObject": {"kind": "Job", "name": about},
+        "reason": reason,
+        "message": message,
+        "type": "Warning" if warning else "Normal",
+        "count": 1,
+        "lastTimestamp": moment,
+    }
+
+
+def mnist(stage: Stage, workers: int = 4) -> None:
+    """A running TensorFlow job with one worker that is still pending."""
+    chief, servers, worker = (
+        stage.put(manifest, suspend=False, parallelism=size, completions=size)
+        for manifest, size in zip(cast(), (1, 2, workers), strict=True)
+    )
+    stage.create(pod(chief, 0))
+    for index in range(2):
+        stage.create(pod(servers, index))
+    for index in range(workers):
+        pending: Json = {"phase": "Pending", "conditions": []} if index == workers - 1 else {}
+        stage.create(pod(worker, index, "" if pending else f"node-{index % 2 + 1}", **pending))
+    stage.patch(
+        "mnist-worker",
+        {"metadata": {"annotations": {contract.REASON: "grown into idle room"}}},
+    )
+
+
+def _text(stream: object) -> str:
+    assert isinstance(stream, io.StringIO)
+    return stream.getvalue()

@@ -1,0 +1,177 @@
+import io
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from edl.errors import Unreachable
+from kubectl_edl.cli import CLI, COMMANDS, command_first
+from kubectl_edl.main import run
+from kubectl_edl.world import Connection, Scope
+from tests.kubectl_edl.stage import Stage, job, mnist
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    mnist(stage)
+    stage.create(job("plain"))
+    return stage
+
+
+@pytest.mark.parametrize("command", ["status", "scale", "pause", "resume"])
+def test_a_name_that_is_nearly_right_is_suggested(stage: Stage, command: str) -> None:
+    size = ["3"] if command == "scale" else []
+    found = stage.run(command, "minst", *size)
+    assert found.code == 3
+    assert found.out == ""
+    assert found.err == (
+        'error: no training job "minst" in namespace default; did you mean mnist? '
+        "all of them: kubectl edl status -A\n"
+    )
+
+
+def test_a_name_like_no_other_gets_no_suggestion(stage: Stage) -> None:
+    assert stage.run("status", "zzz").err == (
+        'error: no training job "zzz" in namespace default; all of them: kubectl edl status -A\n'
+    )
+
+
+def test_a_job_without_our_label_is_told_how_to_become_elastic(stage: Stage) -> None:
+    found = stage.run("scale", "plain", "3", "-n", "default")
+    assert found.code == 1
+    assert found.err == (
+        'error: Job "plain" is not elastic: it has no label edl.dev/framework; '
+        "kubectl edl label plain -n default --framework … --min 1 --max … --recreate\n"
+    )
+
+
+def test_a_name_in_several_namespaces_needs_one(stage: Stage) -> None:
+    other = job("mnist", framework="none")
+    other["metadata"]["namespace"] = "team"
+    stage.put(other)
+    found = stage.run("status", "mnist", "-A")
+    assert found.code == 1
+    assert found.err == (
+        'error: "mnist" is in several namespaces (default, team): choose one with -n\n'
+    )
+
+
+def test_no_cluster_is_one_line() -> None:
+    def unreachable(_: Scope) -> Connection:
+        raise Unreachable("no answer from the API server https://x; choose another: --kubeconfig")
+
+    world = replace(Stage().world(), connect=unreachable)
+    assert run(["status"], world, {}) == 1
+    assert isinstance(world.err, io.StringIO)
+    assert world.err.getvalue() == (
+        "error: no answer from the API server https://x; choose another: --kubeconfig\n"
+    )
+
+
+def test_an_error_of_ours_is_one_line_unless_somebody_debugs() -> None:
+    def broken(_: Scope) -> Connection:
+        raise ZeroDivisionError("division by zero")
+
+    world = replace(Stage().world(), connect=broken)
+    assert run(["status"], world, {}) == 1
+    assert isinstance(world.err, io.StringIO)
+    assert world.err.getvalue() == (
+        "error: unexpected ZeroDivisionError: division by zero; "
+        "EDL_DEBUG=1 shows where it comes from\n"
+    )
+    with pytest.raises(ZeroDivisionError):
+        run(["status"], world, {"EDL_DEBUG": "1"})
+
+
+def test_ctrl_c_is_130() -> None:
+    def interrupted(_: Scope) -> Connection:
+        raise KeyboardInterrupt
+
+    assert run(["status"], replace(Stage().world(), connect=interrupted), {}) == 130
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["statu"], 'there is no command "statu"; did you mean status?'),
+        (
+            ["fly"],
+            'there is no command "fly"; one of status, queue, scale, pause, resume, label, version',
+        ),
+    ],
+)
+def test_an_unknown_command_is_wrong_usage(arguments: list[str], words: str) -> None:
+    found = Stage().run(*arguments)
+    assert found.code == 2
+    assert found.err == f"error: {words}\nSee 'kubectl edl --help' for usage.\n"
+
+
+def test_an_unknown_flag_names_the_command_that_knows_better() -> None:
+    found = Stage().run("status", "--colour")
+    assert found.code == 2
+    assert found.err.endswith("See 'kubectl edl status --help' for usage.\n")
+
+
+def test_without_a_command_the_overview_is_printed() -> None:
+    found = Stage().run()
+    assert found.code == 0
+    assert all(f"  {name} " in found.out for name in COMMANDS)
+
+
+def test_flags_may_stand_before_the_command(stage: Stage) -> None:
+    assert stage.run("-n", "empty", "status").err == stage.run("status", "-n", "empty").err
+    assert command_first(["-n", "a", "--output=json", "-A", "status", "x"]) == [
+        "status",
+        "-n",
+        "a",
+        "--output=json",
+        "-A",
+        "x",
+    ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_two_examples_and_the_exit_codes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Stage().run(name, "--help").code == 0
+    text = capsys.readouterr().out
+    assert text.count(f"  kubectl edl {name}") >= 2
+    assert "Exit codes: 0 done" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_overview_lists_each_command_as_the_command_describes_itself() -> None:
+    context = CLI.make_context("kubectl edl", ["version"])
+    assert all(CLI.get_command(context, name) for name in CLI.list_commands(context))
+
+
+def test_version_is_the_packages() -> None:
+    assert Stage().run("version").out.startswith("kubectl-edl 0.")
+    assert '"clientVersion": "0.' in Stage().run("version", "-o", "json").out
+
+
+def test_help_loads_neither_the_cluster_nor_the_planner() -> None:
+    code = (
+        "import sys; from kubectl_edl.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'kubernetes', 'numpy', 'msgspec', 'yaml', 'urllib3', 'rich', 'edl.model'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "kubectl_edl", "version"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")

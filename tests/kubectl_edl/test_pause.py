@@ -1,0 +1,89 @@
+import pytest
+
+from edl import contract
+from edl.writes import Json
+from tests.kubectl_edl.fenced import overtaken
+from tests.kubectl_edl.stage import Stage, job, mnist
+
+ROLES = ("mnist-chief", "mnist-ps", "mnist-worker")
+COMPLETE: Json = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    mnist(stage)
+    return stage
+
+
+def paused(stage: Stage) -> list[str | None]:
+    return [stage.job(name)["metadata"]["annotations"].get(contract.PAUSED) for name in ROLES]
+
+
+def test_pausing_marks_every_job_of_the_training_job(stage: Stage) -> None:
+    found = stage.run("pause", "mnist")
+    assert found.out == ("mnist: paused, its pods end and it waits for: kubectl edl resume mnist\n")
+    assert paused(stage) == ["true"] * 3
+
+
+def test_resuming_takes_the_mark_away(stage: Stage) -> None:
+    stage.run("pause", "mnist")
+    found = stage.run("resume", "mnist", "-n", "default")
+    assert found.out == (
+        "mnist: resumed, it starts when its minimum fits: kubectl edl status mnist -n default\n"
+    )
+    assert paused(stage) == [None] * 3
+
+
+def test_pausing_twice_says_that_it_is_paused_and_writes_nothing(stage: Stage) -> None:
+    stage.run("pause", "mnist")
+    before = stage.job("mnist-chief")
+    found = stage.run("pause", "mnist")
+    assert (found.code, found.out) == (
+        0,
+        "mnist: is paused already; it waits for: kubectl edl resume mnist\n",
+    )
+    assert stage.job("mnist-chief") == before
+
+
+def test_resuming_what_is_not_paused_is_no_error(stage: Stage) -> None:
+    found = stage.run("resume", "mnist")
+    assert found.out == "mnist: is not paused; what it does now: kubectl edl status mnist\n"
+
+
+def test_a_half_paused_job_is_paused_as_a_whole(stage: Stage) -> None:
+    stage.patch("mnist-ps", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    assert stage.run("resume", "mnist").code == 0
+    assert paused(stage) == [None] * 3
+
+
+def test_an_ended_job_is_neither_paused_nor_resumed(stage: Stage) -> None:
+    for name in ROLES:
+        stage.patch(name, COMPLETE)
+    found = stage.run("pause", "mnist")
+    assert found.code == 1
+    assert found.err == ("error: mnist has ended (Complete): there is nothing to pause or resume\n")
+
+
+def test_a_job_whose_labels_make_no_sense_says_so(stage: Stage) -> None:
+    stage.create(job("broken", framework="none", min="9", max="2"))
+    found = stage.run("pause", "broken")
+    assert found.code == 1
+    assert "min 9 is above max 2" in found.err
+
+
+def test_a_dry_run_pauses_nothing(stage: Stage) -> None:
+    found = stage.run("pause", "mnist", "--dry-run", "server")
+    assert found.out.endswith("kubectl edl resume mnist (server dry run)\n")
+    assert paused(stage) == [None] * 3
+
+
+def test_names_of_all_changed_jobs(stage: Stage) -> None:
+    names = stage.run("pause", "mnist", "-o", "name").out.splitlines()
+    assert names == [f"job.batch/{name}" for name in ROLES]
+
+
+def test_being_overtaken_in_the_middle_ends_with_all_jobs_paused(stage: Stage) -> None:
+    stage.wrapped = overtaken(2)
+    assert stage.run("pause", "mnist").code == 0
+    assert paused(stage) == ["true"] * 3

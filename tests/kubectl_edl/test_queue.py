@@ -1,0 +1,164 @@
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+import yaml
+
+from edl.model import ClusterState, Ending, JobKey, Resizing, Role, Shape, TrainingJob
+from edl.planner.plan import Admission, Held, Plan
+from edl.resources import Resources
+from kubectl_edl.printers import PRINTERS
+from kubectl_edl.printers.table import Layout
+from kubectl_edl.screens.queue import queue_report
+from kubectl_edl.waiting import by_arrival, in_plan
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import NOW, Stage, cast, job, mnist, node
+
+WORKER = Role(
+    name="worker",
+    job="bert-worker",
+    uid="1",
+    version="1",
+    min=2,
+    max=8,
+    size=2,
+    suspended=True,
+    resizing=Resizing.LIVE,
+    decides=True,
+    serves=False,
+    tandem=True,
+    shape=Shape(Resources.parse({"cpu": "4", "memory": "8Gi", "pods": 1})),
+    reason="short of CPU",
+)
+
+
+def queued(
+    name: str, *, minutes: float = 5, priority: int = 0, namespace: str = "a"
+) -> TrainingJob:
+    key = JobKey(namespace, name)
+    since = NOW - timedelta(minutes=minutes)
+    return TrainingJob(key, "tensorflow", (WORKER,), since, priority=priority)
+
+
+def state(*jobs: TrainingJob) -> ClusterState:
+    return ClusterState(NOW, (), jobs)
+
+
+def test_the_plan_is_printed_with_what_starts_first() -> None:
+    names = ("bert", "gpt", "vit", "xl", "zoo", "new")
+    jobs = {name: queued(name) for name in names}
+    keys = [jobs[name].key for name in names]
+    plan = Plan(
+        admissions=(Admission(keys[5], (("worker", 2),), "its gang fits"),),
+        held=(
+            Held(keys[4], "waits for those ahead", 5, tuple(keys[:4])),
+            Held(keys[0], "short of CPU", 1),
+            Held(keys[1], "behind bert", 2, (JobKey("b", "bert"),)),
+        ),
+    )
+    report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
+    assert PRINTERS["table"](report, Layout()) == (
+        "POSITION   NAME   PRIORITY   WAITING-FOR                  AHEAD             "
+        "REASON                      AGE\n"
+        "0          new    0          8 CPU, 16Gi memory, 2 pods   <none>            "
+        "starts now: its gang fits   5m\n"
+        "1          bert   0          8 CPU, 16Gi memory, 2 pods   <none>            "
+        "short of CPU                5m\n"
+        "2          gpt    0          8 CPU, 16Gi memory, 2 pods   b/bert            "
+        "behind bert                 5m\n"
+        "5          zoo    0          8 CPU, 16Gi memory, 2 pods   bert,gpt,vit,+1   "
+        "waits for those ahead       5m\n"
+    )
+
+
+def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
+    found = queued("late")
+    ahead = tuple(JobKey("a", name) for name in ("bert", "gpt", "vit", "zoo"))
+    plan = Plan(held=(Held(found.key, "short of CPU", 300, ahead),))
+    report = queue_report(in_plan(state(found), plan), NOW, found.key.namespace)
+    assert " bert,gpt,vit,+296 " in PRINTERS["table"](report, Layout())
+
+
+def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:
+    running = replace(queued("bert"), roles=(replace(WORKER, suspended=False),))
+    assert in_plan(state(running), Plan(held=(Held(running.key, "cooldown"),))) == ()
+
+
+def test_an_ended_role_asks_for_nothing() -> None:
+    ended = replace(WORKER, name="evaluator", ending=Ending.COMPLETE)
+    job = replace(queued("bert"), roles=(WORKER, ended))
+    (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, "short of CPU", 1),)))
+    assert waiting.minimum == (("worker", 2),)
+    assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
+
+
+def test_without_the_cluster_priority_and_arrival_order_the_queue() -> None:
+    jobs = [queued("late", minutes=1), queued("early", minutes=9), queued("high", priority=10)]
+    waiting = by_arrival(jobs)
+    assert [one.job.key.name for one in waiting] == ["high", "early", "late"]
+    assert [(one.position, one.reason) for one in waiting] == [(None, "short of CPU")] * 3
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    for name in ("node-1", "node-2"):
+        stage.create(node(name, cpu="8"))
+    mnist(stage)
+    stage.minutes_ago = 2
+    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+        stage.put(manifest)
+    return stage
+
+
+def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
+    found = json.loads(stage.run("queue", "-o", "json").out)
+    assert found == yaml.safe_load(stage.run("queue", "-o", "yaml").out)
+    assert found["kind"] == "QueuedTrainingJobList"
+    (one,) = found["items"]
+    assert "CPU" in one.pop("reason")
+    assert one == {
+        "apiVersion": "edl.dev/v1",
+        "kind": "QueuedTrainingJob",
+        "metadata": {"name": "bert", "namespace": "default"},
+        "position": 1,
+        "priority": 0,
+        "minimum": {"chief": 1, "ps": 4, "worker": 3},
+        "waitingFor": {"cpu": "16000m", "pods": "8"},
+        "ahead": [],
+        "queuedAt": "2026-11-21T11:58:00Z",
+    }
+
+
+def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
+    lines = stage.run("queue", "-A", "-o", "wide").out.splitlines()
+    assert lines[0].split()[:5] == ["POSITION", "NAMESPACE", "NAME", "PRIORITY", "MINIMUM"]
+    assert lines[1].split()[4] == "chief=1,ps=4,worker=3"
+
+
+def test_positions_count_over_all_namespaces_but_only_ones_own_are_shown(stage: Stage) -> None:
+    stage.minutes_ago = 1
+    manifest = job("late", framework="none", min="8", max="9")
+    manifest["metadata"]["namespace"] = "team"
+    stage.put(manifest, parallelism=8)
+    found = json.loads(stage.run("queue", "-n", "team", "-o", "json").out)["items"]
+    assert [(one["metadata"]["name"], one["position"]) for one in found] == [("late", 2)]
+    assert found[0]["ahead"] == ["default/bert"]
+
+
+def test_an_empty_queue_says_so(stage: Stage) -> None:
+    found = stage.run("queue", "-n", "empty")
+    assert (found.code, found.out) == (0, "")
+    assert found.err == "No training jobs wait in empty namespace.\n"
+
+
+def test_whoever_may_not_read_the_cluster_sees_the_own_queue_and_a_hint(stage: Stage) -> None:
+    stage.wrapped = fenced("Node")
+    found = stage.run("queue")
+    assert found.code == 0
+    assert found.out.splitlines()[1].split()[:2] == ["<unknown>", "bert"]
+    assert found.err == (
+        "hint: positions need the whole cluster, so this is the order of arrival: "
+        '"ann" may not list Node (kubectl auth can-i …)\n'
+    )

@@ -1,0 +1,199 @@
+import json
+
+import pytest
+
+from edl import contract
+from tests.kubectl_edl.fenced import overtaken
+from tests.kubectl_edl.stage import Stage, job, mnist
+
+NEXT = "the reconciler moves it when there is room: kubectl edl status mnist\n"
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    mnist(stage)
+    stage.put(job("resnet", framework="none", min="2", max="4"))
+    return stage
+
+
+def held(stage: Stage, name: str = "mnist-worker") -> str | None:
+    annotations = stage.job(name)["metadata"]["annotations"]
+    value: str | None = annotations.get(contract.REPLICAS)
+    return value
+
+
+def test_a_size_is_held_by_an_annotation_on_the_elastic_role(stage: Stage) -> None:
+    found = stage.run("scale", "mnist", "6")
+    assert found.code == 0
+    assert found.out == f"mnist: worker held at 6 (min 1, max 12); {NEXT}"
+    assert held(stage) == "6"
+    assert held(stage, "mnist-ps") is None
+
+
+def test_auto_gives_the_size_back(stage: Stage) -> None:
+    stage.run("scale", "mnist", "6")
+    found = stage.run("scale", "mnist", "--auto")
+    assert found.out == (
+        f"mnist: worker given back, sized by the reconciler again (min 1, max 12); {NEXT}"
+    )
+    assert held(stage) is None
+
+
+def test_new_bounds_are_labels_and_leave_a_held_size_alone(stage: Stage) -> None:
+    stage.run("scale", "mnist", "6")
+    found = stage.run("scale", "mnist", "--min", "2", "--max", "8")
+    assert found.out == f"mnist: worker may be 2..8 (was 1..12); {NEXT}"
+    labels = stage.job("mnist-worker")["metadata"]["labels"]
+    assert (labels[contract.MIN], labels[contract.MAX]) == ("2", "8")
+    assert held(stage) == "6"
+
+
+def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
+    stage.run("scale", "mnist", "--max", "4")
+    before = int(stage.job("mnist-worker")["metadata"]["resourceVersion"])
+    found = stage.run("scale", "mnist", "8", "--max", "8")
+    assert found.out.startswith("mnist: worker may be 1..8 (was 1..4), held at 8 (min 1, max 8);")
+    assert int(stage.job("mnist-worker")["metadata"]["resourceVersion"]) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["resnet", "1"],
+            (
+                "resnet: worker takes 2..4, not 1; change the bound: "
+                "kubectl edl scale resnet 1 --min 1"
+            ),
+        ),
+        (
+            ["resnet", "0"],
+            "resnet: worker takes 2..4, not 0; to stop it: kubectl edl pause resnet",
+        ),
+        (
+            ["resnet", "9"],
+            (
+                "resnet: worker takes 4 at most, its pods were made for that many "
+                "(edl.dev/injected-max); more takes a new Job: "
+                "kubectl edl label resnet --max 9 --recreate"
+            ),
+        ),
+        (
+            ["resnet", "--max", "9", "-n", "default"],
+            (
+                "resnet: worker takes 4 at most, its pods were made for that many "
+                "(edl.dev/injected-max); more takes a new Job: "
+                "kubectl edl label resnet -n default --max 9 --recreate"
+            ),
+        ),
+        (
+            ["mnist", "13"],
+            (
+                "mnist: worker takes 12 at most, its pods were made for that many "
+                "(edl.dev/injected-max); more takes a new training job, with more in the cast on "
+                "each of its Jobs: kubectl edl label -f FILE --roles … | kubectl replace --force "
+                "-f -"
+            ),
+        ),
+        (["resnet", "--min", "5"], "resnet: worker cannot have min 5 above max 4"),
+        (["mnist", "3", "--role", "ps"], "mnist: ps is never resized; --role is one of worker"),
+        (
+            ["mnist", "3", "--role", "captain"],
+            "mnist: captain is no role of it; --role is one of worker",
+        ),
+    ],
+)
+def test_a_size_that_cannot_be_is_refused_with_the_way_out(
+    stage: Stage, arguments: list[str], words: str
+) -> None:
+    found = stage.run("scale", *arguments)
+    assert found.code == 1
+    assert found.out == ""
+    assert found.err == f"error: {words}\n"
+    assert held(stage) is None
+
+
+def test_a_lowered_max_that_is_raised_again_needs_no_new_job(stage: Stage) -> None:
+    stage.run("scale", "resnet", "--max", "3")
+    found = stage.run("scale", "resnet", "4")
+    assert found.err.endswith("change the bound: kubectl edl scale resnet 4 --max 4\n")
+    assert stage.run("scale", "resnet", "4", "--max", "4").code == 0
+
+
+def test_bounds_that_exclude_the_held_size_are_refused(stage: Stage) -> None:
+    stage.run("scale", "mnist", "6")
+    found = stage.run("scale", "mnist", "--max", "4")
+    assert found.err == (
+        "error: mnist: worker is held at 6, outside 1..4; hold another size with the new bounds, "
+        "or give it back: kubectl edl scale mnist --auto\n"
+    )
+    assert stage.run("scale", "mnist", "--auto", "--max", "4").code == 0
+
+
+def test_an_ended_job_is_not_resized(stage: Stage) -> None:
+    complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    stage.patch("resnet", complete)
+    found = stage.run("scale", "resnet", "3")
+    assert found.err == "error: resnet: worker has ended (Complete): nothing is left to resize\n"
+
+
+def test_a_job_with_one_size_can_get_bounds_below_what_it_was_made_for(stage: Stage) -> None:
+    stage.put(job("gang", framework="none", min="4", max="4"))
+    assert stage.run("scale", "gang", "--min", "1").code == 0
+    assert stage.job("gang")["metadata"]["labels"][contract.MIN] == "1"
+
+
+def test_a_job_without_an_elastic_role_says_why(stage: Stage) -> None:
+    bad = job("broken", framework="none", min="9", max="2")
+    stage.create(bad)
+    found = stage.run("scale", "broken", "3")
+    assert found.code == 1
+    assert "it has no role that can be resized" in found.err
+    assert "min 9 is above max 2" in found.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mnist"], "What size? Give a number, --auto, --min or --max."),
+        (["mnist", "6", "--auto"], "6 holds a size and --auto gives it back: choose one."),
+        (["mnist", "six"], "Invalid value for '[SIZE]': 'six' is not a valid integer."),
+        (["mnist", "--min", "0"], "Invalid value for '--min': 0 is not in the range x>=1."),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_wrong_usage(
+    stage: Stage, arguments: list[str], words: str
+) -> None:
+    found = stage.run("scale", *arguments)
+    assert found.code == 2
+    assert found.err == f"error: {words}\nSee 'kubectl edl scale --help' for usage.\n"
+
+
+@pytest.mark.parametrize(("how", "remark"), [("client", "dry run"), ("server", "server dry run")])
+def test_a_dry_run_says_the_same_and_changes_nothing(stage: Stage, how: str, remark: str) -> None:
+    before = stage.job("mnist-worker")
+    found = stage.run("scale", "mnist", "6", "--dry-run", how)
+    assert found.out == f"mnist: worker held at 6 (min 1, max 12); {NEXT.strip()} ({remark})\n"
+    shown = json.loads(stage.run("scale", "mnist", "6", "--dry-run", how, "-o", "json").out)
+    assert shown["metadata"]["annotations"][contract.REPLICAS] == "6"
+    assert stage.job("mnist-worker") == before
+
+
+def test_name_is_for_other_commands(stage: Stage) -> None:
+    assert stage.run("scale", "mnist", "6", "-o", "name").out == "job.batch/mnist-worker\n"
+
+
+def test_a_change_that_was_overtaken_is_made_on_fresh_state(stage: Stage) -> None:
+    stage.wrapped = overtaken(3)
+    assert stage.run("scale", "mnist", "6").code == 0
+    assert held(stage) == "6"
+
+
+def test_a_change_that_is_overtaken_again_and_again_is_given_up(stage: Stage) -> None:
+    stage.wrapped = overtaken(100)
+    found = stage.run("scale", "mnist", "6")
+    assert found.code == 1
+    assert found.err == (
+        "error: the object changed 6 times while it was being written; try again\n"
+    )

@@ -1,0 +1,164 @@
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+
+import pytest
+import yaml
+
+from edl import contract
+from edl.errors import Forbidden, Gone, Unreachable
+from edl.kube.cluster import RawListing, Selection
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.wakes import wakes
+from tests.kubectl_edl.stage import Stage, job, mnist
+
+ELASTIC = Selection("Job", labels=contract.FRAMEWORK)
+OVER = re.compile(r"\x1b\[(\d+)F\x1b\[J")
+"""Cursor up so many lines, and clear what is below."""
+
+
+def reason(text: str) -> Json:
+    return {"metadata": {"annotations": {contract.REASON: text}}}
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A running job; while it is watched, its reason changes and another job comes."""
+    stage = Stage()
+    mnist(stage)
+    stage.put(job("resnet", framework="none", min="1", max="4"))
+    stage.between = [
+        lambda: None,
+        lambda: stage.patch("mnist-worker", reason("held")),
+        lambda: stage.put(job("new", framework="none")),
+    ]
+    return stage
+
+
+def test_a_pipe_gets_the_table_once_and_then_the_lines_that_changed(stage: Stage) -> None:
+    lines = stage.run("status", "-w").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["NAME", "mnist", "resnet", "mnist", "new"]
+    assert lines[3].split()[5] == "held"
+    assert lines[3].index("held") == lines[0].index("REASON")
+
+
+def test_what_a_table_does_not_show_is_no_news(stage: Stage) -> None:
+    started = {"metadata": {"annotations": {contract.STARTED_AT: "2026-11-21T11:56:00Z"}}}
+    stage.between = [lambda: stage.patch("mnist-chief", started)]
+    assert len(stage.run("status", "-w").out.splitlines()) == 3
+    stage.patch("mnist-chief", {"metadata": {"annotations": {contract.STARTED_AT: None}}})
+    assert len(stage.run("status", "-w", "-o", "wide").out.splitlines()) == 4
+
+
+def test_a_job_in_detail_is_printed_again_when_it_changed(stage: Stage) -> None:
+    out = stage.run("status", "mnist", "-w").out
+    assert out.count("Name:       mnist") == 2
+    assert out.index("Reason:     grown into idle room") < out.index("Reason:     held")
+
+
+def test_watched_documents_are_one_object_each(stage: Stage) -> None:
+    found = list(yaml.safe_load_all(stage.run("status", "-w", "-o", "yaml").out))
+    names = [one["metadata"]["name"] for one in found if one]
+    assert names == ["mnist", "resnet", "mnist", "new"]
+    text = stage.run("status", "-n", "empty", "-w", "-o", "json").out
+    assert text == ""
+
+
+def test_watched_json_can_be_read_object_by_object(stage: Stage) -> None:
+    text, found = stage.run("status", "-w", "-o", "json").out, []
+    while text.strip():
+        one, end = json.JSONDecoder().raw_decode(text)
+        found.append((one["metadata"]["name"], one["reason"]))
+        text = text[end:].lstrip()
+    assert found[0] == ("mnist", "grown into idle room")
+    assert found[2] == ("mnist", "held")
+
+
+def test_a_terminal_is_drawn_again(stage: Stage) -> None:
+    stage.width = 120
+    drawn = stage.run("status", "-w").out
+    screens = OVER.split(drawn)[::2]
+    assert [len(screen.splitlines()) for screen in screens] == [3, 3, 3, 4]
+    assert OVER.findall(drawn) == ["3", "3", "3"], "each begins where the last one began"
+
+
+def test_a_terminal_without_jobs_says_so_until_there_is_one() -> None:
+    stage = Stage(width=100)
+    stage.between = [lambda: stage.put(job("new", framework="none"))]
+    drawn = stage.run("status", "-w").out
+    screens = [drawn[: drawn.index("\x1b")], drawn[drawn.index("\x1b[J") + 3 :]]
+    assert screens[0] == "No training jobs found in default namespace.\n"
+    assert screens[1].startswith("NAME ")
+
+
+def test_the_queue_can_be_watched_as_well(stage: Stage) -> None:
+    lines = stage.run("queue", "-w").out.splitlines()
+    assert lines[0].split()[0] == "POSITION"
+    assert [line.split()[1] for line in lines[1:3]] == ["resnet", "new"]
+
+
+def test_an_api_server_that_is_away_is_waited_for(stage: Stage) -> None:
+    away: list[str] = []
+
+    class Flaky:
+        def __getattr__(self, name: str) -> object:
+            return getattr(stage.cluster, name)
+
+        def list(self, selection: Selection) -> RawListing:
+            if away:
+                raise Unreachable("no answer from the API server")
+            return stage.cluster.list(selection)
+
+    def back() -> None:
+        away.clear()
+        stage.patch("mnist-worker", reason("held"))
+
+    stage.wrapped = lambda _: Flaky()  # type: ignore[assignment,return-value]
+    stage.between = [lambda: away.append("now"), lambda: None, back]
+    found = stage.run("status", "-w")
+    assert found.code == 0
+    assert found.err == "waiting: no answer from the API server\n"
+    assert found.out.splitlines()[-1].split()[5] == "held"
+
+
+def test_a_job_that_is_deleted_ends_its_watch(stage: Stage) -> None:
+    stage.between = [
+        partial(stage.cluster.delete, Target("Job", "default", f"mnist-{role}"))
+        for role in ("chief", "ps", "worker")
+    ]
+    assert stage.run("status", "mnist", "-w").code == 3
+
+
+class Watched:
+    """A cluster whose watches are scripted."""
+
+    def __init__(self, *scripts: list[object]) -> None:
+        self._scripts = iter(scripts)
+
+    def list(self, selection: Selection) -> RawListing:
+        assert selection == ELASTIC
+        return RawListing((), "7")
+
+    def watch(self, selection: Selection, version: str) -> Iterator[object]:
+        assert (selection, version) == (ELASTIC, "7")
+        for entry in next(self._scripts):
+            if isinstance(entry, Exception):
+                raise entry
+            yield entry
+
+
+def test_a_change_wakes_the_watch(stage: Stage) -> None:
+    looks = wakes(stage.cluster, ELASTIC)
+    assert list(islice(looks, 1)) == [None]
+    stage.patch("mnist-worker", reason("held"))
+    assert list(islice(looks, 1)) == [None]
+
+
+@pytest.mark.parametrize("error", [Gone("too old", 410), Forbidden("may not watch", 403)])
+def test_a_watch_that_breaks_does_not_end_the_looking(error: Exception) -> None:
+    # The last one ends the thread that watches.
+    looks = wakes(Watched([error], [Forbidden("may not watch", 403)]), ELASTIC)  # type: ignore[arg-type]
+    assert list(islice(looks, 1)) == [None]

@@ -1,0 +1,233 @@
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from threading import Timer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl.errors import Invalid
+from edl.kube.act import Failure, Report
+from edl.model import ClusterState, JobKey, Target, TrainingJob
+from edl.planner.plan import Held, Plan, Resize
+from edl.steps import Broken, Steps
+from edl.writes import Note, Step
+from reconciler.alarm import Alarm
+from reconciler.journal import Journal
+from reconciler.leader import Alone
+from reconciler.loop import BATCH, RESYNC, Loop, Mind
+from reconciler.metrics import Metrics
+from tests.reconciler.times import Time
+
+if TYPE_CHECKING:
+    from edl.errors import EdlError
+
+A, B = JobKey("web", "a"), JobKey("web", "b")
+PLAN = Plan(resizes=(Resize(A, "worker", 1, 3, "room"),), held=(Held(B, "full", 1),))
+
+
+class Hand:
+    """An actuator that remembers, and fails or conflicts for chosen jobs."""
+
+    def __init__(self, time: Time) -> None:
+        self.rounds: list[list[JobKey]] = []
+        self.fails: dict[JobKey, EdlError] = {}
+        self.conflicts: set[JobKey] = set()
+        self.seconds = 0.0
+        self._time = time
+
+    def act(self, steps: Sequence[Step]) -> Report:
+        self._time.seconds += self.seconds
+        self.rounds.append([step.job for step in steps])
+        good = [s for s in steps if s.job not in self.fails and s.job not in self.conflicts]
+        return Report(
+            done=tuple(good),
+            conflicts=tuple(step for step in steps if step.job in self.conflicts),
+            failed=tuple(
+                Failure(step, self.fails[step.job]) for step in steps if step.job in self.fails
+            ),
+        )
+
+
+class World:
+    """A loop whose every part is plain: two jobs that always want a step."""
+
+    def __init__(self) -> None:
+        self.time = Time()
+        self.hand = Hand(self.time)
+        self.metrics = Metrics.fresh()
+        self.jobs = [A, B]
+        self.recheck: timedelta | None = None
+        self.broken = 0
+        self.odd: list[JobKey] = []
+        self.grows = True
+        mind = Mind(self.observe, lambda _state: PLAN, self.steps)
+        self.loop = Loop(mind, self.hand, Journal(self.metrics), self.time.clocks)
+
+    def observe(self, now: datetime) -> ClusterState:
+        if self.broken:
+            self.broken -= 1
+            raise ZeroDivisionError("a bug")
+        jobs = (TrainingJob(key, "none", (), now) for key in self.jobs)
+        return ClusterState(now, (), tuple(jobs))
+
+    def steps(self, _plan: Plan, state: ClusterState) -> Steps:
+        jobs = [job.key for job in state.jobs if job.key not in self.odd]
+        good = tuple(Step(job, (), (self.note(job),) if self.grows else ()) for job in jobs)
+        bad = tuple(Broken(job, ZeroDivisionError("a bug")) for job in self.odd)
+        return Steps(good, self.recheck, bad)
+
+    def note(self, job: JobKey) -> Note:
+        return Note(Target("Job", *job), "uid", "Grown", "worker 1 → 3: room")
+
+    def value(self, name: str, **labels: str) -> float:
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_round_acts_and_waits_for_news(world: World) -> None:
+    assert world.loop.round() == RESYNC
+    assert world.hand.rounds == [[A, B]]
+
+
+def test_time_alone_may_ask_for_the_next_round(world: World) -> None:
+    world.recheck = timedelta(seconds=7)
+    assert world.loop.round() == 7
+
+
+def test_a_failing_job_is_tried_ever_more_slowly_and_stops_nobody(world: World) -> None:
+    world.hand.fails[A] = Invalid("refused", 422)
+    assert world.loop.round() == 1.0
+    assert world.loop.round() == 1.0
+    world.time.seconds += 1.0
+    assert world.loop.round() == 2.0
+    assert world.hand.rounds == [[A, B], [B], [A, B]]
+    assert world.value("edl_failures_total", kind="Invalid") == 2
+
+
+def test_a_job_that_succeeds_again_is_forgiven(world: World) -> None:
+    world.hand.fails[A] = Invalid("refused", 422)
+    world.loop.round()
+    world.hand.fails.clear()
+    world.time.seconds += 1.0
+    assert world.loop.round() == RESYNC
+    world.hand.fails[A] = Invalid("refused", 422)
+    assert world.loop.round() == 1.0
+
+
+def test_a_storm_of_conflicts_is_calmed_and_no_failure(world: World) -> None:
+    world.hand.conflicts.add(A)
+    for _ in range(20):
+        world.time.seconds += world.loop.round()
+    assert world.time.seconds > 1000 + 20
+    assert world.value("edl_conflicts_total") == 20
+    assert world.value("edl_failures_total", kind="Conflict") == 0
+
+
+def test_a_job_that_is_gone_is_forgotten(world: World) -> None:
+    world.hand.fails[A] = Invalid("refused", 422)
+    world.loop.round()
+    world.jobs = [B]
+    assert world.loop.round() == RESYNC
+
+
+def test_a_long_plan_is_cut_and_decided_again(world: World) -> None:
+    world.jobs = [JobKey("web", f"{number:03}") for number in range(3 * BATCH)]
+    world.hand.seconds = 0.7
+    assert world.loop.round() == 0.0
+    assert [len(batch) for batch in world.hand.rounds] == [BATCH, BATCH]
+
+
+def test_decisions_that_were_carried_out_are_counted_and_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    world.loop.round()
+    (record,) = [record for record in caplog.records if record.message == "grown"]
+    assert record.__dict__["fields"] == {
+        "job": "web/a",
+        "role": "worker",
+        "before": 1,
+        "after": 3,
+        "reason": "room",
+    }
+    assert world.value("edl_decisions_total", decision="grown") == 1
+    assert world.value("edl_queued_jobs") == 1
+    world.hand.conflicts.add(A)
+    world.loop.round()
+    assert world.value("edl_decisions_total", decision="grown") == 1
+
+
+def test_a_bug_in_one_round_is_logged_and_the_loop_goes_on(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.broken = 1
+    alarm = Alarm(0)
+    for seconds in (0.05, 0.1):
+        Timer(seconds, alarm.ring).start()
+    Timer(0.5, alarm.stop).start()
+    world.loop.run(alarm, Alone())
+    assert "ZeroDivisionError: a bug" in caplog.text
+    assert world.hand.rounds
+    assert world.value("edl_failures_total", kind="round") == 1
+
+
+class Follower:
+    leading = False
+
+
+def test_a_follower_does_nothing_but_live(world: World) -> None:
+    alarm = Alarm(0)
+    alarm.ring()
+    world.time.seconds += 5
+    Timer(0.1, alarm.stop).start()
+    world.loop.run(alarm, Follower())
+    assert world.hand.rounds == []
+    assert world.loop.beat == world.time.seconds
+
+
+def test_many_rings_wake_once() -> None:
+    alarm = Alarm(0.05)
+    for _ in range(10):
+        alarm.ring()
+    assert alarm.wait(10)
+    assert not alarm.wait(0)
+
+
+def test_a_ring_during_a_round_is_not_lost() -> None:
+    alarm = Alarm(0)
+    alarm.ring()
+    assert alarm.wait(0)
+    alarm.ring()
+    assert alarm.wait(0)
+
+
+def test_a_stopped_alarm_never_waits() -> None:
+    alarm = Alarm(600)
+    alarm.stop()
+    alarm.ring()
+    assert alarm.wait(600)
+    assert alarm.stopped
+
+
+def test_a_job_without_steps_is_said_now_and_then_and_stops_nobody(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.odd = [A]
+    assert world.loop.round() == 1.0
+    world.loop.round()
+    assert caplog.text.count("ZeroDivisionError: a bug") == 1
+    world.time.seconds += 1.0
+    world.loop.round()
+    assert caplog.text.count("ZeroDivisionError: a bug") == 2
+    assert world.hand.rounds == [[B], [B], [B]]
+    assert world.value("edl_failures_total", kind="steps") == 2
+
+
+def test_a_shrink_that_is_only_prepared_is_no_decision_carried_out(world: World) -> None:
+    world.grows = False
+    world.loop.round()
+    assert world.value("edl_decisions_total", decision="grown") == 0

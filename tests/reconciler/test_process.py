@@ -1,0 +1,166 @@
+"""The whole reconciler on a cluster in memory: it reads, decides, writes, and hands over."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from http.client import HTTPConnection
+
+import pytest
+
+from edl.errors import Forbidden, NotFound
+from edl.inject.admission import Context, Request, mutate
+from edl.kube.fake import FakeCluster
+from edl.model import Target
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.writes import Json
+from reconciler.leader import Clocks, Elector, Terms
+from reconciler.process import Address, Process
+from tests.edl.kube import manifests
+from tests.edl.kube.faults import FaultyCluster
+
+SECONDS = 20
+CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
+PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
+LEASE = Target("Lease", "edl-system", "edl-reconciler")
+JOB = Target("Job", "web", "items")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + SECONDS
+    while not condition():
+        if time.monotonic() > ends:
+            pytest.fail("it did not come to pass")
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def fake() -> FakeCluster:
+    fake = FakeCluster(CLOCKS.now)
+    node = manifests.node("n1")
+    fake.create(Target("Node", "", "n1"), node)
+    return fake
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[Process], Process]]:
+    started: list[Process] = []
+
+    def begin(process: Process) -> Process:
+        process.start(Address("127.0.0.1", 0))
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.stop()
+
+
+def submit(fake: FakeCluster, target: Target) -> None:
+    """Create a Job of one to three work items at a time, as the webhook completes it."""
+    labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
+    body = manifests.job(target.name, labels=labels, completions=9, suspend=False)
+    body |= {"apiVersion": "batch/v1", "kind": "Job"}
+    verdict = mutate(Request("CREATE", body, None, "ann"), Context(frozenset(), "image"))
+    fake.create(target, verdict.manifest)
+
+
+def spec(fake: FakeCluster, target: Target = JOB) -> Json:
+    found: Json = fake.get(target)["spec"]
+    return found
+
+
+def test_a_job_that_fits_is_started(fake: FakeCluster, start: Callable[[Process], Process]) -> None:
+    start(Process(fake, PLAN, CLOCKS))
+    submit(fake, JOB)
+    until(lambda: spec(fake)["suspend"] is False)
+    assert 1 <= spec(fake)["parallelism"] <= 3
+
+
+def test_what_was_submitted_while_nobody_was_there_is_started(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    submit(fake, JOB)
+    start(Process(fake, PLAN, CLOCKS))
+    until(lambda: spec(fake)["suspend"] is False)
+
+
+def test_a_job_that_cannot_be_written_stops_no_other(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["patch items"] = [Forbidden("no", 403)] * 100
+    submit(fake, JOB)
+    other = Target("Job", "web", "other")
+    submit(fake, other)
+    process = start(Process(cluster, PLAN, CLOCKS))
+    until(lambda: spec(fake, other)["suspend"] is False)
+    assert spec(fake)["suspend"] is True
+    failures = process.metrics.registry.get_sample_value
+    until(lambda: bool(failures("edl_failures_total", {"kind": "Forbidden"})))
+
+
+def elected(fake: FakeCluster, name: str) -> Process:
+    terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
+    return Process(fake, PLAN, CLOCKS, Elector(fake, LEASE, name, CLOCKS, terms))
+
+
+def leader(fake: FakeCluster) -> str:
+    try:
+        return str(fake.get(LEASE)["spec"]["holderIdentity"])
+    except NotFound:
+        return ""
+
+
+def test_one_of_two_leads_and_the_other_takes_over_at_once(fake: FakeCluster) -> None:
+    first, second = elected(fake, "first"), elected(fake, "second")
+    first.start(Address("127.0.0.1", 0))
+    until(lambda: leader(fake) == "first")
+    second.start(Address("127.0.0.1", 0))
+    try:
+        submit(fake, JOB)
+        until(lambda: spec(fake)["suspend"] is False)
+        first.stop()
+        until(lambda: leader(fake) == "second")
+        after = Target("Job", "web", "after")
+        submit(fake, after)
+        until(lambda: spec(fake, after)["suspend"] is False)
+    finally:
+        second.stop()
+    assert leader(fake) == ""
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["list"] = [Forbidden("not yet", 403)]
+    process = Process(cluster, PLAN, CLOCKS)
+    port = process.start(Address("127.0.0.1", 0))
+    try:
+        until(lambda: get(port, "/readyz")[0] == 200)
+        assert get(port, "/healthz") == (200, "ok\n")
+        until(lambda: "edl_leading 1.0" in get(port, "/metrics")[1])
+        assert 'edl_watches_total{kind="Pod"}' in get(port, "/metrics")[1]
+        assert get(port, "/")[0] == 404
+    finally:
+        process.stop()
+
+
+def test_a_port_that_is_taken_is_told(fake: FakeCluster) -> None:
+    first = Process(fake, PLAN, CLOCKS)
+    port = first.start(Address("127.0.0.1", 0))
+    try:
+        with pytest.raises(OSError, match="in use"):
+            Process(fake, PLAN, CLOCKS).start(Address("127.0.0.1", port))
+    finally:
+        first.stop()

@@ -1,0 +1,163 @@
+"""Supervision of plain programs: no control plane is needed to lose a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import processes
+from sandbox.errors import ComponentDied, SandboxError
+from sandbox.supervisor import Launch, Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SLEEP = ("sleep", "1000")
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    made = Supervisor(tmp_path / "box", os.environ)
+    yield made
+    made.end_everything(abruptly=made.running())
+
+
+def until(holds: Callable[[], object]) -> None:
+    while not holds():
+        time.sleep(0.01)
+
+
+def shell(name: str, line: str) -> Launch:
+    return Launch(name, ("sh", "-c", line))
+
+
+def test_what_is_launched_runs_and_is_known_to_others(supervisor: Supervisor) -> None:
+    pid = supervisor.launch(Launch("guest", SLEEP))
+    assert supervisor.running() == {"guest": pid}
+    assert Supervisor(supervisor.folder, {}).running() == {"guest": pid}
+
+
+def test_launching_twice_starts_once(supervisor: Supervisor) -> None:
+    assert supervisor.launch(Launch("guest", SLEEP)) == supervisor.launch(Launch("guest", SLEEP))
+
+
+def test_two_folders_do_not_see_each_other(supervisor: Supervisor, tmp_path: Path) -> None:
+    supervisor.launch(Launch("guest", SLEEP))
+    other = Supervisor(tmp_path / "box-2", os.environ)
+    assert other.running() == {}
+    assert not other.end_everything()
+    assert "guest" in supervisor.running()
+
+
+def test_a_death_is_reported_with_the_end_of_the_log(supervisor: Supervisor) -> None:
+    supervisor.launch(shell("guest", "seq 100; echo out of luck >&2; exit 3"))
+    until(lambda: not supervisor.running())
+    with pytest.raises(ComponentDied) as caught:
+        supervisor.check()
+    head, *log = str(caught.value).splitlines()
+    assert head == f"guest died; the last lines of {supervisor.log('guest')}:"
+    assert log == [*(str(number) for number in range(90, 101)), "out of luck"]
+
+
+def test_what_is_stopped_is_not_missed_and_starts_again(supervisor: Supervisor) -> None:
+    first = supervisor.launch(Launch("guest", SLEEP, {"A": "b"}))
+    supervisor.stop("guest")
+    assert supervisor.running() == {}
+    supervisor.check()
+    second = Supervisor(supervisor.folder, os.environ).start("guest")
+    assert second != first
+    assert b"A=b\0" in (processes.PROC / str(second) / "environ").read_bytes()
+
+
+def test_stopping_ends_the_children_too(supervisor: Supervisor) -> None:
+    supervisor.launch(shell("guest", "sleep 1000 & echo started; wait"))
+    until(lambda: "started" in supervisor.log("guest").read_text())
+    assert len(processes.of_sandbox(supervisor.folder)) == 2
+    supervisor.stop("guest")
+    assert processes.of_sandbox(supervisor.folder) == []
+
+
+def test_a_guest_may_end_by_itself(supervisor: Supervisor) -> None:
+    line = "trap 'echo tidy; exit' TERM; echo ready; while :; do sleep 0.01; done"
+    supervisor.launch(shell("guest", line))
+    until(lambda: "ready" in supervisor.log("guest").read_text())
+    assert supervisor.end_everything()
+    assert supervisor.log("guest").read_text() == "ready\ntidy\n"
+
+
+def test_a_signal_leaves_it_expected_to_run(supervisor: Supervisor) -> None:
+    supervisor.launch(Launch("guest", SLEEP))
+    supervisor.kill("guest", signal.SIGSTOP)
+    supervisor.check()
+    supervisor.kill("guest")
+    assert supervisor.dead() == ("guest",)
+
+
+def test_unknown_names_are_said_with_the_known(supervisor: Supervisor) -> None:
+    supervisor.launch(Launch("guest", SLEEP))
+    with pytest.raises(SandboxError, match="geust was never launched: known here are guest"):
+        supervisor.start("geust")
+    with pytest.raises(SandboxError, match="geust does not run: known here are guest"):
+        supervisor.kill("geust")
+
+
+def test_a_program_that_does_not_exist_is_said(supervisor: Supervisor) -> None:
+    with pytest.raises(SandboxError, match="cannot start guest: /no/such: No such file"):
+        supervisor.launch(Launch("guest", ("/no/such",)))
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"name": "guest"}', '{"name": 1, "argv": 2}'])
+def test_a_damaged_record_counts_as_none(supervisor: Supervisor, damage: str) -> None:
+    pid = supervisor.launch(Launch("guest", SLEEP))
+    (supervisor.folder / "launches" / "guest.json").write_text(damage)
+    assert supervisor.launches() == {}
+    assert supervisor.running() == {"guest": pid}
+    assert supervisor.end_everything()
+
+
+def test_a_process_outlives_its_killed_starter_and_is_found(supervisor: Supervisor) -> None:
+    script = (
+        "import os, sys, time; from pathlib import Path\n"
+        "from sandbox.supervisor import Launch, Supervisor\n"
+        f"Supervisor(Path({str(supervisor.folder)!r}), os.environ).launch("
+        "Launch('guest', ('sleep', '1000')))\ntime.sleep(1000)"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", script])
+    until(supervisor.running)
+    starter.kill()
+    starter.wait()
+    supervisor.check()
+    assert supervisor.end_everything()
+    assert supervisor.running() == {}
+
+
+def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(supervisor: Supervisor) -> None:
+    pid = supervisor.launch(Launch("guest", SLEEP))
+    ours = processes.read(pid)
+    assert ours is not None
+    stranger = subprocess.Popen(SLEEP)
+    try:
+        later = processes.Process(
+            stranger.pid, ours.started, ours.folder, ours.component, leads=True
+        )
+        processes.send(later, signal.SIGKILL)
+        assert stranger.poll() is None
+        assert processes.read(stranger.pid) is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_zombie_counts_as_dead(supervisor: Supervisor) -> None:
+    marks = {processes.FOLDER: str(supervisor.folder), processes.COMPONENT: "guest"}
+    child = subprocess.Popen(["true"], env={**os.environ, **marks})
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert processes.read(child.pid) is None
+    child.wait()

@@ -1,0 +1,14 @@
+"""Cores that a webhook may meet, for the tests of this folder."""
+
+from typing import NoReturn
+
+from webhook.judge import Core
+
+
+def failing(error: Exception) -> Core:
+    """A core that raises: Denied is a refusal, anything else a defect."""
+
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    return Core(mutate=fail, validate=fail)

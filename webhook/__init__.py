@@ -1,0 +1,1 @@
+"""The admission webhook: AdmissionReview in, JSONPatch out. `edl.inject` decides, not we."""

@@ -1,0 +1,108 @@
+"""The Flask app: five paths, every bad request answered in one line."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from typing import Final
+
+from flask import Flask, Response, request
+from prometheus_client import CONTENT_TYPE_LATEST
+from werkzeug.exceptions import HTTPException
+
+from edl.inject.admission import Context
+from webhook import judge
+from webhook.judge import Core, Judge, Judgement
+from webhook.measures import Measures
+from webhook.review import BadReview, Review, decode, encode
+
+LIMIT: Final = 7 * 1024 * 1024
+"""Bytes of a body: the API server's own limit for an object is 3 MiB, and an update carries two."""
+
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain; charset=utf-8"
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the paths need. `unready` says why no traffic should come, empty when it should."""
+
+    context: Context
+    unready: Callable[[], str]
+    measures: Measures = field(default_factory=Measures)
+    core: Core = field(default_factory=Core)
+    clock: Callable[[], float] = time.perf_counter
+    """Seconds that only run forward, for the metrics."""
+
+
+def create_app(desk: Desk) -> Flask:
+    """The webhook as a WSGI app."""
+    app = Flask(__name__, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = LIMIT
+    for path, judgement in (("/mutate", judge.mutate), ("/validate", judge.validate)):
+        app.add_url_rule(path, path, partial(_review, desk, judgement), methods=["POST"])
+    app.add_url_rule("/healthz", "/healthz", partial(_text, "ok"))
+    app.add_url_rule("/readyz", "/readyz", partial(_readiness, desk))
+    app.add_url_rule("/metrics", "/metrics", partial(_metrics, desk))
+    app.register_error_handler(BadReview, partial(_bad_review, desk))
+    app.register_error_handler(HTTPException, partial(_bad_request, desk))
+    return app
+
+
+def _review(desk: Desk, decide: Judge) -> Response:
+    if request.mimetype != _JSON:
+        found = request.mimetype or "no content type"
+        raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    body = request.get_data(cache=False)
+    started = desk.clock()
+    review = decode(body)
+    judgement = decide(review, desk.core, desk.context)
+    answer = encode(review.uid, judgement.answer)
+    desk.measures.reviewed(request.path, review, judgement.outcome, desk.clock() - started)
+    _tell(review, judgement)
+    return Response(answer, content_type=_JSON)
+
+
+def _tell(review: Review, judgement: Judgement) -> None:
+    """Log what an operator may be asked about: refusals, and our own failures in full."""
+    refusal = judgement.answer.refusal
+    asked = f"{review.operation} of {review} by {review.user} ({review.uid})"
+    if judgement.failure is not None:
+        _log.error("failed on %s", asked, exc_info=judgement.failure)
+    elif refusal is not None:
+        _log.info("refused %s: %s", asked, " ".join(refusal.message.split()))
+
+
+def _text(line: str, status: int = HTTPStatus.OK) -> Response:
+    return Response(f"{line}\n", status, content_type=_TEXT)
+
+
+def _readiness(desk: Desk) -> Response:
+    reason = desk.unready()
+    return _text(reason, HTTPStatus.SERVICE_UNAVAILABLE) if reason else _text("ready")
+
+
+def _metrics(desk: Desk) -> Response:
+    return Response(desk.measures.exposition(), content_type=CONTENT_TYPE_LATEST)
+
+
+def _bad_review(desk: Desk, error: BadReview) -> Response:
+    return _rejected(desk, str(error), error.status)
+
+
+def _bad_request(desk: Desk, error: HTTPException) -> Response:
+    """What Flask itself refuses: an unknown path, another method, a body that is too large."""
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return _rejected(desk, f"the body is larger than {LIMIT} bytes", status)
+    return _rejected(desk, f"{request.method} {request.path}: {error.name}", status)
+
+
+def _rejected(desk: Desk, reason: str, status: int) -> Response:
+    line = " ".join(reason.split())
+    _log.warning("rejected a request from %s: %s", request.remote_addr, line)
+    desk.measures.rejected(status)
+    return _text(line, status)

@@ -1,0 +1,113 @@
+"""A review in, an answer out, without HTTP: the core is asked, its refusals are put in words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Final, Literal, TypeAlias, cast
+
+import msgspec
+
+from edl import contract, patch
+from edl.errors import Denied, Finding
+from edl.inject import admission
+from edl.inject.admission import Context, Request, Verdict
+from edl.writes import Json
+from webhook.review import Answer, Refusal, Review
+
+
+class Outcome(StrEnum):
+    """What became of a review, as the metrics count it."""
+
+    UNCHANGED = "unchanged"
+    PATCHED = "patched"
+    DENIED = "denied"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An answer and what it was. `failure` is an internal error, for the log."""
+
+    outcome: Outcome
+    answer: Answer
+    failure: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The decisions that are asked for: `edl.inject`, unless a test passes its own."""
+
+    mutate: Callable[[Request, Context], Verdict] = admission.mutate
+    validate: Callable[[Request, Context], None] = admission.validate
+
+
+Judge: TypeAlias = Callable[[Review, Core, Context], Judgement]
+
+_UNCHANGED: Final = Judgement(Outcome.UNCHANGED, Answer())
+
+
+def mutate(review: Review, core: Core, context: Context) -> Judgement:
+    """The patch that completes the object. Never raises: see `_failed`."""
+
+    def ask(request: Request) -> Judgement:
+        verdict = core.mutate(request, context)
+        # Encoded here, so that a value that is no JSON is an internal error like any other.
+        operations = patch.diff(request.manifest, verdict.manifest)
+        encoded = msgspec.json.encode(operations) if operations else b""
+        outcome = Outcome.PATCHED if operations else Outcome.UNCHANGED
+        return Judgement(outcome, Answer(encoded, verdict.warnings))
+
+    return _judged(review, ask)
+
+
+def validate(review: Review, core: Core, context: Context) -> Judgement:
+    """Whether the object is still as it must be. Never raises: see `_failed`."""
+
+    def ask(request: Request) -> Judgement:
+        core.validate(request, context)
+        return _UNCHANGED
+
+    return _judged(review, ask)
+
+
+def _judged(review: Review, ask: Callable[[Request], Judgement]) -> Judgement:
+    if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
+        return _UNCHANGED  # a deletion is nobody's to stop
+    operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
+    try:
+        return ask(Request(operation, review.manifest, review.old, review.user))
+    except Denied as denied:
+        return _denied(review, denied.findings)
+    except Exception as error:  # noqa: BLE001 - a stack trace helps nobody who waits for a Job
+        return _failed(review, error)
+
+
+def _denied(review: Review, findings: tuple[Finding, ...]) -> Judgement:
+    message = _in_words(review, findings)
+    refusal = Refusal(HTTPStatus.FORBIDDEN, "Invalid", message)
+    return Judgement(Outcome.DENIED, Answer(refusal=refusal))
+
+
+def _in_words(review: Review, findings: tuple[Finding, ...]) -> str:
+    if len(findings) == 1:
+        return f"{review}: {findings[0]}"
+    lines = [f"{number}. {finding}" for number, finding in enumerate(findings, 1)]
+    return "\n  ".join((f"{len(findings)} problems in {review}:", *lines))
+
+
+def _failed(review: Review, error: Exception) -> Judgement:
+    """An internal error: a labelled object waits for its repair, another one goes on as it is."""
+    what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
+    if not _is_labelled(review.manifest) and not _is_labelled(review.old):
+        answer = Answer(warnings=(f"{what}; the object was left as it is",))
+        return Judgement(Outcome.FAILED, answer, error)
+    message = f"{what}; nothing was written. The webhook's log has the details, under {review.uid}"
+    refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", message)
+    return Judgement(Outcome.FAILED, Answer(refusal=refusal), error)
+
+
+def _is_labelled(manifest: Json | None) -> bool:
+    metadata = (manifest or {}).get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return isinstance(labels, dict) and contract.FRAMEWORK in labels

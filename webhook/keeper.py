@@ -1,0 +1,65 @@
+"""Keeps the serving certificate fresh while we serve."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from certs.bundle import Pair
+from edl.errors import EdlError
+from webhook.certificate import ServingCertificate, Source
+from webhook.measures import Measures
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Keeper:
+    """Loads what the source has, again and again; says each trouble once."""
+
+    def __init__(
+        self,
+        certificate: ServingCertificate,
+        source: Source,
+        measures: Measures,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._certificate = certificate
+        self._source = source
+        self._measures = measures
+        self._clock = clock
+        self._trouble = ""
+
+    def start(self) -> None:
+        """The first loading. Raises EdlError: without a certificate nothing can be served."""
+        now = self._clock()
+        self._load(self._source(now), now)
+
+    async def keep(self, every: timedelta) -> None:
+        """Refresh for ever."""
+        while True:
+            await asyncio.sleep(every.total_seconds())
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Look once; whatever is wrong with the new certificate, the old one stays in place."""
+        now = self._clock()
+        try:
+            # A thread waits for the disk or the API server; the context is changed on the loop.
+            self._load(await asyncio.to_thread(self._source, now), now)
+        except EdlError as error:
+            self._complain(str(error))
+        except Exception:  # noqa: BLE001 - we serve on, and the next look may be better
+            _log.exception("looking for a new certificate failed; the old one stays")
+        else:
+            self._trouble = ""
+
+    def _load(self, pair: Pair, now: datetime) -> None:
+        if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
+            self._measures.certified_until(loaded.ends)
+            _log.info("serving with a certificate until %s", loaded.ends.isoformat())
+
+    def _complain(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            _log.warning("the certificate stays as it is: %s", trouble)
+        self._trouble = trouble

@@ -1,0 +1,127 @@
+"""AdmissionReview v1 on the wire: only the fields that are used, decoded once at the door."""
+
+import base64
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from edl.errors import EdlError
+from edl.writes import Json
+
+API_VERSION: Final = "admission.k8s.io/v1"
+KIND: Final = "AdmissionReview"
+
+
+class BadReview(EdlError):
+    """A body that is no AdmissionReview; `status` is the HTTP answer to it."""
+
+    def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One question of the API server. `manifest` and `old` are None where the API sends none."""
+
+    uid: str
+    kind: str
+    operation: str
+    namespace: str
+    name: str
+    user: str
+    manifest: Json | None
+    old: Json | None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name or '(no name yet)'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the user reads, with the code and reason that programs read."""
+
+    code: HTTPStatus
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Allowed unless there is a refusal. `patch` is encoded JSON (RFC 6902), empty for none."""
+
+    patch: bytes = b""
+    warnings: tuple[str, ...] = ()
+    refusal: Refusal | None = None
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+
+
+class _Request(msgspec.Struct, rename="camel"):
+    uid: str
+    kind: _Kind
+    operation: str
+    name: str = ""
+    namespace: str = ""
+    user_info: _User = msgspec.field(default_factory=_User)
+    object: dict[str, Any] | None = None
+    old_object: dict[str, Any] | None = None
+
+
+class _Envelope(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    request: _Request | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(_Envelope)
+
+
+def decode(body: bytes) -> Review:
+    """Raise BadReview, in one line, for anything but a question of the API server."""
+    try:
+        envelope = _decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadReview(f"the body is no {KIND}: {error}") from error
+    if (envelope.api_version, envelope.kind) != (API_VERSION, KIND):
+        found = f'"{envelope.kind}" of "{envelope.api_version}"'
+        raise BadReview(f"the body is no {KIND} of {API_VERSION} but {found}")
+    if (request := envelope.request) is None:
+        raise BadReview(f"the {KIND} has no request")
+    if request.operation in ("CREATE", "UPDATE") and request.object is None:
+        raise BadReview(f"the request ({request.operation} {request.kind.kind}) has no object")
+    return Review(
+        uid=request.uid,
+        kind=request.kind.kind,
+        operation=request.operation,
+        namespace=request.namespace,
+        name=request.name,
+        user=request.user_info.username,
+        manifest=request.object,
+        old=request.old_object,
+    )
+
+
+def encode(uid: str, answer: Answer) -> bytes:
+    """The AdmissionReview that carries `answer` to the question `uid`."""
+    response: Json = {"uid": uid, "allowed": answer.refusal is None}
+    if answer.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(answer.patch).decode()
+    if answer.warnings:
+        response["warnings"] = answer.warnings
+    if answer.refusal is not None:
+        response["status"] = {
+            "code": int(answer.refusal.code),
+            "reason": answer.refusal.reason,
+            "message": answer.refusal.message,
+        }
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
