@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import time
 from dataclasses import dataclass
@@ -139,14 +140,29 @@ def end_all(folder: Path, component: str | None = None) -> None:
 
 def await_end(process: Process) -> None:
     """Return when the process is gone. Raises SandboxError if that takes too long."""
-    deadline = time.monotonic() + END_WITHIN
-    while read(process.pid) == process:
-        if time.monotonic() > deadline:
-            raise SandboxError(
-                f"{process.component}, process {process.pid}, outlives SIGKILL: try again"
-            )
-        time.sleep(0.01)
-        reap()
+    if not ended(process, END_WITHIN):
+        raise SandboxError(
+            f"{process.component}, process {process.pid}, outlives SIGKILL: try again"
+        )
+
+
+def ended(process: Process, within: float) -> bool:
+    """Whether the process ends within so many seconds; its ports and files are free then.
+
+    A process that ends loses its memory, and with it the environment that read() looks for, before
+    its open files: only a pid descriptor tells when all of it is gone.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            if _started(process.pid) == process.started:
+                waiting = select.poll()
+                waiting.register(descriptor, select.POLLIN)
+                return bool(waiting.poll(within * 1000))
+        finally:
+            os.close(descriptor)
+            reap()
+    return True
 
 
 def _chosen(folder: Path, component: str | None) -> list[Process]:
@@ -172,6 +188,14 @@ def _reap_one(pid: int) -> None:
         done = pid
     if done:
         _children.discard(pid)
+
+
+def _started(pid: int) -> int | None:
+    """When it started, also for a process that is just ending; None if there is none."""
+    try:
+        return int(_fields((PROC / str(pid) / "stat").read_text(errors="replace"))[19])
+    except OSError:
+        return None
 
 
 def _is_dead(pid: int) -> bool:

@@ -13,12 +13,13 @@ from sandbox.errors import ComponentDied, SandboxError
 from sandbox.files import last_lines, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
+
+    from sandbox.processes import Process
 
 LOG_LINES = 12
 STOP_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
-PAUSE = 0.02  # seconds between two looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,8 @@ class Supervisor:
         """End it and its children, with SIGTERM and after 5 s SIGKILL; it need not run any more."""
         launch = self._launch(name)
         self._record(Launch(launch.name, launch.argv, launch.env, wanted=False))
-        for process in processes.of_sandbox(self.folder):
-            if process.component == name and process.leads:
-                processes.send(process, signal.SIGTERM)
-        self._await(lambda: name not in self.running())
+        found = processes.of_sandbox(self.folder)
+        _end_kindly([each for each in found if each.component == name and each.leads])
         processes.end_all(self.folder, name)
 
     def end_everything(self, abruptly: Collection[str] = ()) -> bool:
@@ -68,10 +67,7 @@ class Supervisor:
         themselves within 5 s.
         """
         found = processes.of_sandbox(self.folder)
-        for process in found:
-            if process.leads and process.component not in abruptly:
-                processes.send(process, signal.SIGTERM)
-        self._await(lambda: not self.running().keys() - set(abruptly))
+        _end_kindly([p for p in found if p.leads and p.component not in abruptly])
         processes.end_all(self.folder)
         return bool(found)
 
@@ -130,10 +126,14 @@ class Supervisor:
     def _known(self) -> str:
         return f"known here are {', '.join(self.launches()) or 'none'}"
 
-    def _await(self, done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + STOP_GRACE
-        while not done() and time.monotonic() < deadline:
-            time.sleep(PAUSE)
+
+def _end_kindly(chosen: Sequence[Process]) -> None:
+    """SIGTERM to all, and 5 s for them to end; who still runs then is left to end_all()."""
+    for process in chosen:
+        processes.send(process, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_GRACE
+    for process in chosen:
+        processes.ended(process, max(0.0, deadline - time.monotonic()))
 
 
 def _read(path: Path) -> Launch | None:
