@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help demo test check unit integration bench format setup binaries release \
+.PHONY: help demo test check unit integration e2e bench format setup binaries release \
 	run-webhook run-reconciler constraints down clean requirements
 
 help: ## this list
@@ -18,20 +18,23 @@ help: ## this list
 demo: setup ## elastic jobs on a real control plane, in 90 seconds; KEEP=1 leaves it up
 	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep)
 
-test: check integration ## everything that must hold
+test: check integration e2e ## everything that must hold
 
 check: setup ## format, lint, types, layers, unit tests; under a minute
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 -m "not integration"
+	$(BIN)/pytest -q -n 2 -m "not integration and not e2e"
 
 unit: setup
-	$(BIN)/pytest -q -n 2 -m "not integration"
+	$(BIN)/pytest -q -n 2 -m "not integration and not e2e"
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m integration
+
+e2e: setup binaries ## real pods that really train, on a real node
+	$(BIN)/pytest -q -m e2e
 
 bench: setup binaries ## measured figures, into benchmarks/README.md
 	$(BIN)/python -m benchmarks

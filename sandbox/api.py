@@ -6,8 +6,11 @@ import http.client
 import json
 import ssl
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
+
+from sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -15,6 +18,11 @@ if TYPE_CHECKING:
     from sandbox.layout import Layout
 
 Json = dict[str, Any]
+COLLECTIONS = {
+    "Node": "/api/v1/nodes",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+}
 TIMEOUT = 10.0  # seconds for one answer
 
 
@@ -56,6 +64,13 @@ class Api:
 
     def post(self, path: str, body: Json) -> Answer:
         return self._ask("POST", path, json.dumps(body))
+
+    def create(self, manifest: Json) -> None:
+        """Create an object that belongs to no namespace. Raises SandboxError."""
+        answer = self.post(COLLECTIONS[manifest["kind"]], manifest)
+        if answer.status not in (HTTPStatus.CREATED, HTTPStatus.CONFLICT):
+            name = manifest["metadata"]["name"]
+            raise SandboxError(f"cannot create {name}: {answer.body.decode(errors='replace')}")
 
     def _ask(self, method: str, path: str, body: str | None) -> Answer:
         try:

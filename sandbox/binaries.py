@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from sandbox.build import Bench, built
 from sandbox.errors import BuildError
-from sandbox.recipe import RECIPES
+from sandbox.recipe import REAL, SIMULATED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from sandbox.places import Places
@@ -24,20 +24,30 @@ NEEDED = (
     "kubectl",
     "kwok",
 )
+NEEDED_BY_A_REAL_NODE = (
+    *("kubelet", "kube-proxy", "coredns", "pause"),
+    *("containerd", "containerd-shim-runc-v2", "ctr"),
+)
 
 
-def find(where: Places, environ: Mapping[str, str], say: Callable[[str], None]) -> dict[str, Path]:
-    """The path of each program, built if need be. Raises BuildError."""
+def find(
+    where: Places, environ: Mapping[str, str], say: Callable[[str], None], *, real: bool = False
+) -> dict[str, Path]:
+    """The path of each program, built if need be. Raises BuildError.
+
+    real: also those of a real node.
+    """
     if where.binaries:
-        return named(where.binaries)
+        return named(where.binaries, NEEDED + (NEEDED_BY_A_REAL_NODE if real else ()))
     bench = Bench(where.cache, environ)
-    folders = {recipe: built(recipe, bench, say) for recipe in RECIPES}
-    return {p: folder / p for recipe, folder in folders.items() for p in recipe.programs}
+    recipes = SIMULATED + (REAL if real else ())
+    folders = {recipe: built(recipe, bench, say) for recipe in recipes}
+    return {p: folder / p for r, folder in folders.items() for p in r.programs + r.links}
 
 
-def named(folder: Path) -> dict[str, Path]:
+def named(folder: Path, needed: Sequence[str] = NEEDED) -> dict[str, Path]:
     """The programs of the user's own folder. Raises BuildError if one is lacking."""
-    lacking = [name for name in NEEDED if not shutil.which(folder / name)]
+    lacking = [name for name in needed if not shutil.which(folder / name)]
     if lacking:
         raise BuildError(
             f"EDL_BINARIES={folder} lacks {', '.join(lacking)}: "

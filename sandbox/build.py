@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from sandbox import toolchain
 from sandbox.errors import BuildError
-from sandbox.files import last_lines, locked
+from sandbox.files import locked
 from sandbox.progress import Progress
 from sandbox.recipe import key, link_flags, version
+from sandbox.watched import Task, fresh, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sandbox.recipe import Recipe
-
-LOOK_EVERY = 0.25  # seconds
-LOG_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,66 +62,40 @@ def _build_into(target: Path, recipe: Recipe, bench: Bench) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
         folder = Path(temporary) / "whole"
         folder.mkdir()
-        _compile(go, folder / recipe.programs[0], recipe, bench)
-        for link in recipe.programs[1:]:
+        _compile(go, folder, recipe, bench)
+        for link in recipe.links:
             (folder / link).symlink_to(recipe.programs[0])
-        _try(folder / recipe.programs[-1], recipe)
+        _try(folder / (recipe.programs + recipe.links)[-1], recipe)
         folder.rename(target)
 
 
-def _compile(go: str, output: Path, recipe: Recipe, bench: Bench) -> None:
-    log = bench.cache / "logs" / f"build-{key(recipe)}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+def _compile(go: str, folder: Path, recipe: Recipe, bench: Bench) -> None:
     ldflags = f"-ldflags={' '.join(link_flags(recipe))}"
-    argv = [go, "build", "-v", "-trimpath", "-buildvcs=false", ldflags, "-o", str(output)]
+    flags = ("-v", "-trimpath", "-buildvcs=false", ldflags, "-o", f"{folder}/")
+    task = Task(
+        what=f"build {recipe.version_of}",
+        argv=(go, "build", *flags, *recipe.packages),
+        folder=recipe.folder,
+        env=toolchain.environment(bench.environ),
+        log=fresh(bench.cache / "logs" / f"build-{key(recipe)}.log"),
+    )
     progress = Progress(f"building {recipe.version_of} {version(recipe)}", bench.stream)
-    with log.open("wb") as stream:
-        builder = subprocess.Popen(
-            [*argv, recipe.package],
-            cwd=recipe.folder,
-            env=toolchain.environment(bench.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # so that its compilers can be ended with it
-        )
-        try:
-            _watch(builder, log, progress)
-        finally:
-            _end(builder)
-    if builder.returncode:
-        progress.end("failed")
-        raise BuildError(
-            f"cannot build {recipe.version_of}; the last lines of {log}:\n"
-            f"{last_lines(log, LOG_LINES)}"
-        )
+    watched(task, progress, _doing)
     progress.end("done")
 
 
-def _watch(builder: subprocess.Popen[bytes], log: Path, progress: Progress) -> None:
-    while builder.poll() is None:
-        progress.show(_doing(log))
-        time.sleep(LOOK_EVERY)
-
-
-def _doing(log: Path) -> str:
+def _doing(log: str) -> str:
     """`go build -v` names each package that it compiles, and each module that it fetches."""
-    lines = log.read_text(errors="replace").splitlines()
+    lines = log.splitlines()
     compiled = sum(not line.startswith("go: ") for line in lines)
     last = lines[-1].removeprefix("go: ") if lines else "reading the module"
     return f"{compiled} packages, {last}" if compiled else last
 
 
-def _end(builder: subprocess.Popen[bytes]) -> None:
-    if builder.poll() is None:
-        os.killpg(builder.pid, signal.SIGKILL)
-        builder.wait()
-
-
 def _try(program: Path, recipe: Recipe) -> None:
     """A binary that does not start, or says another version, is not kept."""
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    if version(recipe) not in said.stdout:
+    if version(recipe).removeprefix("v") not in said.stdout:
         answer = " ".join((said.stdout + said.stderr).split())
         raise BuildError(
             f"{program.name} was built but says {answer!r} instead of {version(recipe)}: "

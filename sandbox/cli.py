@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -73,7 +73,9 @@ def _checked(what: str, examples: str) -> Callable[[click.Context, click.Paramet
     return check
 
 
-@main.command(epilog=_examples("up --nodes 20 --cpu 16 --memory 64Gi --gpu 8", "up --name other"))
+@main.command(
+    epilog=_examples("up --nodes 20 --cpu 16 --memory 64Gi --gpu 8", "up --real --nodes 0")
+)
 @_name
 @click.option(
     "--nodes",
@@ -100,17 +102,19 @@ def _checked(what: str, examples: str) -> Callable[[click.Context, click.Paramet
 @click.option(
     "--gpu", default=0, show_default=True, type=click.IntRange(0), help="GPUs of each node."
 )
-def up(name: str, count: int, cpu: str, memory: str, gpu: int) -> None:
+@click.option("--real", is_flag=True, help="Besides, one node on which pods really run; as root.")
+def up(name: str, count: int, real: bool, **shape: Any) -> None:  # noqa: ANN401, FBT001 - click's
     """Start a sandbox, or what does not run of it.
 
     Nodes are made when the sandbox is new; later their number and shape stay as they are.
     """
     sandbox = _sandbox(name)
-    start = sandbox.up(NodeGroup(count, cpu, memory, gpu))
+    start = sandbox.up(NodeGroup(count, **shape), real=real)
     took = f"after {elapsed(start.seconds)}"
     if start.fresh:
         release = version(CONTROL_PLANE)
-        click.echo(f"sandbox {name} is ready {took}: Kubernetes {release}, {count} nodes")
+        nodes = f"{count} simulated nodes and a real one" if real else f"{count} simulated nodes"
+        click.echo(f"sandbox {name} is ready {took}: Kubernetes {release}, {nodes}")
     elif start.started:
         again = ", ".join(start.started)
         click.echo(

@@ -6,16 +6,20 @@ import functools
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sandbox import binaries, components, kubectl, nodes, processes, startup
+from sandbox import binaries, components, debian, kubectl, nodes, processes, startup
 from sandbox.api import Api
+from sandbox.build import Bench
 from sandbox.components import Cast
 from sandbox.errors import SandboxError
 from sandbox.files import locked
 from sandbox.layout import Layout, checked_name, read_facts
 from sandbox.places import places
+from sandbox.real import missing
+from sandbox.real.network import Network
+from sandbox.real.node import PACKAGES, Node
 from sandbox.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
@@ -41,7 +45,7 @@ class Start:
 
 
 class Sandbox:
-    """One control plane with simulated nodes, in the folder `root/name`.
+    """One control plane with simulated nodes and perhaps a real one, in the folder `root/name`.
 
     Any number may run side by side. Objects of the same name and root are the same sandbox, also in
     other processes: everything about it stands in its folder and in the kernel's process table.
@@ -67,22 +71,27 @@ class Sandbox:
         self._lock = self._root / ".locks" / f"{name}.lock"
         self._supervisor = Supervisor(self._layout.folder, environ)
 
-    def up(self, *groups: NodeGroup) -> Start:
+    def up(self, *groups: NodeGroup, real: bool = False) -> Start:
         """Start what does not run, wait until it is ready. A fresh sandbox gets the groups' nodes.
 
-        The nodes of a sandbox that exists stay as they are. Raises ComponentDied, BuildError or
-        another SandboxError.
+        real: and one node on which pods really run, called real-0. The nodes of a sandbox that
+        exists stay as they are. Raises ComponentDied, BuildError or another SandboxError.
         """
-        programs = binaries.find(self._places, self._environ, self._say)
+        real = self._is_real(asked=real)
+        programs = binaries.find(self._places, self._environ, self._say, real=real)
+        prefix = self._packages() if real else None
         begun = time.monotonic()
         with self._locked():
             facts = read_facts(self._layout.facts)
             fresh = facts is None or not facts.settled
             if facts is None or fresh:
-                facts = startup.make(self._layout, self._supervisor)
-            started = startup.start_missing(Cast(self._layout, facts, programs), self._supervisor)
+                facts = startup.make(self._layout, self._supervisor, real=real)
+            cast = Cast(self._layout, facts, programs)
+            node = self._node(cast, prefix) if prefix else None
+            started = startup.start_missing(cast, self._supervisor, node)
             if fresh:
-                startup.settle(self._layout, facts, self._supervisor, groups)
+                shaped = (replace(group, tainted=real) for group in groups)
+                startup.settle(cast, self._supervisor, node, shaped)
         return Start(fresh, started, time.monotonic() - begun)
 
     def down(self) -> bool:
@@ -169,7 +178,7 @@ class Sandbox:
         It is logged, reported when it dies, and ended by down(). It inherits `environ`, and gets
         KUBECONFIG and `env` besides. One of this name that runs already stays.
         """
-        if name in components.ORDER:
+        if name in startup.COMPONENTS:
             raise SandboxError(
                 f"{name} is a component of the sandbox: launch yours under another name"
             )
@@ -184,17 +193,62 @@ class Sandbox:
         """What makes any kubectl, or a client library, use this cluster."""
         return kubectl.environment(self._environ, self.kubeconfig, self.folder)
 
+    @property
+    def real(self) -> bool:
+        """Whether it has a real node."""
+        facts = read_facts(self._layout.facts)
+        return facts is not None and facts.network is not None
+
+    def import_image(self, archive: Path) -> None:
+        """Have the real node find the images of an OCI or docker archive. Raises SandboxError."""
+        self._running_node().import_image(archive)
+
+    def images(self) -> set[str]:
+        """References of the images that the real node has, such as `kubectl-edl:0.1.0`."""
+        return self._running_node().images()
+
     def add_nodes(self, group: NodeGroup) -> list[str]:
-        """Create further nodes, numbered after those of their prefix; return their names.
+        """Create further simulated nodes, numbered after those of their prefix; return their names.
 
         They are Ready then.
         """
+        group = replace(group, tainted=self.real)
         with Api(self._layout, self.server) as api:
             listed = api.get("/api/v1/nodes").json()["items"]
             first = nodes.next_number(group, (node["metadata"]["name"] for node in listed))
             created = nodes.create(api, nodes.manifests(group, first))
             startup.await_nodes(api, self._supervisor, created)
         return created
+
+    def _is_real(self, *, asked: bool) -> bool:
+        """Whether it has, or is to have, a real node; that is decided when it is made."""
+        facts = read_facts(self._layout.facts)
+        made = facts is not None and facts.settled
+        if asked and made and not self.real:
+            raise SandboxError(
+                f"sandbox {self.name} was made without a real node: end it first "
+                f"(python -m sandbox down --name {self.name})"
+            )
+        real = self.real if made else asked
+        if real and (reason := missing(self._environ)):
+            raise SandboxError(reason)
+        return real
+
+    def _packages(self) -> Path:
+        bench = Bench(self._places.cache, self._environ)
+        return debian.fetched("node", PACKAGES, bench, self._say)
+
+    def _node(self, cast: Cast, prefix: Path) -> Node:
+        number = cast.facts.network
+        if number is None:
+            raise SandboxError(f"sandbox {self.name} has no real node: make one with up --real")
+        server = components.api_url(cast.facts)
+        network = Network(number)
+        return Node(self._layout, network, server, cast.binaries, prefix, self._supervisor)
+
+    def _running_node(self) -> Node:
+        programs = binaries.find(self._places, self._environ, self._say, real=True)
+        return self._node(Cast(self._layout, self._facts(), programs), self._packages())
 
     def _facts(self) -> Facts:
         if facts := read_facts(self._layout.facts):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.pki import SERVER, SERVICE_ACCOUNT_KEY
 from sandbox.places import STAGES
+from sandbox.real.network import Network
 from sandbox.supervisor import Launch
 
 if TYPE_CHECKING:
@@ -48,9 +49,14 @@ class Cast:
         return f"https://{LOOPBACK}:{self.facts.etcd_port}"
 
 
+def api_host(facts: Facts) -> str:
+    """Where the API server listens: pods of a real node must reach it too."""
+    return LOOPBACK if facts.network is None else Network(facts.network).host
+
+
 def api_url(facts: Facts) -> str:
     """Where the API server answers."""
-    return f"https://{LOOPBACK}:{facts.api_port}"
+    return f"https://{api_host(facts)}:{facts.api_port}"
 
 
 def launches(cast: Cast) -> dict[str, Launch]:
@@ -97,10 +103,10 @@ def _api_server(cast: Cast) -> tuple[str, ...]:
         f"--etcd-cafile={layout.ca}",
         f"--etcd-certfile={layout.certificate(SERVER)}",
         f"--etcd-keyfile={layout.key(SERVER)}",
-        f"--bind-address={LOOPBACK}",
-        f"--advertise-address={LOOPBACK}",
+        f"--bind-address={api_host(cast.facts)}",
+        f"--advertise-address={api_host(cast.facts)}",
         f"--secure-port={cast.facts.api_port}",
-        "--endpoint-reconciler-type=none",  # it refuses to publish a loopback address
+        *(_without_node() if cast.facts.network is None else _with_node(layout)),
         f"--tls-cert-file={layout.certificate(SERVER)}",
         f"--tls-private-key-file={layout.key(SERVER)}",
         f"--client-ca-file={layout.ca}",
@@ -113,6 +119,22 @@ def _api_server(cast: Cast) -> tuple[str, ...]:
         "--allow-privileged=true",
         "--max-requests-inflight=1000",
         "--max-mutating-requests-inflight=500",
+    )
+
+
+def _without_node() -> tuple[str, ...]:
+    # It refuses to publish a loopback address.
+    return ("--endpoint-reconciler-type=none",)
+
+
+def _with_node(layout: Layout) -> tuple[str, ...]:
+    return (
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--kubelet-certificate-authority={layout.ca}",
+        f"--kubelet-client-certificate={layout.certificate('admin')}",
+        f"--kubelet-client-key={layout.key('admin')}",
+        # The rules for Services are the node's: from here webhooks are called in their pods.
+        "--enable-aggregator-routing=true",
     )
 
 

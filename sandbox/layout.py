@@ -59,11 +59,16 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What stays the same as long as the sandbox exists. `settled`: its first nodes were made."""
+    """What stays the same as long as the sandbox exists.
+
+    settled: its first nodes were made. network: the number of its real node's network, if it has
+    one.
+    """
 
     api_port: int
     etcd_port: int
     settled: bool = False
+    network: int | None = None
 
 
 def checked_name(name: str) -> str:
@@ -79,7 +84,9 @@ def read_facts(path: Path) -> Facts | None:
     """The facts, or None if they were never written whole."""
     try:
         record = json.loads(path.read_text())
-        return Facts(int(record["api_port"]), int(record["etcd_port"]), bool(record["settled"]))
+        network = None if record["network"] is None else int(record["network"])
+        ports = int(record["api_port"]), int(record["etcd_port"])
+        return Facts(*ports, bool(record["settled"]), network)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -6,7 +6,6 @@ import ipaddress
 import re
 import zlib
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from sandbox.components import FAKE_NODE
@@ -30,7 +29,8 @@ class NodeGroup:
     """Nodes of one shape, named PREFIX-000, PREFIX-001 and so on.
 
     cpu and memory are Kubernetes quantities ("8", "500m", "32Gi"), gpu is a whole number of
-    `nvidia.com/gpu`, labels are added to the usual ones.
+    `nvidia.com/gpu`, labels are added to the usual ones. tainted: only pods that tolerate
+    `kwok.x-k8s.io/node=fake:NoSchedule` come here, so that others find the real node.
     Raises SandboxError for values that no node can have.
     """
 
@@ -40,6 +40,7 @@ class NodeGroup:
     gpu: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     name_prefix: str = "node"
+    tainted: bool = False
 
     def __post_init__(self) -> None:
         if self.count < 0:
@@ -80,11 +81,8 @@ def create(api: Api, nodes: Iterable[dict[str, Any]]) -> list[str]:
     """Create the nodes; one that exists stays as it is. Return their names. Raises SandboxError."""
     names = []
     for node in nodes:
-        answer = api.post("/api/v1/nodes", node)
-        name = node["metadata"]["name"]
-        if answer.status not in (HTTPStatus.CREATED, HTTPStatus.CONFLICT):
-            raise SandboxError(f"cannot create {name}: {answer.body.decode(errors='replace')}")
-        names.append(name)
+        api.create(node)
+        names.append(node["metadata"]["name"])
     return names
 
 
@@ -119,6 +117,7 @@ def _manifest(group: NodeGroup, name: str) -> dict[str, Any]:
             "annotations": {key: value},
             "labels": {**labels, **group.labels},
         },
+        "spec": {"taints": [_taint()]} if group.tainted else {},
         "status": {
             "capacity": room,
             "allocatable": room,
@@ -129,6 +128,11 @@ def _manifest(group: NodeGroup, name: str) -> dict[str, Any]:
             "nodeInfo": _node_info(),
         },
     }
+
+
+def _taint() -> dict[str, str]:
+    key, value = FAKE_NODE
+    return {"key": key, "value": value, "effect": "NoSchedule"}
 
 
 def _address(name: str) -> str:

@@ -14,6 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from sandbox.files import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 LIFETIME = dt.timedelta(days=3650)
@@ -21,23 +22,34 @@ LIFETIME = dt.timedelta(days=3650)
 EARLIER = dt.timedelta(hours=1)
 SERVING_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 SERVING_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # the second: the Service `kubernetes`
+NODE_NAME = "real-0"
 # User and group of each client. The default RBAC roles are bound to these names.
 CLIENTS = {
     "admin": ("sandbox-admin", "system:masters"),
     "kwok": ("kwok", "system:masters"),
     "kube-controller-manager": ("system:kube-controller-manager", None),
     "kube-scheduler": ("system:kube-scheduler", None),
+    "kubelet": (f"system:node:{NODE_NAME}", "system:nodes"),
+    "kube-proxy": ("system:kube-proxy", None),
+    "coredns": ("coredns", "system:masters"),
 }
 SERVER = "server"
+NODE = "node"
 SERVICE_ACCOUNT_KEY = "service-account.key"
 
 
-def issue(folder: Path, now: dt.datetime) -> None:
-    """Write NAME.crt and NAME.key of ca, server and CLIENTS, and the service accounts' key."""
+def issue(folder: Path, now: dt.datetime, host: str = "", node: str = "") -> None:
+    """Write NAME.crt and NAME.key of ca, server and CLIENTS, and the service accounts' key.
+
+    host and node: addresses of this machine and of a real node, which gets a pair `node` then.
+    """
     authority = _Authority(now)
     _write_key(folder / "ca.key", authority.key)
     write_whole(folder / "ca.crt", _pem(authority.certificate))
-    authority.issue(folder, SERVER, _name("kube-apiserver", None))
+    addresses = (*SERVING_ADDRESSES, host) if host else SERVING_ADDRESSES
+    authority.issue(folder, SERVER, _name("kube-apiserver", None), (*SERVING_NAMES, *addresses))
+    if node:
+        authority.issue(folder, NODE, _name(f"system:node:{NODE_NAME}", None), (NODE_NAME, node))
     for client, (user, group) in CLIENTS.items():
         authority.issue(folder, client, _name(user, group))
     _write_key(folder / SERVICE_ACCOUNT_KEY, ec.generate_private_key(ec.SECP256R1()))
@@ -64,15 +76,15 @@ class _Authority:
         builder = builder.add_extension(signing, critical=True)
         self.certificate = builder.sign(self.key, hashes.SHA256())
 
-    def issue(self, folder: Path, file: str, subject: x509.Name) -> None:
+    def issue(self, folder: Path, file: str, subject: x509.Name, hosts: Sequence[str] = ()) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
         # etcd's server is its own client too, so that every pair may do both.
         uses = x509.ExtendedKeyUsage(
             [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         )
         builder = self._builder(subject, key).add_extension(uses, critical=False)
-        if file == SERVER:
-            builder = builder.add_extension(_addresses(), critical=False)
+        if hosts:
+            builder = builder.add_extension(_addresses(hosts), critical=False)
         _write_key(folder / f"{file}.key", key)
         write_whole(folder / f"{file}.crt", _pem(builder.sign(self.key, hashes.SHA256())))
 
@@ -95,10 +107,15 @@ class _Authority:
         )
 
 
-def _addresses() -> x509.SubjectAlternativeName:
-    names: list[x509.GeneralName] = [x509.DNSName(name) for name in SERVING_NAMES]
-    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in SERVING_ADDRESSES]
-    return x509.SubjectAlternativeName(names)
+def _addresses(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName([_general(host) for host in hosts])
+
+
+def _general(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def _name(user: str, group: str | None) -> x509.Name:

@@ -1,4 +1,4 @@
-"""What is built: the two Go modules, and the key under which a build is kept."""
+"""What is built: the Go modules, and the key under which a build is kept."""
 
 from __future__ import annotations
 
@@ -23,25 +23,30 @@ KEY_LENGTH = 16
 class Recipe:
     """One Go module, and the programs that come out of it.
 
-    folder: go.mod, go.sum and, for a program of our own, main.go. package: what to build.
-    version_of: the required module whose version the programs report. programs: the first is the
-    file, the others are links to it.
+    folder: go.mod, go.sum and, for a program of our own, main.go. packages: what to build, each
+    into a program called like its last element. version_of: the required module whose version the
+    last program reports. version_in: the variables that hold it, as the linker names them. links:
+    further names of the first program.
     """
 
     name: str
     folder: Path
-    package: str
-    version_of: str
+    packages: tuple[str, ...]
     programs: tuple[str, ...]
+    version_of: str
+    version_in: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
 
+_KUBERNETES = "k8s.io/component-base/version.git"
 CONTROL_PLANE = Recipe(
     name="controlplane",
     folder=HERE / "controlplane",
-    package=".",
+    packages=(".",),
+    programs=("controlplane",),
     version_of="k8s.io/kubernetes",
-    programs=(
-        "controlplane",
+    version_in=(f"{_KUBERNETES}Version", f"{_KUBERNETES}Major", f"{_KUBERNETES}Minor"),
+    links=(
         "etcd",
         "kube-apiserver",
         "kube-controller-manager",
@@ -54,11 +59,35 @@ CONTROL_PLANE = Recipe(
 KWOK = Recipe(
     name="kwok",
     folder=HERE / "kwok",
-    package="sigs.k8s.io/kwok/cmd/kwok",
-    version_of="sigs.k8s.io/kwok",
+    packages=("sigs.k8s.io/kwok/cmd/kwok",),
     programs=("kwok",),
+    version_of="sigs.k8s.io/kwok",
 )
-RECIPES = (CONTROL_PLANE, KWOK)
+_CONTAINERD = "github.com/containerd/containerd/v2"
+CONTAINERD = Recipe(
+    name="containerd",
+    folder=HERE / "containerd",
+    packages=(
+        ".",
+        f"{_CONTAINERD}/cmd/containerd-shim-runc-v2",
+        f"{_CONTAINERD}/cmd/ctr",
+        f"{_CONTAINERD}/cmd/containerd",
+    ),
+    programs=("pause", "containerd-shim-runc-v2", "ctr", "containerd"),
+    version_of=_CONTAINERD,
+    version_in=(f"{_CONTAINERD}/version.Version",),
+)
+COREDNS = Recipe(
+    name="coredns",
+    folder=HERE / "coredns",
+    packages=(".",),
+    programs=("coredns",),
+    version_of="github.com/coredns/coredns",
+)
+SIMULATED = (CONTROL_PLANE, KWOK)
+"""All that a cluster of simulated nodes needs."""
+REAL = (CONTAINERD, COREDNS)
+"""What a real node needs besides."""
 
 
 def version(recipe: Recipe) -> str:
@@ -90,9 +119,11 @@ def link_flags(recipe: Recipe) -> tuple[str, ...]:
     """-ldflags: no debug tables, and the version, without which clients refuse v0.0.0."""
     release = version(recipe)
     major, minor, _ = release.removeprefix("v").split(".", 2)
-    values = {"gitVersion": release, "gitMajor": major, "gitMinor": minor}
-    variables = (f"-X=k8s.io/component-base/version.{k}={v}" for k, v in values.items())
-    return ("-s", "-w", *(variables if recipe is CONTROL_PLANE else ()))
+    values = (release, major, minor)
+    variables = (
+        f"-X={name}={value}" for name, value in zip(recipe.version_in, values, strict=False)
+    )
+    return ("-s", "-w", *variables)
 
 
 def machine() -> str:

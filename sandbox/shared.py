@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def shared(sandbox: Sandbox, *groups: NodeGroup) -> Iterator[Sandbox]:
+def shared(sandbox: Sandbox, *groups: NodeGroup, real: bool = False) -> Iterator[Sandbox]:
     """The first of several processes starts the sandbox, the last one ends it.
 
     Also if one of them is killed: the kernel counts, as each user holds a lock on one file.
@@ -31,7 +31,7 @@ def shared(sandbox: Sandbox, *groups: NodeGroup) -> Iterator[Sandbox]:
     path = sandbox.folder.parent / ".locks" / f"users-of-{sandbox.name}.lock"
     with locked(path, shared=True) as users:
         try:
-            sandbox.up(*groups)
+            sandbox.up(*groups, real=real)
             yield sandbox
         finally:
             if taken(users, fcntl.LOCK_EX):
@@ -41,16 +41,21 @@ def shared(sandbox: Sandbox, *groups: NodeGroup) -> Iterator[Sandbox]:
 
 @contextlib.contextmanager
 def of_test_run(
-    run: str, environ: Mapping[str, str], refuse: Callable[[str], NoReturn], *groups: NodeGroup
+    run: str,
+    environ: Mapping[str, str],
+    refuse: Callable[[str], NoReturn],
+    *groups: NodeGroup,
+    real: bool = False,
 ) -> Iterator[Cluster]:
     """The cluster that EDL_KUBECONFIG names, else the sandbox that the processes of this run share.
 
     run: the same word in each of them. refuse: is told why a named cluster cannot do something.
+    real: the sandbox has a real node beside the simulated ones of `groups`.
     Raises SandboxError if EDL_KUBECONFIG names no file.
     """
     named = environ.get("EDL_KUBECONFIG")
     if not named:
-        with shared(Sandbox(f"pytest-{run}", environ=environ), *groups) as sandbox:
+        with shared(Sandbox(f"pytest-{run}", environ=environ), *groups, real=real) as sandbox:
             yield sandbox
         return
     kubeconfig = Path(named).expanduser().absolute()

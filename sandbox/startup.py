@@ -12,6 +12,9 @@ from sandbox.api import Api
 from sandbox.files import write_whole
 from sandbox.kubeconfig import kubeconfig
 from sandbox.layout import Facts, free_ports, write_facts
+from sandbox.real import cgroups, volumes
+from sandbox.real.network import Network, free_number
+from sandbox.real.node import PARTS, cgroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -19,18 +22,22 @@ if TYPE_CHECKING:
     from sandbox.components import Cast
     from sandbox.layout import Layout
     from sandbox.nodes import NodeGroup
+    from sandbox.real.node import Node
     from sandbox.supervisor import Supervisor
 
+COMPONENTS = (*components.ORDER, *PARTS)
 NODE_SECONDS = 0.1  # further time that each node may take to become Ready
 
 
-def make(layout: Layout, supervisor: Supervisor) -> Facts:
+def make(layout: Layout, supervisor: Supervisor, *, real: bool) -> Facts:
     """Ports, certificates and kubeconfigs of a new sandbox, in place of any half of one."""
     clear(layout, supervisor)
     api_port, etcd_port = free_ports(2)
-    facts = Facts(api_port, etcd_port)
+    network = Network(free_number()) if real else None
+    facts = Facts(api_port, etcd_port, network=network.number if network else None)
     write_facts(layout.facts, facts)
-    pki.issue(layout.pki, dt.datetime.now(dt.UTC))
+    addresses = (network.host, network.node) if network else ()
+    pki.issue(layout.pki, dt.datetime.now(dt.UTC), *addresses)
     server = components.api_url(facts)
     write_whole(layout.kubeconfig, kubeconfig(layout, server, "admin"))
     for client in (components.CONTROLLER_MANAGER, components.SCHEDULER, components.KWOK):
@@ -38,10 +45,13 @@ def make(layout: Layout, supervisor: Supervisor) -> Facts:
     return facts
 
 
-def start_missing(cast: Cast, supervisor: Supervisor) -> tuple[str, ...]:
+def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tuple[str, ...]:
     """Start each component that does not run; return which. The API server is ready afterwards."""
+    before = supervisor.running()
+    # First the namespaces: the API server listens on the link to them.
+    wanted = components.launches(cast) | (node.launches(node.hold()) if node else {})
     alive = supervisor.running()
-    missing = {n: launch for n, launch in components.launches(cast).items() if n not in alive}
+    missing = {name: launch for name, launch in wanted.items() if name not in alive}
     storage = (components.ETCD, components.API_SERVER)
     for name in storage:
         if name in missing:
@@ -50,19 +60,24 @@ def start_missing(cast: Cast, supervisor: Supervisor) -> tuple[str, ...]:
     for name, launch in missing.items():
         if name not in storage:
             supervisor.launch(launch)
-    return tuple(missing)
+    return tuple(name for name in supervisor.running() if name not in before)
 
 
 def settle(
-    layout: Layout, facts: Facts, supervisor: Supervisor, groups: Iterable[NodeGroup]
+    cast: Cast, supervisor: Supervisor, node: Node | None, groups: Iterable[NodeGroup]
 ) -> None:
     """Create the first nodes, wait until pods can run, and record that the sandbox is whole."""
-    with Api(layout, components.api_url(facts)) as api:
+    with Api(cast.layout, components.api_url(cast.facts)) as api:
         created = [n for group in groups for n in nodes.create(api, nodes.manifests(group))]
+        if node:
+            node.settle()
+            for manifest in volumes.make(node.paths.volumes):
+                api.create(manifest)
+            created.append(pki.NODE_NAME)
         check = _checker(supervisor)
         readiness.wait_for(lambda: readiness.account_gap(api), check, readiness.API_WITHIN)
         await_nodes(api, supervisor, created)
-    write_facts(layout.facts, replace(facts, settled=True))
+    write_facts(cast.layout.facts, replace(cast.facts, settled=True))
 
 
 def await_api(layout: Layout, facts: Facts, supervisor: Supervisor) -> None:
@@ -83,14 +98,13 @@ def await_nodes(api: Api, supervisor: Supervisor, names: Collection[str]) -> Non
 
 def clear(layout: Layout, supervisor: Supervisor) -> bool:
     """End every process, remove the folder; True if there was any of either."""
-    ended = supervisor.end_everything(abruptly=components.ORDER)
+    ended = supervisor.end_everything(abruptly=COMPONENTS)
+    ended |= cgroups.remove(cgroup(layout))
     existed = layout.folder.exists()
     if existed:
         shutil.rmtree(layout.folder)
     return ended or existed
 
 
-def _checker(
-    supervisor: Supervisor, names: Collection[str] = components.ORDER
-) -> Callable[[], None]:
+def _checker(supervisor: Supervisor, names: Collection[str] = COMPONENTS) -> Callable[[], None]:
     return lambda: supervisor.check(names)

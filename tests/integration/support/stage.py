@@ -24,6 +24,8 @@ INDEX = contract.COMPLETION_INDEX_ANNOTATION
 class Stage:
     """Jobs, pods and services of one namespace; reads are always fresh."""
 
+    within = WITHIN
+
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster = cluster
         self.namespace = namespace
@@ -146,7 +148,7 @@ class Stage:
 
     def until(self, holds: Callable[[], Any], what: str) -> None:
         """Wait for something that comes soon; says what did not, and what stands instead."""
-        deadline = time.monotonic() + WITHIN
+        deadline = time.monotonic() + self.within
         while not holds():
             self.cluster.check()
             if time.monotonic() > deadline:

@@ -1,0 +1,49 @@
+"""Images of a few static files, as archives that containerd imports: no builder is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from typing import TYPE_CHECKING, Final
+
+from sandbox.recipe import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_EXECUTABLE: Final = 0o755
+
+
+def write_image(
+    target: Path, reference: str, files: Mapping[str, Path], entrypoint: Sequence[str]
+) -> None:
+    """Write an archive as `docker save` does. files: on this machine, by their paths in it."""
+    layer = _layer(files)
+    config = {
+        "architecture": machine(),
+        "os": "linux",
+        "config": {"Entrypoint": list(entrypoint), "Env": ["PATH=/bin"]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+    }
+    manifest = [{"Config": "config.json", "RepoTags": [reference], "Layers": ["layer.tar"]}]
+    with tarfile.open(target, "w") as archive:
+        _add(archive, "config.json", json.dumps(config).encode())
+        _add(archive, "manifest.json", json.dumps(manifest).encode())
+        _add(archive, "layer.tar", layer)
+
+
+def _layer(files: Mapping[str, Path]) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as layer:
+        for path, file in sorted(files.items()):
+            _add(layer, path.lstrip("/"), file.read_bytes(), _EXECUTABLE)
+    return content.getvalue()
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    archive.addfile(entry, io.BytesIO(content))

@@ -1,0 +1,164 @@
+"""What the node's programs read: each knob that is not a default carries its reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from sandbox.pki import NODE_NAME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sandbox.real.network import Network
+
+NAME: Final = NODE_NAME
+PAUSE: Final = "edl-sandbox/pause:1"
+DOMAIN: Final = "cluster.local"
+SOCKET: Final = "/run/containerd/containerd.sock"
+"""In the node's own /run: the name of a socket has room for 107 characters only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where the node's files are. folder: its part of the sandbox's. prefix: unpacked packages."""
+
+    folder: Path
+    pki: Path
+    prefix: Path
+
+    @property
+    def run(self) -> Path:
+        return self.folder / "run"
+
+    @property
+    def kubelet(self) -> Path:
+        return self.folder / "kubelet"
+
+    @property
+    def volumes(self) -> Path:
+        return self.folder / "volumes"
+
+    @property
+    def containerd_config(self) -> Path:
+        return self.folder / "containerd.toml"
+
+    @property
+    def kubelet_config(self) -> Path:
+        return self.folder / "kubelet.yaml"
+
+    @property
+    def corefile(self) -> Path:
+        return self.folder / "Corefile"
+
+    @property
+    def cni(self) -> Path:
+        return self.folder / "cni"
+
+
+def files(paths: Paths, network: Network, kubeconfig: Path) -> dict[Path, str]:
+    """Every configuration file and its text. kubeconfig: CoreDNS's."""
+    return {
+        paths.containerd_config: containerd(paths),
+        paths.kubelet_config: yaml.safe_dump(kubelet(paths, network)),
+        paths.corefile: corefile(network, kubeconfig),
+        paths.cni / "10-sandbox.conflist": json.dumps(cni(paths, network)),
+    }
+
+
+def containerd(paths: Paths) -> str:
+    """TOML, version 3."""
+    runtime = "plugins.'io.containerd.cri.v1.runtime'"
+    runc = f"{runtime}.containerd.runtimes.runc"
+    return f"""version = 3
+root = '{paths.folder}/containerd'
+state = '/run/containerd'
+disabled_plugins = ['io.containerd.nri.v1.nri', 'io.containerd.internal.v1.tracing']
+
+[grpc]
+address = '{SOCKET}'
+
+[plugins.'io.containerd.internal.v1.opt']
+path = '{paths.folder}/opt'
+
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+sandbox = '{PAUSE}'
+
+[{runtime}]
+# Where we may not lower a score ourselves, pods would not start at all.
+restrict_oom_score_adj = true
+
+[{runtime}.cni]
+bin_dirs = ['{paths.prefix}/usr/lib/cni']
+conf_dir = '{paths.cni}'
+
+[{runc}]
+runtime_type = 'io.containerd.runc.v2'
+
+[{runc}.options]
+BinaryName = '{paths.prefix}/usr/sbin/runc'
+SystemdCgroup = false
+"""
+
+
+def kubelet(paths: Paths, network: Network) -> dict[str, Any]:
+    """A KubeletConfiguration."""
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": network.node,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(paths.pki / "ca.crt")},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": str(paths.pki / "node.crt"),
+        "tlsPrivateKeyFile": str(paths.pki / "node.key"),
+        "containerRuntimeEndpoint": f"unix://{SOCKET}",
+        "clusterDNS": [network.node],
+        "clusterDomain": DOMAIN,
+        "resolvConf": "",
+        # There need not be a systemd; version 1 of cgroups is enough for us.
+        "cgroupDriver": "cgroupfs",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "enforceNodeAllocatable": [],
+        "podLogsDir": str(paths.folder / "pod-logs"),
+        "volumePluginDir": str(paths.folder / "volume-plugins"),
+        # A disk that others have filled is not a reason to end a test's pods or images.
+        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%"},
+        "imageGCHighThresholdPercent": 100,
+        "serializeImagePulls": False,
+    }
+
+
+def cni(paths: Paths, network: Network) -> dict[str, Any]:
+    """Each pod has a link of its own to the node, so every packet passes the Services' rules."""
+    ipam = {
+        "type": "host-local",
+        "dataDir": str(paths.folder / "addresses"),
+        "ranges": [[{"subnet": network.pods}]],
+        "routes": [{"dst": "0.0.0.0/0"}],
+    }
+    return {
+        "cniVersion": "1.0.0",
+        "name": "sandbox",
+        "plugins": [{"type": "ptp", "ipMasq": False, "ipam": ipam}],
+    }
+
+
+def corefile(network: Network, kubeconfig: Path) -> str:
+    """Only the cluster's names: any other is refused at once instead of being waited for."""
+    return f"""{DOMAIN} in-addr.arpa {{
+    bind {network.node}
+    errors
+    kubernetes {DOMAIN} in-addr.arpa {{
+        kubeconfig {kubeconfig}
+        ttl 1
+    }}
+}}
+"""

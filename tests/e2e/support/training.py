@@ -1,0 +1,152 @@
+"""One namespace of a cluster whose pods really train, as the e2e tests speak of it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from edl import contract
+from edl.writes import Json
+from sandbox.errors import SandboxError
+from sandbox.installation import IMAGE
+from sandbox.named import Cluster
+from sandbox.namespaces import temporary
+from tests.e2e.support.install import load_image
+from tests.integration.support.stage import Stage
+
+EXAMPLES = Path("examples")
+READER = "reader"
+
+
+class Training(Stage):
+    """A Stage with real pods: their files, their processes, and the plugin."""
+
+    within = 120.0
+
+    def example(self, name: str, steps: int, pace: float = 0.1) -> None:
+        """Apply examples/NAME as it stands, but for its length: steps, and seconds a step."""
+        load_image(self.cluster, name)
+        length = {"EDL_STEPS": str(steps), "EDL_STEP_SECONDS": str(pace)}
+        documents = yaml.safe_load_all((EXAMPLES / name / "job.yaml").read_text())
+        self.apply(*(_with_env(document, length) for document in documents))
+
+    def edl(self, *args: str) -> str:
+        """`kubectl edl ARGS` in this namespace."""
+        command = [sys.executable, "-m", "kubectl_edl", *args, "-n", self.namespace]
+        environ = self.cluster.kubectl_environment()
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def scale(self, job: str, size: int) -> None:
+        """Hold a size by hand, and wait until so many pods run."""
+        self.edl("scale", job, str(size))
+        self.until_runs(job, size)
+
+    def files(self, claim: str, pattern: str) -> dict[str, str]:
+        """The files of a PersistentVolumeClaim that match (such as `ledger/*`), by their names."""
+        self._start_reader(claim)
+        script = f'cd /data && for f in {pattern}; do [ -f "$f" ] && echo "$f"; done; true'
+        names = self.kubectl("exec", f"{READER}-{claim}", "--", "sh", "-c", script).splitlines()
+        return {name: self._content(claim, name) for name in names}
+
+    def _content(self, claim: str, name: str) -> str:
+        return self.kubectl("exec", f"{READER}-{claim}", "--", "cat", f"/data/{name}")
+
+    def exec(self, pod: str, *command: str) -> str:
+        return self.kubectl("exec", pod, "--", *command)
+
+    def pod_name(self, job: str, index: int = 0) -> str:
+        return str(self.pod(job, index)["metadata"]["name"])
+
+    def kill_process(self, job: str, index: int, pattern: str) -> None:
+        """SIGKILL the processes of a pod whose command line holds `pattern`.
+
+        From inside, by a shell, which is all that images have in common. The kernel shields process
+        1 of a container from that: `kill_container` ends the whole container.
+        """
+        script = (
+            "for p in /proc/[0-9]*; do "
+            f"tr '\\0' ' ' < $p/cmdline | grep -q -- '{pattern}' "
+            '&& [ "${p#/proc/}" != $$ ] && [ "${p#/proc/}" != 1 ] && kill -9 "${p#/proc/}"; '
+            "done; true"
+        )
+        self.exec(self.pod_name(job, index), "sh", "-c", script)
+
+    def delete_pod(self, job: str, index: int, *, at_once: bool = True) -> None:
+        """Delete one pod, with SIGKILL at once or with its grace period."""
+        grace = ("--grace-period=0", "--force") if at_once else ()
+        self.kubectl("delete", "pod", self.pod_name(job, index), "--wait=false", *grace)
+
+    def delete_all_pods(self) -> None:
+        """Every pod of every Job at once, without grace."""
+        selector = f"-l={contract.JOB_NAME_LABEL}"
+        self.kubectl("delete", "pods", selector, "--grace-period=0", "--force", "--wait=false")
+
+    def restarts(self, job: str) -> dict[str, int]:
+        """Container restarts by pod name."""
+        return {
+            pod["metadata"]["name"]: sum(
+                status["restartCount"] for status in pod["status"].get("containerStatuses", ())
+            )
+            for pod in self.pods(job)
+        }
+
+    def leftovers(self) -> list[str]:
+        """What stands in the namespace that is ours: Services, budgets, accounts, rights."""
+        owned = "services,poddisruptionbudgets,serviceaccounts,rolebindings"
+        label = f"-l=app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+        return self.kubectl("get", owned, label, "-o", "name").split()
+
+    def _start_reader(self, claim: str) -> None:
+        name = f"{READER}-{claim}"
+        try:
+            self.kubectl("get", "pod", name)
+        except SandboxError:
+            self.apply(_reader(name, claim))
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=120s")
+
+
+def _with_env(document: Json, variables: dict[str, str]) -> Json:
+    """A Job whose containers have these variables; anything else as it is."""
+    if document["kind"] == "Job":
+        for container in document["spec"]["template"]["spec"]["containers"]:
+            kept = [e for e in container.get("env", ()) if e["name"] not in variables]
+            added = [{"name": name, "value": value} for name, value in variables.items()]
+            container["env"] = kept + added
+    return document
+
+
+def _reader(name: str, claim: str) -> Json:
+    """A pod that shows the files of a claim, also when nobody else runs."""
+    container = {
+        "name": "reader",
+        "image": IMAGE,
+        "command": ["sleep", "86400"],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
+        },
+    }
+
+
+@contextmanager
+def training_in(cluster: Cluster) -> Iterator[Training]:
+    """A namespace in which launchers may exec; its pods are gone when the next test begins."""
+    with temporary(cluster) as namespace:
+        cluster.kubectl("label", "namespace", namespace, f"{contract.KUBEXEC}={contract.ENABLED}")
+        made = Training(cluster, namespace)
+        yield made
+        made.kubectl("delete", "jobs,deployments", "--all")
+        made.kubectl("delete", "pods", "--all", "--wait=false", "--grace-period=1")
+        made.until(lambda: not made.all("Pod"), "every pod of the test is gone")

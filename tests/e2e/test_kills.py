@@ -1,0 +1,110 @@
+"""Our own pods and the node's own parts die in the middle of a resize: jobs do not notice."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl import contract
+from sandbox import Sandbox, inside
+from sandbox.errors import SandboxError
+from sandbox.installation import IMAGE
+from tests.integration.support.stage import tensorflow
+
+if TYPE_CHECKING:
+    from edl.writes import Json
+    from tests.e2e.support.training import Training
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+IDLE = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(86400)"
+
+
+def idle(job: str, workers: str) -> list[Json]:
+    """A TensorFlow cast that trains nothing: pods as cheap as they come."""
+    manifests = tensorflow(job, workers)
+    for manifest in manifests:
+        (container,) = manifest["spec"]["template"]["spec"]["containers"]
+        container["image"] = IMAGE
+        container["command"] = ["python", "-c", IDLE]
+        container["resources"] = {"requests": {"cpu": "20m", "memory": "32Mi"}}
+    return manifests
+
+
+def start(training: Training, size: int) -> dict[str, str]:
+    """The cast with so many workers; the pods that no resize may touch."""
+    training.apply(*idle("calm", "1..8"))
+    training.until_runs("calm-worker", 8)
+    training.scale("calm-worker", size)
+    return lasting(training)
+
+
+def lasting(training: Training) -> dict[str, str]:
+    return {role: uid for role in ("calm-chief", "calm-ps") for uid in training.uids(role).values()}
+
+
+def kill_ours(training: Training, name: str) -> None:
+    """Every pod of one of our Deployments at once, without grace."""
+    training.cluster.kubectl(
+        *("delete", "pods", "-n", contract.SYSTEM_NAMESPACE, "--grace-period=0", "--force"),
+        *("--wait=false", "-l", f"app.kubernetes.io/name={name}"),
+    )
+
+
+@pytest.mark.parametrize("name", ["edl-webhook", "edl-reconciler"])
+def test_all_pods_of_ours_die_in_the_middle_of_a_resize(training: Training, name: str) -> None:
+    pods = start(training, 2)
+    training.edl("scale", "calm-worker", "6")
+    kill_ours(training, name)
+    training.until_runs("calm-worker", 6)
+    training.edl("scale", "calm-worker", "3")
+    kill_ours(training, name)
+    training.until_runs("calm-worker", 3)
+    assert lasting(training) == pods
+    inside.await_rollout(training.cluster)
+
+
+def test_while_the_webhook_is_away_a_labelled_job_waits_for_it_and_says_so(
+    training: Training,
+) -> None:
+    system = ("-n", contract.SYSTEM_NAMESPACE)
+    training.cluster.kubectl(*system, "scale", "deployment/edl-webhook", "--replicas=0")
+    gone = ("wait", "--for=delete", "pods", "-l", "app.kubernetes.io/name=edl-webhook")
+    training.cluster.kubectl(*system, *gone, "--timeout=60s")
+    refusal = training.refused(*idle("calm", "1..2"))
+    assert "jobs.edl.dev" in refusal
+    training.cluster.kubectl(*system, "scale", "deployment/edl-webhook", "--replicas=2")
+    inside.await_rollout(training.cluster)
+    training.until(lambda: accepted(training), "a labelled job is accepted again")
+    training.until_runs("calm-worker", 2)
+
+
+def accepted(training: Training) -> bool:
+    try:
+        training.apply(*idle("calm", "1..2"))
+    except SandboxError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("component", ["containerd", "kubelet"])
+def test_the_nodes_own_parts_die_in_the_middle_of_a_resize(
+    training: Training, component: str
+) -> None:
+    sandbox = training.cluster
+    if not isinstance(sandbox, Sandbox):
+        pytest.skip(f"needs to kill {component}; this is not our cluster")
+    pods = start(training, 2)
+    training.edl("scale", "calm-worker", "6")
+    sandbox.kill(component)
+    time.sleep(1)  # new pods are wanted meanwhile
+    sandbox.start(component)
+    training.until_runs("calm-worker", 6)
+    assert lasting(training) == pods
+    assert set(training.restarts("calm-chief").values()) == {0}
+    training.scale("calm-worker", 1)
+    training.kubectl("delete", "jobs", "--all")
+    training.until(lambda: not training.all("Pod"), "no pod is left")
+    training.until(lambda: not training.leftovers(), "nothing of ours is left")
