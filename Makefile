@@ -6,17 +6,19 @@ BIN := $(VENV)/bin
 # Each process has a sandbox of its own; a named cluster is one room for all.
 SIDE_BY_SIDE := $(if $(EDL_KUBECONFIG),-n 0,-n 2 --dist loadfile)
 READY := $(VENV)/ready
+# What the end-to-end tests run; mxnet and paddle are recipes only, so far.
+IMAGES := kubectl-edl tensorflow pytorch horovod
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help demo test check unit integration e2e bench format setup binaries release \
+.PHONY: help demo test check unit integration e2e images bench format setup binaries release \
 	run-webhook run-reconciler constraints down clean requirements
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 20
 
-demo: setup ## elastic jobs on a real control plane, in 90 seconds; KEEP=1 leaves it up
-	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep)
+demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up, REAL=1 trains on a real node
+	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep) $(if $(REAL),--real)
 
 test: check integration e2e ## everything that must hold
 
@@ -33,8 +35,12 @@ unit: setup
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m integration
 
-e2e: setup binaries ## real pods that really train, on a real node
+e2e: setup binaries images ## real pods that really train, on a real node
 	$(BIN)/pytest -q -m e2e
+
+# Where no real node can run, the tests say so themselves.
+images: setup binaries
+	@! $(BIN)/python -m sandbox.real || $(BIN)/python -m sandbox image build $(IMAGES)
 
 bench: setup binaries ## measured figures, into benchmarks/README.md
 	$(BIN)/python -m benchmarks

@@ -12,25 +12,28 @@ from sandbox.demo.expectations import Expectations
 from sandbox.demo.samples import Look, Sampler
 from sandbox.demo.screen import Screen
 from sandbox.demo.story import SceneFailed, Story
+from sandbox.demo.training import Training
 from sandbox.installation import install
 
 
 @click.command()
 @click.option("--name", default="demo", show_default=True, help="The sandbox's name.")
+@click.option("--real", is_flag=True, help="TensorFlow really trains, on one real node; as root.")
 @click.option("--keep", is_flag=True, help="Leave the sandbox up, and say how to use it.")
-def demo(name: str, *, keep: bool) -> None:
+def demo(name: str, *, real: bool, keep: bool) -> None:
     r"""Elastic jobs on a real control plane with 20 simulated nodes, in about a minute.
 
     \b
     Examples:
       python -m sandbox.demo
       python -m sandbox.demo --keep
+      python -m sandbox.demo --real
     """
     screen = Screen()
     sandbox = Sandbox(name, say=screen.command)
     sandbox.down()
     try:
-        broken = _play(sandbox, screen)
+        broken = (_train if real else _play)(sandbox, screen)
     except KeyboardInterrupt:
         keep, broken = False, ["interrupted"]
     finally:
@@ -76,6 +79,16 @@ def _play(sandbox: Sandbox, screen: Screen) -> list[str]:
         sampler.stop()
     screen.verdict(_verdict(expectations))
     return expectations.broken
+
+
+def _train(sandbox: Sandbox, screen: Screen) -> list[str]:
+    try:
+        broken = Training(sandbox, screen).play()
+    except SandboxError as failure:
+        broken = [str(failure)]
+    kept = "Every promise was kept: it trained on, and chief and ps were never touched."
+    screen.verdict(["", *(f"BROKEN: {promise}" for promise in broken)] if broken else ["", kept])
+    return broken
 
 
 def _verdict(expectations: Expectations) -> list[str]:

@@ -16,7 +16,7 @@ from sandbox.demo.expectations import Expectations
 from sandbox.demo.samples import NAMESPACE, Look, Sampler
 from sandbox.demo.screen import Screen
 
-EXAMPLES: Final = Path("examples")
+MANIFESTS: Final = Path("examples/story")
 _PATIENCE: Final = 30.0
 """Seconds that a scene may take before it counts as failed."""
 _WEB: Final = 12
@@ -49,14 +49,14 @@ class Story:
         self.screen.scene(
             "TensorFlow: a chief, two ps, workers 1..12: it starts, and fills idle room"
         )
-        self._apply("tensorflow/job.yaml")
+        self._apply("mnist.yaml")
         self._until(lambda look: _full(look, "mnist-worker"), "mnist runs 12 workers")
 
     def _start_resnet(self) -> None:
         self.screen.scene(
             "Horovod: a launcher, workers 2..10: it starts with the list of its ready workers"
         )
-        self._apply("horovod/job.yaml")
+        self._apply("resnet.yaml")
         self._until(lambda look: _running(look, "resnet-launcher") == 1, "resnet's launcher runs")
         self._until(lambda look: _full(look, "resnet-worker"), "resnet grows to 10")
 
@@ -64,7 +64,7 @@ class Story:
         self.screen.scene(
             "A gang of 17 whole nodes cannot fit beside them: it queues, and says why"
         )
-        self._apply("gang/job.yaml")
+        self._apply("bert.yaml")
         self._until(
             lambda look: "bert" in look.jobs and bool(look.jobs["bert"].reason), "bert waits"
         )
@@ -75,7 +75,7 @@ class Story:
         self.screen.scene(
             f"A service with priority scales to {_WEB}: elastic jobs shrink, nobody dies"
         )
-        self._apply("web/deployment.yaml")
+        self._apply("web.yaml")
         self._kubectl("scale", "deployment", "web", f"--replicas={_WEB}")
         self._until(lambda look: look.web == _WEB, f"{_WEB} web pods run")
         preempted = self._kubectl(
@@ -109,8 +109,8 @@ class Story:
         self._kubectl("delete", "jobs", "--all")
         self._until(lambda look: not look.jobs and not look.uids, "Jobs and pods are gone")
 
-    def _apply(self, example: str) -> None:
-        file = EXAMPLES / example
+    def _apply(self, manifest: str) -> None:
+        file = MANIFESTS / manifest
         self.screen.command(f"kubectl apply -f {file}", self._kubectl("apply", "-f", str(file)))
 
     def _complete(self, job: str) -> None:

@@ -1,15 +1,19 @@
 """Our image and the examples' in a cluster, and kubectl-edl from the first of them."""
 
 import os
+import sys
 
 from sandbox import Sandbox, images, inside
+from sandbox.build import Bench
 from sandbox.named import Cluster
+from sandbox.places import places
 
 
 def load_image(cluster: Cluster, name: str) -> None:
     """Have the node of a sandbox know an image; other clusters have been given theirs."""
     if isinstance(cluster, Sandbox) and images.reference(name) not in cluster.images():
-        cluster.import_image(images.built(name, os.environ))
+        bench = Bench(places(os.environ).cache, os.environ)
+        cluster.import_image(images.built(name, bench, sys.stderr.write))
 
 
 def install(cluster: Cluster) -> None:
