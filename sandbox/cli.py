@@ -11,6 +11,7 @@ import click
 from sandbox import binaries, status
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
+from sandbox.images.cli import image
 from sandbox.nodes import NodeGroup, quantity
 from sandbox.places import places
 from sandbox.progress import elapsed
@@ -55,6 +56,7 @@ def main() -> None:
 
     etcd, kube-apiserver, kube-controller-manager and kube-scheduler are the real ones; kwok plays
     the kubelets. The first `up` builds them, which takes some minutes; after that it takes seconds.
+    With --real there is one real node besides, on which pods run (Linux, root).
     """
 
 
@@ -163,9 +165,10 @@ def kubectl(name: str, args: tuple[str, ...]) -> None:
 
 
 @main.command()
-def build() -> None:
+@click.option("--real", is_flag=True, help="Those of a real node, too.")
+def build(real: bool) -> None:  # noqa: FBT001 - as in down
     """Build the binaries, if they are not there; print where they are."""
-    found = binaries.find(places(os.environ), os.environ, _say)
+    found = binaries.find(places(os.environ), os.environ, _say, real=real)
     for folder in sorted({path.parent for path in found.values()}):
         click.echo(folder)
 
@@ -185,6 +188,9 @@ def logs(name: str, component: str, lines: int, follow: bool) -> None:  # noqa: 
     sys.stdout.flush()
     argv = ["tail", "-n", str(lines), *(["-F"] if follow else []), str(log)]
     os.execvp(argv[0], argv)  # noqa: S606 - no shell
+
+
+main.add_command(image)
 
 
 def _sandbox(name: str) -> Sandbox:

@@ -19,7 +19,7 @@ from sandbox.layout import Layout, checked_name, read_facts
 from sandbox.places import places
 from sandbox.real import missing
 from sandbox.real.network import Network
-from sandbox.real.node import PACKAGES, Node
+from sandbox.real.node import CONTAINERD, HOLDER, PACKAGES, Node
 from sandbox.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
@@ -160,12 +160,18 @@ class Sandbox:
     def start(self, component: str) -> int:
         """Start a component again as it was launched, on the same port; return its pid.
 
-        Waits for the API server to be ready, if that or etcd is what starts and both run.
+        Waits for the API server to be ready, if that or etcd is what starts and both run, and for
+        containerd. All of a real node starts with its namespaces, `node`.
         """
+        if component == HOLDER and component in self._supervisor.launches():
+            self.up()
+            return self.running()[component]
         pid = self._supervisor.start(component)
         pair = {components.ETCD, components.API_SERVER}
         if component in pair and pair <= self.running().keys():
             startup.await_api(self._layout, self._facts(), self._supervisor)
+        if component == CONTAINERD:
+            self._real_node().await_containerd()
         return pid
 
     def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:
@@ -201,11 +207,11 @@ class Sandbox:
 
     def import_image(self, archive: Path) -> None:
         """Have the real node find the images of an OCI or docker archive. Raises SandboxError."""
-        self._running_node().import_image(archive)
+        self._real_node().images.add(archive)
 
     def images(self) -> set[str]:
-        """References of the images that the real node has, such as `kubectl-edl:0.1.0`."""
-        return self._running_node().images()
+        """The images that the real node has, as `docker.io/library/kubectl-edl:0.1.0`."""
+        return self._real_node().images.references()
 
     def add_nodes(self, group: NodeGroup) -> list[str]:
         """Create further simulated nodes, numbered after those of their prefix; return their names.
@@ -246,7 +252,7 @@ class Sandbox:
         network = Network(number)
         return Node(self._layout, network, server, cast.binaries, prefix, self._supervisor)
 
-    def _running_node(self) -> Node:
+    def _real_node(self) -> Node:
         programs = binaries.find(self._places, self._environ, self._say, real=True)
         return self._node(Cast(self._layout, self._facts(), programs), self._packages())
 

@@ -6,24 +6,24 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sandbox.errors import BuildError
-from sandbox.files import last_lines, locked
+from sandbox.files import locked
 from sandbox.progress import Progress
 from sandbox.recipe import KEY_LENGTH
+from sandbox.watched import Task, fresh, watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sandbox.build import Bench
 
-LOG_LINES: Final = 10
-NEEDED: Final = ("apt-get", "dpkg")
+NEEDED: Final = ("apt-get", "dpkg-deb")
 OS_RELEASE: Final = Path("/etc/os-release")
+LIBRARIES: Final = ("lib", "usr/lib")
 PROGRAMS: Final = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin")
 
 
@@ -33,14 +33,10 @@ def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str
     Kept in the cache by name, packages and release; several processes that ask at once fetch once.
     apt's own sources are used, with lists and archives of ours. Raises BuildError.
     """
-    if lacking := [each for each in NEEDED if not _which(each, bench.environ)]:
-        raise BuildError(
-            f"{' and '.join(lacking)} not found: {', '.join(packages)} come from the packages of "
-            "Debian or Ubuntu"
-        )
     target = bench.cache / "debian" / f"{name}-{_key(packages)}"
     if target.is_dir():
         return target
+    _require_apt(packages, bench.environ)
     lock = bench.cache / "locks" / f"{target.name}.lock"
     with locked(lock, lambda: say(f"waiting: another process fetches {name}")):
         if not target.is_dir():
@@ -50,12 +46,20 @@ def fetched(name: str, packages: Sequence[str], bench: Bench, say: Callable[[str
 
 def environment(prefix: Path) -> dict[str, str]:
     """What lets the folder's programs run from where they lie."""
-    libraries = sorted({path.parent for path in (prefix / "usr" / "lib").rglob("*.so*")})
+    found = (path.parent for root in LIBRARIES for path in (prefix / root).rglob("*.so*"))
     path = [str(prefix / folder) for folder in PROGRAMS]
     return {
         "PATH": os.pathsep.join((*path, os.defpath)),
-        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
+        "LD_LIBRARY_PATH": os.pathsep.join(sorted(set(map(str, found)))),
     }
+
+
+def _require_apt(packages: Sequence[str], environ: Mapping[str, str]) -> None:
+    if lacking := [each for each in NEEDED if not shutil.which(each, path=environ.get("PATH"))]:
+        raise BuildError(
+            f"{' and '.join(lacking)} not found: {', '.join(packages)} come from the packages of "
+            "Debian or Ubuntu"
+        )
 
 
 def _fetch_into(target: Path, packages: Sequence[str], bench: Bench) -> None:
@@ -63,29 +67,25 @@ def _fetch_into(target: Path, packages: Sequence[str], bench: Bench) -> None:
     # We hold the lock: what lies there was left by a fetch that was killed.
     for abandoned in target.parent.glob(f".{target.name}-*"):
         shutil.rmtree(abandoned, ignore_errors=True)
-    log = bench.cache / "logs" / f"fetch-{target.name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
+    log = fresh(bench.cache / "logs" / f"fetch-{target.name}.log")
+    what = f"fetch {', '.join(packages)}"
     progress = Progress(f"fetching {', '.join(packages)}", bench.stream)
+    env = {**bench.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
         work = Path(temporary)
-        try:
-            _download(work, packages, bench, log)
-            _unpack(work, bench, log)
-        except subprocess.CalledProcessError as error:
-            progress.end("failed")
-            raise BuildError(
-                f"cannot fetch {', '.join(packages)}: {error.cmd[0]} failed; the last lines of "
-                f"{log}:\n{last_lines(log, LOG_LINES)}"
-            ) from None
+        for folder in ("lists/partial", "archives/partial", "whole"):
+            (work / folder).mkdir(parents=True)
+        for argv in _apt(work, packages):
+            watched(Task(what, argv, work, env, log), progress, _doing)
+        for archive in sorted((work / "archives").glob("*.deb")):
+            argv = ("dpkg-deb", "--extract", str(archive), str(work / "whole"))
+            watched(Task(what, argv, work, env, log), progress, _doing)
         progress.end("done")
         (work / "whole").rename(target)
 
 
-def _download(work: Path, packages: Sequence[str], bench: Bench, log: Path) -> None:
-    """Named packages always; others only if this machine lacks them."""
-    for folder in ("lists/partial", "archives/partial"):
-        (work / folder).mkdir(parents=True)
+def _apt(work: Path, packages: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The commands that download: named packages always; others only if this machine lacks them."""
     options = (
         f"Dir::State::lists={work / 'lists'}",
         f"Dir::Cache={work}",
@@ -95,22 +95,14 @@ def _download(work: Path, packages: Sequence[str], bench: Bench, log: Path) -> N
         "Debug::NoLocking=1",
     )
     apt = ("apt-get", "-q", *(f"-o{option}" for option in options))
-    _run((*apt, "update"), bench.environ, log)
+    yield (*apt, "update")
     how = ("--download-only", "--reinstall", "--no-install-recommends", "--yes")
-    _run((*apt, "install", *how, *packages), bench.environ, log)
+    yield (*apt, "install", *how, *packages)
 
 
-def _unpack(work: Path, bench: Bench, log: Path) -> None:
-    for archive in sorted((work / "archives").glob("*.deb")):
-        _run(("dpkg-deb", "--extract", str(archive), str(work / "whole")), bench.environ, log)
-
-
-def _run(argv: tuple[str, ...], environ: Mapping[str, str], log: Path) -> None:
-    quiet = {**environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-    with log.open("ab") as stream:
-        subprocess.run(
-            argv, env=quiet, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=True
-        )
+def _doing(log: str) -> str:
+    lines = log.splitlines()
+    return lines[-1] if lines else "starting"
 
 
 def _key(packages: Iterable[str], release: Path = OS_RELEASE) -> str:
@@ -119,7 +111,3 @@ def _key(packages: Iterable[str], release: Path = OS_RELEASE) -> str:
     named = [line for line in said.splitlines() if line.startswith(("ID=", "VERSION_CODENAME="))]
     text = " ".join((*packages, *named, platform.machine()))
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
-
-
-def _which(program: str, environ: Mapping[str, str]) -> str | None:
-    return shutil.which(program, path=environ.get("PATH"))

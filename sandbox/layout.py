@@ -84,10 +84,10 @@ def read_facts(path: Path) -> Facts | None:
     """The facts, or None if they were never written whole."""
     try:
         record = json.loads(path.read_text())
-        network = None if record["network"] is None else int(record["network"])
+        network = record.get("network")
         ports = int(record["api_port"]), int(record["etcd_port"])
-        return Facts(*ports, bool(record["settled"]), network)
-    except (OSError, ValueError, KeyError, TypeError):
+        return Facts(*ports, bool(record["settled"]), None if network is None else int(network))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

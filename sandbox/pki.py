@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 LIFETIME = dt.timedelta(days=3650)
 # Clocks of containers and machines differ a little.
 EARLIER = dt.timedelta(hours=1)
-SERVING_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+SERVING_NAMES = (
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
 SERVING_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # the second: the Service `kubernetes`
 NODE_NAME = "real-0"
 # User and group of each client. The default RBAC roles are bound to these names.

@@ -50,14 +50,13 @@ def spawn(
 
     Raises SandboxError when the program cannot be started.
     """
-    marked = {**env, FOLDER: str(folder), COMPONENT: component}
     output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     silence = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     try:
         pid = os.posix_spawnp(
             argv[0],
             list(argv),
-            marked,
+            marked(env, folder, component),
             file_actions=[silence, output, (os.POSIX_SPAWN_DUP2, 1, 2)],
             setsid=True,
             setsigmask=[],
@@ -68,6 +67,11 @@ def spawn(
     _children.add(pid)
     _await_exec(pid)
     return pid
+
+
+def marked(env: Mapping[str, str], folder: Path, component: str) -> dict[str, str]:
+    """The environment by which a process is known as the sandbox's."""
+    return {**env, FOLDER: str(folder), COMPONENT: component}
 
 
 def _await_exec(pid: int) -> None:

@@ -12,9 +12,9 @@ from sandbox.api import Api
 from sandbox.files import write_whole
 from sandbox.kubeconfig import kubeconfig
 from sandbox.layout import Facts, free_ports, write_facts
-from sandbox.real import cgroups, volumes
+from sandbox.real import cgroups, isolation, volumes
 from sandbox.real.network import Network, free_number
-from sandbox.real.node import PARTS, cgroup
+from sandbox.real.node import CONTAINERD, PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -60,7 +60,9 @@ def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tupl
     for name, launch in missing.items():
         if name not in storage:
             supervisor.launch(launch)
-    return tuple(name for name in supervisor.running() if name not in before)
+        if node and name == CONTAINERD:
+            node.await_containerd()  # without it the kubelet ends
+    return tuple(name for name, pid in supervisor.running().items() if before.get(name) != pid)
 
 
 def settle(
@@ -99,7 +101,9 @@ def await_nodes(api: Api, supervisor: Supervisor, names: Collection[str]) -> Non
 def clear(layout: Layout, supervisor: Supervisor) -> bool:
     """End every process, remove the folder; True if there was any of either."""
     ended = supervisor.end_everything(abruptly=COMPONENTS)
-    ended |= cgroups.remove(cgroup(layout))
+    owner = cgroups.name_for(layout.folder)
+    ended |= cgroups.remove(owner)
+    ended |= isolation.release(owner)
     existed = layout.folder.exists()
     if existed:
         shutil.rmtree(layout.folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sandbox import processes
@@ -24,12 +24,16 @@ STOP_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start a component, and whether it should run. env is added to the starter's."""
+    """How to start a component, and whether it should run.
+
+    env: is added to the starter's. outlived: its children run on when it is stopped.
+    """
 
     name: str
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     wanted: bool = True
+    outlived: bool = False
 
 
 class Supervisor:
@@ -49,16 +53,21 @@ class Supervisor:
 
     def start(self, name: str) -> int:
         """Start again what was launched before; return its pid. Raises SandboxError for others."""
-        launch = self._launch(name)
-        return self.launch(Launch(launch.name, launch.argv, launch.env))
+        return self.launch(replace(self._launch(name), wanted=True))
 
     def stop(self, name: str) -> None:
-        """End it and its children, with SIGTERM and after 5 s SIGKILL; it need not run any more."""
+        """End it, with SIGTERM and after 5 s SIGKILL, and its children, unless it is outlived.
+
+        It is not expected to run any more.
+        """
         launch = self._launch(name)
-        self._record(Launch(launch.name, launch.argv, launch.env, wanted=False))
+        self._record(replace(launch, wanted=False))
         found = processes.of_sandbox(self.folder)
         _end_kindly([each for each in found if each.component == name and each.leads])
-        processes.end_all(self.folder, name)
+        if not launch.outlived:
+            processes.end_all(self.folder, name)
+        elif name in self.running():
+            self.kill(name)
 
     def end_everything(self, abruptly: Collection[str] = ()) -> bool:
         """End every process of the folder, recorded or not; True if there was one.
@@ -141,6 +150,7 @@ def _read(path: Path) -> Launch | None:
         record = json.loads(path.read_text())
         argv = tuple(str(word) for word in record["argv"])
         env = {str(key): str(value) for key, value in record["env"].items()}
-        return Launch(str(record["name"]), argv, env, bool(record["wanted"]))
+        flags = bool(record["wanted"]), bool(record.get("outlived"))
+        return Launch(str(record["name"]), argv, env, *flags)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import signal
 import time
@@ -15,43 +16,51 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOUNTS: Final = Path("/proc/self/mounts")
-NEEDED: Final = frozenset({"cpu", "memory", "pids", "devices"})
+NEEDED: Final = frozenset({"cpu", "cpuset", "devices", "memory", "pids"})
+# There, programs in the kernel do what `devices` does.
+UNIFIED: Final = NEEDED - {"devices"}
 CPUSET: Final = ("cpuset.cpus", "cpuset.mems")
 END_WITHIN: Final = 20.0  # seconds after SIGKILL
 
 
+def name_for(folder: Path) -> str:
+    """The cgroup of the sandbox in that folder, so that it is found when the folder is gone."""
+    return f"edl-{folder.name}-{hashlib.sha256(bytes(folder)).hexdigest()[:8]}"
+
+
 def hierarchies(mounts: Path = MOUNTS) -> list[Path]:
-    """Where controllers are mounted: several folders of version 1, else the one of version 2."""
-    rows = [line.split() for line in mounts.read_text().splitlines()]
-    first = [Path(row[1]) for row in rows if row[2] == "cgroup"]
-    return first or [Path(row[1]) for row in rows if row[2] == "cgroup2"]
+    """Where cgroups are mounted: folders of version 1, then version 2's.
+
+    A machine may have both. runc then makes a cgroup for each container in version 2 as well, where
+    no controller is.
+    """
+    return [*_mounted("cgroup", mounts), *_mounted("cgroup2", mounts)]
 
 
 def lacking(mounts: Path = MOUNTS) -> str:
     """What is missing for a kubelet; empty if nothing is."""
-    found = hierarchies(mounts)
-    if not found:
-        return "cgroups are not mounted"
-    unified = _controllers(found[0])
-    present = unified or {word for path in found for word in path.name.split(",")}
-    # Version 2 has no controller for devices: programs in the kernel do that.
-    absent = sorted(NEEDED - present - ({"devices"} if unified else set()))
-    return f"the cgroup controllers {', '.join(absent)} are missing" if absent else ""
+    folders = hierarchies(mounts)
+    if not folders:
+        return "they are not mounted"
+    if shut := [folder for folder in folders if not os.access(folder, os.W_OK)]:
+        return f"{shut[0]} cannot be written"
+    named = {word for path in _mounted("cgroup", mounts) for word in path.name.split(",")}
+    if absent := sorted(NEEDED - named) if named else sorted(UNIFIED - _given_on(folders[0])):
+        said = f"the controllers {', '.join(absent)} are missing"
+        return said if named else f"{said}, or held by processes in {folders[0]} itself"
+    return ""
 
 
 def create(name: str) -> None:
     """An empty cgroup in every hierarchy; one that exists stays as it is."""
     for root in hierarchies():
-        controllers = _controllers(root)
-        if controllers:
-            _enable(root, controllers)
         group = root / name
+        _enable(root)
         group.mkdir(exist_ok=True)
-        if controllers:
-            _enable(group, controllers)
+        _enable(group)
         # In version 1 a new cpuset is empty, and takes no process as long as it is.
         for file in CPUSET:
-            if not controllers and (root / file).exists():
+            if not _controllers(root) and (root / file).exists():
                 (group / file).write_text((root / file).read_text())
 
 
@@ -86,15 +95,34 @@ def _processes(group: Path) -> Iterator[int]:
         yield from map(int, (group / "cgroup.procs").read_text().split())
 
 
+def _mounted(kind: str, mounts: Path) -> list[Path]:
+    rows = (line.split() for line in mounts.read_text().splitlines())
+    return [Path(row[1]) for row in rows if row[2] == kind]
+
+
 def _controllers(group: Path) -> set[str]:
     """Version 2 lists them in a file; version 1 has none."""
+    return _words(group / "cgroup.controllers")
+
+
+def _given_on(root: Path) -> set[str]:
+    """The controllers of version 2 that a cgroup below this one has or can have.
+
+    Only the machine's own root, which has no type, may hold processes and give controllers on.
+    """
+    occupied = (root / "cgroup.type").exists() and _words(root / "cgroup.procs")
+    return _words(root / "cgroup.subtree_control") if occupied else _controllers(root)
+
+
+def _enable(group: Path) -> None:
+    file = group / "cgroup.subtree_control"
+    for controller in sorted(_controllers(group) - _words(file)):
+        with contextlib.suppress(OSError):  # some cannot be given on, such as a realtime cpu
+            file.write_text(f"+{controller}")
+
+
+def _words(file: Path) -> set[str]:
     try:
-        return set((group / "cgroup.controllers").read_text().split())
+        return set(file.read_text().split())
     except FileNotFoundError:
         return set()
-
-
-def _enable(group: Path, controllers: set[str]) -> None:
-    for controller in sorted(controllers):
-        with contextlib.suppress(OSError):  # some cannot be given on, such as a realtime cpu
-            (group / "cgroup.subtree_control").write_text(f"+{controller}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sandbox.real.network import Network
 
 NAME: Final = NODE_NAME
+LABEL: Final = "edl.dev/sandbox-node=real"
 PAUSE: Final = "edl-sandbox/pause:1"
 DOMAIN: Final = "cluster.local"
 SOCKET: Final = "/run/containerd/containerd.sock"
@@ -39,6 +40,10 @@ class Paths:
         return self.folder / "kubelet"
 
     @property
+    def temporary(self) -> Path:
+        return self.folder / "tmp"
+
+    @property
     def volumes(self) -> Path:
         return self.folder / "volumes"
 
@@ -57,6 +62,34 @@ class Paths:
     @property
     def cni(self) -> Path:
         return self.folder / "cni"
+
+
+def kubelet_flags(paths: Paths, network: Network, cgroup: str) -> tuple[str, ...]:
+    """What has no place in KubeletConfiguration, or comes from elsewhere."""
+    return (
+        f"--config={paths.kubelet_config}",
+        f"--hostname-override={NAME}",
+        f"--node-ip={network.node}",
+        f"--root-dir={paths.kubelet}",
+        f"--cert-dir={paths.kubelet / 'pki'}",
+        f"--cgroup-root=/{cgroup}",
+        f"--node-labels={LABEL}",
+    )
+
+
+def proxy_flags(network: Network) -> tuple[str, ...]:
+    """kube-proxy: rules in nftables, and nothing outside of the node's network."""
+    return (
+        f"--hostname-override={NAME}",
+        "--proxy-mode=nftables",
+        f"--cluster-cidr={network.pods}",
+        f"--bind-address={network.node}",
+        f"--healthz-bind-address={network.node}:10256",
+        f"--metrics-bind-address={network.node}:10249",
+        # The size of that table belongs to the whole machine.
+        *("--conntrack-max-per-core=0", "--conntrack-min=0"),
+        *("--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s"),
+    )
 
 
 def files(paths: Paths, network: Network, kubeconfig: Path) -> dict[Path, str]:
@@ -90,6 +123,8 @@ sandbox = '{PAUSE}'
 [{runtime}]
 # Where we may not lower a score ourselves, pods would not start at all.
 restrict_oom_score_adj = true
+# It would load a profile into the machine's kernel, and leave it there.
+disable_apparmor = true
 
 [{runtime}.cni]
 bin_dirs = ['{paths.prefix}/usr/lib/cni']

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ipaddress
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sandbox.errors import SandboxError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
 NUMBERS: Final = range(256)
-INTERFACES: Final = Path("/sys/class/net")
+ROUTES: Final = Path("/proc/net/route")
+WIDE: Final = 16  # a route to so many addresses may be divided: the more exact one wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +43,33 @@ class Network:
         return f"10.202.{self.number}.0/24"
 
 
-def free_number(interfaces: Path = INTERFACES) -> int:
-    """A number that no sandbox's link has. Raises SandboxError if all are taken."""
-    taken = {path.name for path in interfaces.iterdir()}
-    free = [number for number in NUMBERS if Network(number).link not in taken]
+def free_number(routes: Path = ROUTES) -> int:
+    """A number whose addresses this machine has no route to. Raises SandboxError if there is none.
+
+    Others may be reached there: another sandbox's pods, or a private network.
+    """
+    taken = [each for each in _reached(routes.read_text()) if each.prefixlen >= WIDE]
+    free = [number for number in NUMBERS if not _overlaps(Network(number), taken)]
     if not free:
-        raise SandboxError(f"{len(NUMBERS)} real nodes run already: end one (sandbox down)")
+        raise SandboxError(
+            "no addresses are left for a real node: all of 10.201.0.0/16 and 10.202.0.0/16 is "
+            "routed elsewhere, or to other sandboxes (end one: python -m sandbox down)"
+        )
     return random.SystemRandom().choice(free)
+
+
+def _overlaps(network: Network, taken: Sequence[ipaddress.IPv4Network]) -> bool:
+    link = ipaddress.IPv4Network(f"{network.host}/30", strict=False)
+    own = (link, ipaddress.IPv4Network(network.pods))
+    return any(each.overlaps(other) for each in own for other in taken)
+
+
+def _reached(table: str) -> Iterator[ipaddress.IPv4Network]:
+    """The networks of /proc/net/route, whose addresses are hexadecimal, the last byte first."""
+    for row in (line.split() for line in table.splitlines()[1:]):
+        destination, mask = (ipaddress.IPv4Address(_swapped(row[i])) for i in (1, 7))
+        yield ipaddress.IPv4Network(f"{destination}/{mask}")
+
+
+def _swapped(word: str) -> int:
+    return int.from_bytes(bytes.fromhex(word), "little")

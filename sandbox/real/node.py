@@ -6,25 +6,24 @@ end with their cgroup. So nothing of the node can outlive `sandbox down`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import subprocess
-import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sandbox import debian
+from sandbox import debian, processes
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
 from sandbox.kubeconfig import kubeconfig
-from sandbox.real import archive, cgroups, configuration
-from sandbox.real.configuration import NAME, PAUSE, SOCKET, Paths
+from sandbox.real import archive, cgroups, configuration, isolation
+from sandbox.real.configuration import PAUSE, SOCKET, Paths
+from sandbox.real.images import Images
+from sandbox.real.isolation import Isolation
 from sandbox.supervisor import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from sandbox.layout import Layout
     from sandbox.real.network import Network
@@ -37,18 +36,6 @@ PROXY: Final = "kube-proxy"
 DNS: Final = "coredns"
 PARTS: Final = (HOLDER, CONTAINERD, KUBELET, PROXY, DNS)
 PACKAGES: Final = ("runc", "containernetworking-plugins", "nftables")
-LABEL: Final = "edl.dev/sandbox-node=real"
-WITHIN: Final = 30.0  # seconds for containerd to answer
-# The kubelet and kube-proxy write these; they belong to the whole machine.
-SETTINGS: Final = {
-    "vm/overcommit_memory": "1",
-    "vm/panic_on_oom": "0",
-    "kernel/panic": "10",
-    "kernel/panic_on_oops": "1",
-    "kernel/keys/root_maxkeys": "1000000",
-    "kernel/keys/root_maxbytes": "25000000",
-}
-PRIVATE: Final = ("/run", "/var/lib", "/var/log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,169 +53,104 @@ class Node:
     def paths(self) -> Paths:
         return Paths(self.layout.folder / "node", self.layout.pki, self.prefix)
 
-    def hold(self) -> int:
-        """Make the namespaces, unless they are there; return the pid of the process in them."""
-        if pid := self.supervisor.running().get(HOLDER):
-            return pid
-        if hidden := [path for path in PRIVATE if self.layout.folder.is_relative_to(path)]:
+    @property
+    def images(self) -> Images:
+        """Only while the namespaces are there. Raises SandboxError."""
+        pid = self.supervisor.running().get(HOLDER)
+        if pid is None:
+            name = self.layout.folder.name
             raise SandboxError(
-                f"{self.layout.folder} cannot hold a real node, which sees a {hidden[0]} of its "
-                "own: name another folder in EDL_STATE"
+                f"the real node of sandbox {name} does not run: "
+                f"start it again (python -m sandbox up --name {name})"
             )
+        ctr = (str(self.programs["ctr"]), f"--address={SOCKET}", "--namespace=k8s.io")
+        return Images((*isolation.entered(pid), *ctr), self._marked(self._environment()))
+
+    def hold(self) -> int:
+        """Make the namespaces, unless they are there; return the pid of the process in them.
+
+        What lived in earlier ones is ended. Raises SandboxError.
+        """
+        outside = self._isolation()
+        pid = self.supervisor.running().get(HOLDER)
+        if pid and outside.furnished:
+            return pid
+        self._refuse_hidden()
         for part in PARTS:
-            if part in self.supervisor.launches():
-                self.supervisor.stop(part)
-        cgroups.remove(cgroup(self.layout))
-        cgroups.create(cgroup(self.layout))
+            processes.end_all(self.layout.folder, part)
+        outside.forget()
+        cgroups.remove(self._cgroup)
+        cgroups.create(self._cgroup)
         self._write_files()
-        separate = ("unshare", "--net", "--mount", "--propagation", "private")
-        pid = self.supervisor.launch(Launch(HOLDER, (*separate, "sleep", "infinity")))
-        self._furnish(pid)
+        pid = self.supervisor.launch(Launch(HOLDER, isolation.HOLD))
+        outside.furnish(pid)
         return pid
 
     def launches(self, pid: int) -> dict[str, Launch]:
         """How to start each program in the namespaces of that process."""
-        enter = ("nsenter", f"--target={pid}", "--net", "--mount", "--")
+        clients = {name: f"--kubeconfig={self.layout.client_config(name)}" for name in PARTS}
         env = self._environment()
         flags = {
             CONTAINERD: (f"--config={self.paths.containerd_config}",),
-            KUBELET: self._kubelet(),
-            PROXY: self._proxy(),
+            KUBELET: (
+                clients[KUBELET],
+                *configuration.kubelet_flags(self.paths, self.network, self._cgroup),
+            ),
+            PROXY: (clients[PROXY], *configuration.proxy_flags(self.network)),
             DNS: (f"-conf={self.paths.corefile}",),
         }
         return {
-            name: Launch(name, (*enter, str(self.programs[name]), *words), env)
+            # containerd's shims keep the containers while it is away.
+            name: Launch(name, (*self._inside(pid, name), *words), env, outlived=name == CONTAINERD)
             for name, words in flags.items()
         }
 
+    def await_containerd(self) -> None:
+        """Images can be had and added on return. Raises SandboxError."""
+        self.images.wait(lambda: self.supervisor.check((HOLDER, CONTAINERD)))
+
     def settle(self) -> None:
-        """Wait for containerd, and give it the image that every pod needs."""
-        deadline = time.monotonic() + WITHIN
-        while self._ctr("version").returncode:
-            self.supervisor.check((HOLDER, CONTAINERD))
-            if time.monotonic() > deadline:
-                raise SandboxError(f"containerd does not answer after {WITHIN:.0f} s")
-            time.sleep(0.05)
-        image = self.paths.folder / "pause.tar"
-        archive.write_image(image, PAUSE, {"/pause": self.programs["pause"]}, ["/pause"])
-        self.import_image(image)
+        """Give a new node the image that every pod needs."""
+        file = self.paths.folder / "pause.tar"
+        archive.write_image(file, PAUSE, {"/pause": self.programs["pause"]}, ["/pause"])
+        self.images.add(file)
 
-    def import_image(self, file: Path) -> None:
-        """Unpack an archive of images. Raises SandboxError with containerd's message."""
-        done = self._ctr("images", "import", str(file))
-        if done.returncode:
-            raise SandboxError(f"cannot import {file}: {done.stderr.strip()}")
+    @property
+    def _cgroup(self) -> str:
+        return cgroups.name_for(self.layout.folder)
 
-    def images(self) -> set[str]:
-        """References of the images that pods find here, as users write them."""
-        listed = self._ctr("images", "list", "--quiet").stdout.split()
-        return {name.removeprefix("docker.io/").removeprefix("library/") for name in listed}
+    def _isolation(self) -> Isolation:
+        env = self._marked(os.environ)
+        return Isolation(self._cgroup, self.paths.folder, self.network, env)
 
-    def _ctr(self, *words: str) -> subprocess.CompletedProcess[str]:
-        pid = self.supervisor.running().get(HOLDER)
-        if pid is None:
-            raise SandboxError(f"the real node of {self.layout.folder.name} does not run: up again")
-        enter = ("nsenter", f"--target={pid}", "--net", "--mount", "--")
-        ctr = (str(self.programs["ctr"]), f"--address={SOCKET}", "--namespace=k8s.io")
-        return subprocess.run(
-            (*enter, *ctr, *words),
-            env=self._environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def _inside(self, pid: int, program: str) -> tuple[str, ...]:
+        return (*isolation.entered(pid), str(self.programs[program]))
+
+    def _marked(self, env: Mapping[str, str]) -> dict[str, str]:
+        """For commands of ours, so that down() ends them if we are killed meanwhile."""
+        return processes.marked(env, self.layout.folder, HOLDER)
 
     def _environment(self) -> dict[str, str]:
         env = debian.environment(self.prefix)
         shim = self.programs["containerd-shim-runc-v2"].parent
-        return env | {"PATH": os.pathsep.join((env["PATH"], str(shim), "/usr/sbin", "/sbin"))}
+        path = os.pathsep.join((env["PATH"], str(shim), "/usr/sbin", "/sbin"))
+        return env | {"PATH": path, "TMPDIR": str(self.paths.temporary)}
+
+    def _refuse_hidden(self) -> None:
+        for path in (self.layout.folder, self.prefix, *self.programs.values()):
+            if hidden := isolation.hides(path):
+                raise SandboxError(
+                    f"a real node has a {hidden} of its own and would not find {path}: "
+                    "name other folders in EDL_STATE and EDL_CACHE"
+                )
 
     def _write_files(self) -> None:
+        # As after a boot: nothing of what was there before is true any more.
         shutil.rmtree(self.paths.run, ignore_errors=True)
+        self.paths.temporary.mkdir(parents=True, exist_ok=True)
         texts = configuration.files(self.paths, self.network, self.layout.client_config(DNS)) | {
             self.layout.client_config(client): kubeconfig(self.layout, self.server, client)
             for client in (KUBELET, PROXY, DNS)
         }
         for path, text in texts.items():
             write_whole(path, text)
-
-    def _furnish(self, pid: int) -> None:
-        """The link to this machine, from outside; mounts and addresses, from inside."""
-        net = self.network
-        _await_namespace(pid)
-        _run(
-            f"ip link add {net.link} type veth peer name eth0 netns {pid}",
-            f"ip address add {net.host}/30 dev {net.link}",
-            f"ip link set {net.link} up",
-            f"ip route add {net.pods} via {net.node}",
-        )
-        inside = [
-            "mount --make-rshared /",
-            *(command for path in PRIVATE for command in self._bind(path)),
-            *(command for name in SETTINGS for command in self._shield(name)),
-            "ip link set lo up",
-            f"ip address add {net.node}/30 dev eth0",
-            "ip link set eth0 up",
-            f"ip route add default via {net.host}",
-            "echo 1 > /proc/sys/net/ipv4/ip_forward",
-        ]
-        _run(*inside, enter=("nsenter", f"--target={pid}", "--net", "--mount", "--"))
-
-    def _bind(self, path: str) -> list[str]:
-        """What programs write there stays in the sandbox's folder."""
-        own = self.paths.folder / path.strip("/").replace("/", "-")
-        return [f"mkdir -p '{own}'", f"mount --bind '{own}' {path}"]
-
-    def _shield(self, name: str) -> list[str]:
-        """A file in place of a kernel setting: who writes it changes nothing."""
-        own = self.paths.folder / "settings" / name.replace("/", ".")
-        write_whole(own, SETTINGS[name] + "\n")
-        return [f"[ ! -e /proc/sys/{name} ] || mount --bind '{own}' /proc/sys/{name}"]
-
-    def _kubelet(self) -> tuple[str, ...]:
-        return (
-            f"--config={self.paths.kubelet_config}",
-            f"--kubeconfig={self.layout.client_config(KUBELET)}",
-            f"--hostname-override={NAME}",
-            f"--node-ip={self.network.node}",
-            f"--root-dir={self.paths.kubelet}",
-            f"--cert-dir={self.paths.kubelet / 'pki'}",
-            f"--cgroup-root=/{cgroup(self.layout)}",
-            f"--node-labels={LABEL}",
-        )
-
-    def _proxy(self) -> tuple[str, ...]:
-        return (
-            f"--kubeconfig={self.layout.client_config(PROXY)}",
-            f"--hostname-override={NAME}",
-            "--proxy-mode=nftables",
-            f"--cluster-cidr={self.network.pods}",
-            f"--bind-address={self.network.node}",
-            f"--healthz-bind-address={self.network.node}:10256",
-            f"--metrics-bind-address={self.network.node}:10249",
-            # The size of that table belongs to the whole machine.
-            *("--conntrack-max-per-core=0", "--conntrack-min=0"),
-            *("--conntrack-tcp-timeout-established=0s", "--conntrack-tcp-timeout-close-wait=0s"),
-        )
-
-
-def cgroup(layout: Layout) -> str:
-    """The name of the sandbox's cgroup, which is all that remains of it after a kill -9."""
-    digest = hashlib.sha256(str(layout.folder).encode()).hexdigest()[:8]
-    return f"edl-{layout.folder.name}-{digest}"
-
-
-def _await_namespace(pid: int) -> None:
-    """Until unshare has made it: its start is no sign of that."""
-    deadline = time.monotonic() + WITHIN
-    while Path(f"/proc/{pid}/ns/mnt").samefile("/proc/self/ns/mnt"):
-        if time.monotonic() > deadline:
-            raise SandboxError("the node's namespaces do not come up: see its log")
-        time.sleep(0.005)
-
-
-def _run(*commands: str, enter: tuple[str, ...] = ()) -> None:
-    script = "\n".join(("set -e", *commands))
-    done = subprocess.run((*enter, "sh", "-c", script), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SandboxError(f"cannot make the node's network and mounts: {done.stderr.strip()}")

@@ -29,11 +29,14 @@ mount -t overlay none -o lowerdir=/tmp/a,upperdir=/tmp/b,workdir=/tmp/c /tmp/d
 """
 
 
-def missing(environ: Mapping[str, str]) -> str:
-    """The first requirement that this machine does not meet, and the way out; empty if none."""
+def missing(environ: Mapping[str, str], user: int | None = None) -> str:
+    """The first requirement that this machine does not meet, and the way out; empty if none.
+
+    user: an id, if not this process's own.
+    """
     if not sys.platform.startswith("linux"):
         return f"a real node needs Linux; this is {sys.platform}"
-    if os.geteuid() != 0:
+    if (os.geteuid() if user is None else user) != 0:
         return "a real node needs root: namespaces, mounts and cgroups (run it with sudo -E)"
     for program, package in PROGRAMS.items():
         if not shutil.which(program, path=environ.get("PATH")):

@@ -11,9 +11,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from sandbox.real import missing
 
 from sandbox import Sandbox, inside
+from sandbox.real import missing
 from sandbox.shared import of_test_run
 from tests.e2e.support.install import install
 from tests.e2e.support.stalls import Stalls

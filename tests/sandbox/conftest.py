@@ -20,7 +20,7 @@ while [ "$1" != -o ]; do shift; done
 {build}
 """
 WRITES_TOOL = """echo example.org/tool
-printf '#!/bin/sh\\necho tool v1.2.3\\n' > "$2"; chmod +x "$2" """
+printf '#!/bin/sh\\necho tool v1.2.3\\n' > "$2"tool; chmod +x "$2"tool """
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def recipe(tmp_path: Path) -> Recipe:
     folder.mkdir()
     (folder / "go.mod").write_text(GO_MOD)
     (folder / "go.sum").write_text("")
-    return Recipe("tool", folder, ".", "example.org/tool", ("tool", "alias"))
+    return Recipe("tool", folder, (".",), ("tool",), "example.org/tool", links=("alias",))
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def test_what_is_kept_needs_no_go(recipe: Recipe, cache: Path, with_go: WithGo) 
 def test_a_failed_build_leaves_nothing_and_names_its_log(
     recipe: Recipe, cache: Path, with_go: WithGo
 ) -> None:
-    environ = with_go('echo half > "$2"; echo no room >&2; exit 1')
+    environ = with_go('echo half > "$2"tool; echo no room >&2; exit 1')
     with pytest.raises(BuildError, match=r"cannot build example.org/tool.*build-tool.*\nno room"):
         built(recipe, Bench(cache, environ, io.StringIO()), quiet)
     assert list((cache / "binaries").iterdir()) == []
@@ -84,18 +84,18 @@ def test_a_failed_build_leaves_nothing_and_names_its_log(
 def test_a_binary_that_says_another_version_is_not_kept(
     recipe: Recipe, cache: Path, with_go: WithGo
 ) -> None:
-    environ = with_go('printf \'#!/bin/sh\\necho v0.0.0\' > "$2"; chmod +x "$2"')
+    environ = with_go('printf \'#!/bin/sh\\necho v0.0.0\' > "$2"tool; chmod +x "$2"tool')
     with pytest.raises(BuildError, match=r"says 'v0.0.0' instead of v1.2.3"):
         built(recipe, Bench(cache, environ, io.StringIO()), quiet)
     assert list((cache / "binaries").iterdir()) == []
 
 
 def test_a_killed_build_leaves_no_half_binary(recipe: Recipe, cache: Path, with_go: WithGo) -> None:
-    environ = with_go('echo half > "$2"; sleep 5')
+    environ = with_go('echo half > "$2"tool; sleep 5')
     script = (
         "import io, sys; from pathlib import Path\n"
         "from sandbox.build import Bench, built; from sandbox.recipe import Recipe\n"
-        "recipe = Recipe('tool', Path(sys.argv[1]), '.', 'example.org/tool', ('tool', 'alias'))\n"
+        "recipe = Recipe('tool', Path(sys.argv[1]), ('.',), ('tool',), 'example.org/tool')\n"
         f"built(recipe, Bench(Path(sys.argv[2]), {environ!r}), print)\n"
     )
     run = subprocess.Popen([sys.executable, "-c", script, str(recipe.folder), str(cache)])
@@ -112,7 +112,8 @@ def test_a_killed_build_leaves_no_half_binary(recipe: Recipe, cache: Path, with_
 def test_two_at_once_build_once(recipe: Recipe, cache: Path, with_go: WithGo) -> None:
     counted = cache.parent / "count"
     environ = with_go(
-        f'echo x >> {counted}; sleep 0.5; printf "#!/bin/sh\\necho v1.2.3" > "$2"; chmod +x "$2"'
+        f"echo x >> {counted}; sleep 0.5; "
+        'printf "#!/bin/sh\\necho v1.2.3" > "$2"tool; chmod +x "$2"tool'
     )
     said: list[str] = []
     bench = Bench(cache, environ, io.StringIO())

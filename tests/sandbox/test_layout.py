@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from sandbox import Sandbox, pki, status
-from sandbox.components import ORDER, Cast, launches
+from sandbox.components import ORDER, Cast, api_url, launches
 from sandbox.errors import SandboxError
 from sandbox.kubeconfig import kubeconfig
 from sandbox.layout import PORTS, Facts, Layout, free_ports, read_facts, write_facts
@@ -27,9 +27,30 @@ def test_a_name_that_is_no_folder_of_ours_is_refused(name: str) -> None:
 
 
 def test_facts_are_read_as_written(tmp_path: Path) -> None:
-    facts = Facts(20001, 20002, settled=True)
-    write_facts(tmp_path / "facts", facts)
-    assert read_facts(tmp_path / "facts") == facts
+    for facts in (Facts(20001, 20002, settled=True), Facts(20001, 20002, network=7)):
+        write_facts(tmp_path / "facts", facts)
+        assert read_facts(tmp_path / "facts") == facts
+
+
+def test_facts_of_a_time_before_real_nodes_are_read(tmp_path: Path) -> None:
+    (tmp_path / "facts").write_text('{"api_port": 1, "etcd_port": 2, "settled": true}')
+    assert read_facts(tmp_path / "facts") == Facts(1, 2, settled=True, network=None)
+
+
+def test_a_real_node_reaches_the_api_server_on_its_link(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "demo")
+    programs = {name: tmp_path / name for name in ORDER}
+    given = launches(Cast(layout, Facts(1, 2, network=5), programs))
+    assert api_url(Facts(1, 2, network=5)) == "https://10.201.5.1:1"
+    assert "--advertise-address=10.201.5.1" in given["kube-apiserver"].argv
+    assert not [flag for flag in given["etcd"].argv if "10.201" in flag]
+
+
+def test_a_real_node_is_not_begun_where_it_cannot_run(tmp_path: Path) -> None:
+    sandbox = Sandbox("demo", tmp_path, environ={"PATH": "", "HOME": str(tmp_path)})
+    with pytest.raises(SandboxError, match="a real node needs "):
+        sandbox.up(real=True)
+    assert not sandbox.exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"api_port": 1}', '{"api_port": "x"}', "[1]"])

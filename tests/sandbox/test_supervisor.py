@@ -76,6 +76,19 @@ def test_what_is_stopped_is_not_missed_and_starts_again(supervisor: Supervisor) 
     assert b"A=b\0" in (processes.PROC / str(second) / "environ").read_bytes()
 
 
+def test_stopping_what_is_outlived_leaves_its_children_to_run(supervisor: Supervisor) -> None:
+    line = "sleep 1000 & echo started; exec sleep 1000"
+    supervisor.launch(Launch("guest", ("sh", "-c", line), outlived=True))
+    until(lambda: supervisor.log("guest").read_text() == "started\n")
+    supervisor.stop("guest")
+    assert supervisor.running() == {}
+    assert [each.component for each in processes.of_sandbox(supervisor.folder)] == ["guest"]
+    supervisor.start("guest")
+    assert supervisor.launches()["guest"].outlived
+    supervisor.end_everything()
+    assert processes.of_sandbox(supervisor.folder) == []
+
+
 def test_stopping_ends_the_children_too(supervisor: Supervisor) -> None:
     supervisor.launch(shell("guest", "sleep 1000 & echo started; wait"))
     until(lambda: "started" in supervisor.log("guest").read_text())

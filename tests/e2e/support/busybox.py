@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any
 
 from sandbox import Sandbox, debian
 from sandbox.build import Bench
+from sandbox.errors import SandboxError
 from sandbox.named import Cluster
 from sandbox.namespaces import temporary
 from sandbox.places import places
 from sandbox.real import archive
 
-IMAGE = "busybox:1"
+IMAGE = "docker.io/library/busybox:1"
+WITHIN = 30.0  # seconds until a test gives up
 FOR_EVER = "exec busybox sleep 86400"
 Json = dict[str, Any]
 
@@ -42,6 +45,21 @@ class Pods:
     def exec(self, pod: str, script: str) -> str:
         return self.kubectl("exec", pod, "--", "sh", "-c", script)
 
+    def reach(self, pod: str, url: str) -> str:
+        """What a page says, seen from a pod; names and rules may need a moment."""
+        return self.answers(pod, f"busybox wget -qO- {url}").strip()
+
+    def answers(self, pod: str, script: str) -> str:
+        """What it prints as soon as it succeeds."""
+        deadline = time.monotonic() + WITHIN
+        while True:
+            try:
+                return self.exec(pod, script)
+            except SandboxError as error:
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"it never succeeded in {pod}: {error}") from None
+                time.sleep(0.2)
+
     def kubectl(self, *args: str, text: str | None = None) -> str:
         return self.cluster.kubectl("-n", self.namespace, *args, input=text)
 
@@ -62,7 +80,7 @@ def pods_on(cluster: Cluster) -> Iterator[Pods]:
 
 def load(cluster: Cluster) -> None:
     """Have a sandbox's node know the image; other clusters pull it."""
-    if not isinstance(cluster, Sandbox):
+    if not isinstance(cluster, Sandbox) or IMAGE in cluster.images():
         return
     bench = Bench(places(os.environ).cache, os.environ)
     program = debian.fetched("busybox", ["busybox-static"], bench, sys.stderr.write) / "bin/busybox"

@@ -1,0 +1,95 @@
+"""Images as archives in the cache: built once for each content, and kept whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Final
+
+from sandbox import binaries
+from sandbox import build as programs
+from sandbox.files import locked
+from sandbox.images import base, context, making
+from sandbox.images.image import find
+from sandbox.places import places
+from sandbox.recipe import CONTROL_PLANE, KEY_LENGTH, machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from sandbox.build import Bench
+    from sandbox.images.image import Image
+
+FOLDER: Final = "images"
+EARLIER: Final = 1
+"""How many archives of what an image was before are kept besides."""
+
+
+def built(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
+    """The archive of the image of this name, built first if the cache lacks it.
+
+    containerd imports it (`ctr images import`) as `reference(name)`. Raises BuildError, which names
+    the log, and SandboxError for a name that nobody knows.
+    """
+    return build(find(name), bench, say)
+
+
+def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
+    """The same for any image. Several processes that ask at once for one image build it once."""
+    borrowed = _borrowed(image, bench, say)
+    target = _target(image, borrowed, bench.cache)
+    if not target.exists():
+        making.require(image)
+        lock = bench.cache / "locks" / f"image-{image.name}.lock"
+        with locked(lock, lambda: say(f"waiting: another process builds the image {image.name}")):
+            if not target.exists():
+                making.make(target, image, borrowed, bench, say)
+                _forget_earlier(target, image)
+    os.utime(target)
+    return target
+
+
+def kept(image: Image, bench: Bench) -> Path | None:
+    """The archive of what would be built now, if it is there; nothing is built for the answer."""
+    folder = places(bench.environ).binaries or programs.kept(CONTROL_PLANE, bench.cache)
+    borrowed = {name: folder / name for name in image.programs}
+    if not (image.folder / "Dockerfile").exists():
+        return None
+    if not all(path.exists() for path in borrowed.values()):
+        return None
+    target = _target(image, borrowed, bench.cache)
+    return target if target.exists() else None
+
+
+def key(image: Image, borrowed: Mapping[str, Path]) -> str:
+    """Changes with every input of a build, but for packages that have become newer since."""
+    whole = hashlib.sha256(f"{image.reference} {machine()} {base.key()}".encode())
+    whole.update(context.digest(image.folder))
+    for name, path in sorted(borrowed.items()):
+        with path.open("rb") as stream:
+            whole.update(name.encode() + hashlib.file_digest(stream, "sha256").digest())
+    return whole.hexdigest()[:KEY_LENGTH]
+
+
+def _borrowed(image: Image, bench: Bench, say: Callable[[str], None]) -> dict[str, Path]:
+    """The sandbox's own programs that go into the image, built first if need be."""
+    if not image.programs:
+        return {}
+    if own := places(bench.environ).binaries:
+        found = binaries.named(own, image.programs)
+        return {name: found[name] for name in image.programs}
+    folder = programs.built(CONTROL_PLANE, bench, say)
+    return {name: folder / name for name in image.programs}
+
+
+def _target(image: Image, borrowed: Mapping[str, Path], cache: Path) -> Path:
+    return cache / FOLDER / f"{image.name}-{key(image, borrowed)}.tar"
+
+
+def _forget_earlier(target: Path, image: Image) -> None:
+    """Archives are large, and their layers are kept besides. The last one may be in use still."""
+    any_key = "[0-9a-f]" * KEY_LENGTH
+    others = {*target.parent.glob(f"{image.name}-{any_key}.tar")} - {target}
+    for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[EARLIER:]:
+        path.unlink()

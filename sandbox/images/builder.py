@@ -1,0 +1,96 @@
+"""Debian's buildah, apart from the rest of this machine.
+
+It runs in a mount and process namespace of its own: there the fetched packages lie where they
+expect to lie, and whatever it mounts or starts ends with it, also when we are killed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sandbox.watched import Task, watched
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from sandbox.progress import Progress
+
+PACKAGES: Final = ("buildah", "mmdebstrap", "debian-archive-keyring")
+APART: Final = (
+    *("setpriv", "--pdeathsig", "KILL", "--"),
+    *("unshare", "--mount", "--propagation", "private"),
+    *("--pid", "--fork", "--kill-child", "--mount-proc", "--"),
+    *("sh", "-ec", 'mount -t overlay -o lowerdir=usr:/usr overlay /usr; exec "$@"', "sh"),
+)
+# Nothing of the machine's own /etc/containers is read. `never` pulled: names are all local.
+CONFIGURATION: Final = {
+    "containers.conf": "",
+    "registries.conf": "unqualified-search-registries = []\n",
+    "policy.json": json.dumps({"default": [{"type": "insecureAcceptAnything"}]}),
+}
+_STEP: Final = re.compile(r"^(?:\[(\d+/\d+)\] )?STEP (\d+/\d+): ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Runs the fetched programs, one after the other.
+
+    what: "build the image tensorflow", for errors. packages: their files. storage: layers and
+    images, kept from build to build. work: a folder of this build alone.
+    """
+
+    what: str
+    packages: Path
+    storage: Path
+    work: Path
+    environ: Mapping[str, str]
+    log: Path
+    progress: Progress
+
+    def buildah(self, command: str, *args: str) -> None:
+        """Raises BuildError."""
+        registries = ("--registries-conf", str(self.work / "registries.conf"))
+        policy = ("--signature-policy", str(self.work / "policy.json"))
+        self.run("buildah", *registries, command, *policy, *args)
+
+    def run(self, *argv: str) -> None:
+        """Raises BuildError."""
+        task = Task(self.what, (*APART, *argv), self.packages, self._environment(), self.log)
+        watched(task, self.progress, doing)
+
+    def _environment(self) -> dict[str, str]:
+        settings = {**CONFIGURATION, "storage.conf": storage_conf(self.storage, self.work / "run")}
+        for name, text in settings.items():
+            (self.work / name).write_text(text)
+        temporary = self.work / "tmp"
+        temporary.mkdir(exist_ok=True)
+        return {
+            **self.environ,
+            "BUILDAH_ISOLATION": "chroot",
+            "CONTAINERS_CONF": str(self.work / "containers.conf"),
+            "CONTAINERS_STORAGE_CONF": str(self.work / "storage.conf"),
+            "TMPDIR": str(temporary),
+        }
+
+
+def storage_conf(storage: Path, run: Path) -> str:
+    """Containers/storage's configuration, in TOML."""
+    values = {"driver": "overlay", "graphroot": str(storage), "runroot": str(run)}
+    lines = (f"{name} = {json.dumps(value)}" for name, value in values.items())
+    return "\n".join(("[storage]", *lines, ""))
+
+
+def doing(log: str) -> str:
+    """What a build does, by its log so far: the step of the Dockerfile, and the last line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    last = lines[-1].removeprefix("I: ") if lines else "starting"
+    steps = _STEP.findall(log)
+    if not steps:
+        return last
+    stage, step = steps[-1]
+    said = "" if _STEP.match(last) else f", {last}"
+    return f"{f'stage {stage}, ' if stage else ''}step {step}{said}"

@@ -1,0 +1,96 @@
+"""What this machine's own apt and pip are told, for the RUN steps of a build.
+
+It is mounted for the time of a step: proxies, mirrors and certificates of this machine are no part
+of an image. What stays are the mount points, as empty files.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from configparser import RawConfigParser
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+BUNDLE: Final = "/mnt/ca.pem"
+"""In the build. Not where Debian keeps it: the package ca-certificates could not write there."""
+PIP: Final = "/etc/pip.conf"
+APT: Final = "/etc/apt/apt.conf.d/99machine"
+_APT_SETTING: Final = re.compile(
+    r"Acquire::(https?::(?!.*(auto-?detect|certificate|CAInfo|SSL))|Check-|Retries|Force).* \"",
+    re.IGNORECASE,
+)
+_OF_THE_HOST: Final = (
+    "find-links",
+    "cert",
+    "client-cert",
+    "cache-dir",
+    "log",
+    "require-virtualenv",
+)
+
+
+def mounts(folder: Path, environ: Mapping[str, str]) -> dict[str, Path]:
+    """Where in a build each file of this machine belongs; those made for it lie in `folder`."""
+    found: dict[str, Path] = {}
+    bundle = Path(environ.get("SSL_CERT_FILE") or DEFAULT_BUNDLE)
+    if bundle.is_file():
+        found[BUNDLE] = bundle.resolve()
+    said = _said((sys.executable, "-m", "pip", "config", "list"), environ)
+    found[PIP] = _written(folder / "pip.conf", pip_conf(said, secured=bundle.is_file()))
+    said = _said(("apt-config", "dump"), environ)
+    found[APT] = _written(folder / "apt.conf", apt_conf(said, secured=bundle.is_file()))
+    return found
+
+
+def pip_conf(listed: str, *, secured: bool) -> str:
+    """A pip.conf with what `pip config list` says, except for files of this machine.
+
+    secured: there is a bundle of certificates at BUNDLE.
+    """
+    made = RawConfigParser()
+    made["global"] = {}
+    # pip lists a variable PIP_X as `:env:.x`; variables win, so they come last.
+    for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
+        key, _, value = line.partition("=")
+        section, _, option = key.rpartition(".")
+        if option and option not in _OF_THE_HOST:
+            name = "global" if section == ":env:" else section
+            made.setdefault(name, {})
+            made[name][option] = str(ast.literal_eval(value)).replace("\n", "\n  ")
+    if secured:
+        made["global"]["cert"] = BUNDLE
+    text = StringIO()
+    made.write(text)
+    return text.getvalue()
+
+
+def apt_conf(dumped: str, *, secured: bool) -> str:
+    """An apt.conf with what `apt-config dump` says of how packages are fetched."""
+    kept = [line for line in dumped.splitlines() if _APT_SETTING.match(line)]
+    bundle = [f'Acquire::https::CAInfo "{BUNDLE}";'] if secured else []
+    return "\n".join([*kept, *bundle, ""])
+
+
+def _said(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
+    """What a program prints; nothing if it is not there or does not know."""
+    try:
+        asked = subprocess.run(
+            argv, env=environ, cwd=os.sep, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        return ""
+    return asked.stdout if asked.returncode == 0 else ""
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

@@ -1,0 +1,190 @@
+"""A real node's own processes: up, down, every way to lose one, and that nothing is left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import NodeGroup, SandboxError
+from sandbox.components import ORDER
+from sandbox.real.node import PARTS
+from tests.e2e.support import machine
+from tests.e2e.support.busybox import FOR_EVER, IMAGE, manifest, page, pods_on, service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox import Sandbox
+
+    Make = Callable[[], Sandbox]
+
+pytestmark = pytest.mark.e2e
+
+IMPORT = "from sandbox import Sandbox"
+SIMULATED = {
+    "nodeSelector": {"sandbox.edl.dev/simulated": "true"},
+    "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}],
+}
+
+
+def kill_everything(sandbox: Sandbox) -> None:
+    for component in sandbox.running():
+        sandbox.kill(component)
+
+
+def test_up_has_all_parts_once_and_says_what_it_started(own_real_sandbox: Make) -> None:
+    sandbox = own_real_sandbox()
+    start = sandbox.up(real=True)
+    assert set(start.started) == {*ORDER, *PARTS} == set(sandbox.running())
+    before = sandbox.running()
+    for again in (sandbox.up(real=True), sandbox.up()):
+        assert (again.fresh, again.started) == (False, ())
+    assert sandbox.running() == before
+    assert sandbox.real
+
+
+def test_pods_find_the_real_node_and_only_who_asks_for_it_a_simulated_one(
+    own_real_sandbox: Make,
+) -> None:
+    sandbox = own_real_sandbox()
+    sandbox.up(NodeGroup(1), real=True)
+    sandbox.add_nodes(NodeGroup(1))
+    with pods_on(sandbox) as pods:
+        pods.create(manifest("anywhere"), manifest("simulated", **SIMULATED))
+        pods.ready("anywhere")
+        pods.ready("simulated")
+        place = "-o=jsonpath={.spec.nodeName}"
+        assert pods.kubectl("get", "pod", "anywhere", place) == "real-0"
+        assert pods.kubectl("get", "pod", "simulated", place).startswith("node-00")
+        label = "-o=jsonpath={.metadata.labels['edl\\.dev/sandbox-node']}"
+        assert pods.kubectl("get", "node", "real-0", label) == "real"
+
+
+def test_pods_live_on_while_parts_of_their_node_are_away(own_real_sandbox: Make) -> None:
+    sandbox = own_real_sandbox()
+    sandbox.up(real=True)
+    with pods_on(sandbox) as pods:
+        pods.create(service("web"))
+        pods.run("web", page("welcome"))
+        pods.run("asker")
+        before = pods.container("web")
+        for part in ("containerd", "kubelet", "kube-proxy", "coredns"):
+            sandbox.kill(part)
+            assert sandbox.dead() == (part,)
+            assert sandbox.up().started == (part,)
+        for part in ("containerd", "kubelet"):
+            sandbox.stop(part)
+            sandbox.check()
+            sandbox.start(part)
+        assert IMAGE in sandbox.images()
+        assert pods.reach("asker", "http://web") == "welcome"
+        pods.run("later")
+        assert pods.container("web") == before == (before[0], 0)
+
+
+def test_when_the_namespaces_are_lost_all_that_lived_in_them_comes_back(
+    own_real_sandbox: Make,
+) -> None:
+    sandbox = own_real_sandbox()
+    sandbox.up(real=True)
+    with pods_on(sandbox) as pods:
+        pods.create(service("web"))
+        pods.run("web", page("welcome"))
+        pods.run("asker")
+        sandbox.kill("node")
+        assert set(sandbox.up().started) == {*PARTS}
+        assert pods.reach("asker", "http://web") == "welcome"
+        sandbox.kill("node")
+        sandbox.start("node")
+        assert pods.reach("asker", "http://web") == "welcome"
+
+
+def test_what_a_killed_repair_left_half_made_is_made_anew(own_real_sandbox: Make) -> None:
+    sandbox = own_real_sandbox()
+    sandbox.up(real=True)
+    kill_everything(sandbox)
+    run = subprocess.Popen([sys.executable, "-c", f"{IMPORT}; Sandbox({sandbox.name!r}).up()"])
+    while "node" not in sandbox.running():
+        assert run.poll() is None
+    run.kill()
+    run.wait()
+    sandbox.up()
+    sandbox.check()
+    with pods_on(sandbox) as pods:
+        pods.run("pod")
+
+
+def test_pods_and_their_data_come_back_when_everything_was_killed(own_real_sandbox: Make) -> None:
+    sandbox = own_real_sandbox()
+    sandbox.up(real=True)
+    with pods_on(sandbox) as pods:
+        mount = {
+            "volumes": [
+                {"name": "data", "hostPath": {"path": f"{sandbox.folder}/node/volumes/00"}}
+            ],
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        }
+        pods.run("writer", f"echo again >> /data/file; {FOR_EVER}", **mount)
+        kill_everything(sandbox)
+        assert set(sandbox.up().started) == {*ORDER, *PARTS}
+        pods.answers("writer", "[ $(busybox wc -l < /data/file) = 2 ]")
+
+
+def test_down_leaves_nothing_when_everything_was_killed(own_real_sandbox: Make) -> None:
+    before = machine.seen()
+    sandbox = own_real_sandbox()
+    sandbox.up(real=True)
+    network = machine.network_of(sandbox)
+    with pods_on(sandbox) as pods:
+        pods.run("pod")
+    assert machine.left_by(sandbox, network, before)
+    kill_everything(sandbox)
+    assert sandbox.down()
+    assert machine.left_by(sandbox, network, before) == set()
+    assert not sandbox.folder.exists()
+
+
+@pytest.mark.parametrize("part", ["node", "kubelet"])
+def test_down_leaves_nothing_of_what_a_killed_run_had_half_made(
+    own_real_sandbox: Make, part: str
+) -> None:
+    before = machine.seen()
+    sandbox = own_real_sandbox()
+    script = f"{IMPORT}; Sandbox({sandbox.name!r}).up(real=True)"
+    run = subprocess.Popen([sys.executable, "-c", script])
+    while part not in sandbox.running():
+        assert run.poll() is None
+    run.kill()
+    run.wait()
+    network = machine.network_of(sandbox)
+    assert sandbox.down()
+    assert machine.left_by(sandbox, network, before) == set()
+
+
+def test_two_real_nodes_live_side_by_side(own_real_sandbox: Make) -> None:
+    one, other = own_real_sandbox(), own_real_sandbox()
+    one.up(real=True)
+    other.up(real=True)
+    with pods_on(other) as pods:
+        pods.create(service("web"))
+        pods.run("web", page("welcome"))
+        pods.run("asker")
+        with pods_on(one) as others:
+            others.run("stranger")
+        one.down()
+        other.check()
+        assert pods.reach("asker", "http://web") == "welcome"
+
+
+def test_a_sandbox_without_a_real_node_says_how_to_get_one(own_real_sandbox: Make) -> None:
+    sandbox = own_real_sandbox()
+    sandbox.up()
+    assert not sandbox.real
+    with pytest.raises(SandboxError, match=r"made without a real node: end it first \(python -m"):
+        sandbox.up(real=True)
+    with pytest.raises(SandboxError, match="has no real node"):
+        sandbox.images()
+    assert set(sandbox.running()) == {*ORDER}
