@@ -123,16 +123,18 @@ class Story:
         env = worker["spec"]["containers"][0]["env"]
         config = next(entry["value"] for entry in env if entry["name"] == contract.TF_CONFIG_ENV)
         self.screen.command("TF_CONFIG of mnist-worker-0, as stored by the API server", config)
-        launcher = self._read_pod("resnet-launcher", "0")
-        hostfile = launcher["metadata"]["annotations"].get(contract.HOSTFILE, "")
-        self.screen.command(f"{contract.EDL_HOSTFILE} of resnet's launcher, live", hostfile)
-        look = self.sampler.last
-        self._expect_all(hostfile, look.jobs["resnet-worker"].size, "host list")
-        self._expect_all(config, look.jobs["mnist-worker"].max, "TF_CONFIG")
+        listed, most = config.count("-worker-"), self.sampler.last.jobs["mnist-worker"].max
+        self.expectations.expect(listed == most, f"TF_CONFIG has {listed} of {most} workers")
+        # A launcher that has just begun is told a little later.
+        self._until(
+            lambda look: self._hostfile().count("-worker-") == look.jobs["resnet-worker"].size,
+            "the host list has every worker",
+        )
+        self.screen.command(f"{contract.EDL_HOSTFILE} of resnet's launcher, live", self._hostfile())
 
-    def _expect_all(self, text: str, workers: int, what: str) -> None:
-        listed = text.count("-worker-")
-        self.expectations.expect(listed == workers, f"the {what} has {listed} of {workers} workers")
+    def _hostfile(self) -> str:
+        notes = self._read_pod("resnet-launcher", "0")["metadata"]["annotations"]
+        return str(notes.get(contract.HOSTFILE, ""))
 
     def _read_pod(self, job: str, index: str) -> Json:
         selector = f"{contract.JOB_NAME_LABEL}={job},{contract.COMPLETION_INDEX_ANNOTATION}={index}"

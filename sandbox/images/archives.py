@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from sandbox import binaries
 from sandbox import build as programs
 from sandbox.files import locked
 from sandbox.images import base, context, making
-from sandbox.images.image import find
+from sandbox.images.image import IMAGES, find
 from sandbox.places import places
 from sandbox.recipe import CONTROL_PLANE, KEY_LENGTH, machine
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from sandbox.build import Bench
     from sandbox.images.image import Image
 
-FOLDER: Final = "images"
 EARLIER: Final = 1
 """How many archives of what an image was before are kept besides."""
 
@@ -38,16 +38,31 @@ def built(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
 def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
     """The same for any image. Several processes that ask at once for one image build it once."""
     borrowed = _borrowed(image, bench, say)
-    target = _target(image, borrowed, bench.cache)
-    if not target.exists():
+    while not (target := _target(image, borrowed, bench.cache)).exists():
         making.require(image)
-        lock = bench.cache / "locks" / f"image-{image.name}.lock"
-        with locked(lock, lambda: say(f"waiting: another process builds the image {image.name}")):
+        with _alone(image, bench, say):
             if not target.exists():
                 making.make(target, image, borrowed, bench, say)
-                _forget_earlier(target, image)
+                _forget_earlier(bench.cache, image, keep=1 + EARLIER)
+                if _target(image, borrowed, bench.cache) != target:
+                    # A file was edited meanwhile: nobody knows which of the two was copied.
+                    target.unlink()
     os.utime(target)
     return target
+
+
+def prune(bench: Bench, say: Callable[[str], None]) -> None:
+    """Drop what images were before: archives, and layers that none consists of any more.
+
+    Steps of stages that are no part of an image are run again by its next build. Raises BuildError.
+    """
+    making.require_root("the cache of images is root's")
+    with contextlib.ExitStack() as builds:
+        for image in IMAGES:
+            builds.enter_context(_alone(image, bench, say))
+        for image in IMAGES:
+            _forget_earlier(bench.cache, image, keep=1)
+        making.prune(bench, say)
 
 
 def kept(image: Image, bench: Bench) -> Path | None:
@@ -84,12 +99,20 @@ def _borrowed(image: Image, bench: Bench, say: Callable[[str], None]) -> dict[st
 
 
 def _target(image: Image, borrowed: Mapping[str, Path], cache: Path) -> Path:
-    return cache / FOLDER / f"{image.name}-{key(image, borrowed)}.tar"
+    return cache / making.FOLDER / f"{image.name}-{key(image, borrowed)}.tar"
 
 
-def _forget_earlier(target: Path, image: Image) -> None:
+def _alone(
+    image: Image, bench: Bench, say: Callable[[str], None]
+) -> contextlib.AbstractContextManager[object]:
+    """Hold the image's lock."""
+    lock = bench.cache / "locks" / f"image-{image.name}.lock"
+    return locked(lock, lambda: say(f"waiting: another process builds the image {image.name}"))
+
+
+def _forget_earlier(cache: Path, image: Image, *, keep: int) -> None:
     """Archives are large, and their layers are kept besides. The last one may be in use still."""
     any_key = "[0-9a-f]" * KEY_LENGTH
-    others = {*target.parent.glob(f"{image.name}-{any_key}.tar")} - {target}
-    for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[EARLIER:]:
+    found = (cache / making.FOLDER).glob(f"{image.name}-{any_key}.tar")
+    for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[keep:]:
         path.unlink()

@@ -32,6 +32,8 @@ CONFIGURATION: Final = {
     "registries.conf": "unqualified-search-registries = []\n",
     "policy.json": json.dumps({"default": [{"type": "insecureAcceptAnything"}]}),
 }
+COPYING: Final = ("build", "push")
+"""The commands that copy images, and that ask a policy whether they may."""
 _STEP: Final = re.compile(r"^(?:\[(\d+/\d+)\] )?STEP (\d+/\d+): ", re.MULTILINE)
 
 
@@ -55,7 +57,8 @@ class Builder:
         """Raises BuildError."""
         registries = ("--registries-conf", str(self.work / "registries.conf"))
         policy = ("--signature-policy", str(self.work / "policy.json"))
-        self.run("buildah", *registries, command, *policy, *args)
+        copies = command in COPYING
+        self.run("buildah", *registries, command, *(policy if copies else ()), *args)
 
     def run(self, *argv: str) -> None:
         """Raises BuildError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -59,6 +60,18 @@ def list_() -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("   ".join(cells).rstrip())
+
+
+@image.command()
+def prune() -> None:
+    """Drop what images were before: earlier archives, and layers that none consists of any more.
+
+    It frees gigabytes; some steps are run again by the next build of their image.
+    """
+    folder = _bench().cache
+    before = shutil.disk_usage(folder).free
+    images.prune(_bench(), _say)
+    click.echo(f"freed {max(0, shutil.disk_usage(folder).free - before) / MIB:,.0f} MiB")
 
 
 def _row(each: images.Image) -> tuple[str, str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sandbox import debian
 from sandbox.errors import BuildError
@@ -22,16 +23,24 @@ if TYPE_CHECKING:
     from sandbox.build import Bench
     from sandbox.images.image import Image
 
+FOLDER: Final = "images"
+"""In the cache: archives, and the storage of their layers."""
+
 
 def require(image: Image) -> None:
     """Raises BuildError, with the way out, where nothing can be built."""
     if not (image.folder / "Dockerfile").is_file():
         raise BuildError(f"{image.folder} has no Dockerfile: the image {image.name} has no recipe")
+    require_root(
+        f"the image {image.name} is built with mounts of its own (where Docker is, "
+        f"docker build -t {image.reference} {image.folder} does the same)"
+    )
+
+
+def require_root(reason: str) -> None:
+    """Raises BuildError for everybody else."""
     if os.geteuid() != 0:
-        raise BuildError(
-            f"the image {image.name} is built as root, with mounts of its own: run it with sudo, "
-            f"or build it where Docker is: docker build -t {image.reference} {image.folder}"
-        )
+        raise BuildError(f"{reason}: run this as root, with sudo -E")
 
 
 def make(
@@ -42,30 +51,49 @@ def make(
     say: Callable[[str], None],
 ) -> None:
     """Build the image into the archive `target`. The caller holds the lock. Raises BuildError."""
-    packages = debian.fetched("images", PACKAGES, bench, say)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # We hold the lock: what lies there was left by a build that was killed.
-    for abandoned in target.parent.glob(f".{image.name}@*"):
-        shutil.rmtree(abandoned)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{image.name}@") as work:
-        builder = Builder(
-            what=f"build the image {image.name}",
-            packages=packages,
-            storage=target.parent / "storage",
-            work=Path(work),
-            environ=bench.environ,
-            log=fresh(bench.cache / "logs" / f"image-{image.name}.log"),
-            progress=Progress(f"building the image {image.name}", bench.stream),
-        )
+    doing = ("build", "building", f"the image {image.name}")
+    with _builder(image.name, doing, bench, say) as builder:
         with locked(bench.cache / "locks" / "image-base.lock"):
             base.ensure(builder)
         builder.buildah("build", *_flags(builder, image, borrowed), str(image.folder))
-        archive = Path(work) / "whole.tar"
+        archive = builder.work / "whole.tar"
         # Docker's form is written in one go, and not compressed: what it costs is time.
         form = f"docker-archive:{archive}:{image.reference}"
         builder.buildah("push", "--disable-compression", image.reference, form)
         archive.rename(target)
-        builder.progress.end("done")
+
+
+def prune(bench: Bench, say: Callable[[str], None]) -> None:
+    """Drop the layers that no image consists of any more. The caller holds every image's lock."""
+    doing = ("drop", "dropping", "unused layers")
+    with _builder("prune", doing, bench, say) as builder:
+        builder.buildah("rmi", "--prune")
+
+
+@contextmanager
+def _builder(
+    name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], None]
+) -> Iterator[Builder]:
+    """A builder with a folder for its work, and a progress line that ends with it."""
+    packages = debian.fetched("images", PACKAGES, bench, say)
+    images = bench.cache / FOLDER
+    images.mkdir(parents=True, exist_ok=True)
+    # We hold the lock: what lies there was left by a build that was killed.
+    for abandoned in images.glob(f".{name}@*"):
+        shutil.rmtree(abandoned)
+    do, does, what = doing
+    progress = Progress(f"{does} {what}", bench.stream)
+    with tempfile.TemporaryDirectory(dir=images, prefix=f".{name}@") as work:
+        yield Builder(
+            what=f"{do} {what}",
+            packages=packages,
+            storage=images / "storage",
+            work=Path(work),
+            environ=bench.environ,
+            log=fresh(bench.cache / "logs" / f"image-{name}.log"),
+            progress=progress,
+        )
+        progress.end("done")
 
 
 def _flags(builder: Builder, image: Image, borrowed: Mapping[str, Path]) -> Iterator[str]:
