@@ -41,6 +41,7 @@ MPI_HOSTFILE: Final = "edl.dev/mpi-hostfile"
 DISCOVER_HOSTS: Final = "edl.dev/discover-hosts"
 KUBEXEC_SCRIPT: Final = "edl.dev/kubexec-script"
 PUBLISHED_AT: Final = "edl.dev/published-at"
+CONFIRMED_AT: Final = "edl.dev/confirmed-at"
 
 # Namespaces.
 KUBEXEC: Final = "edl.dev/kubexec"
@@ -72,6 +73,14 @@ CLUSTER_ENV: Final = "EDL_CLUSTER"
 TF_CONFIG_ENV: Final = "TF_CONFIG"
 RSH_AGENT_ENV: Final = "OMPI_MCA_plm_rsh_agent"
 DEFAULT_HOSTFILE_ENV: Final = "OMPI_MCA_orte_default_hostfile"
+PET_NNODES_ENV: Final = "PET_NNODES"
+PET_NPROC_PER_NODE_ENV: Final = "PET_NPROC_PER_NODE"
+PET_RDZV_BACKEND_ENV: Final = "PET_RDZV_BACKEND"
+PET_RDZV_ENDPOINT_ENV: Final = "PET_RDZV_ENDPOINT"
+PET_RDZV_ID_ENV: Final = "PET_RDZV_ID"
+PET_RDZV_CONF_ENV: Final = "PET_RDZV_CONF"
+PET_MAX_RESTARTS_ENV: Final = "PET_MAX_RESTARTS"
+PET_MONITOR_INTERVAL_ENV: Final = "PET_MONITOR_INTERVAL"
 
 # Kubernetes' own names.
 COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
@@ -146,7 +155,7 @@ _WEBHOOK: Final = Setter.WEBHOOK
 _RECONCILER: Final = Setter.RECONCILER
 
 ENTRIES: Final[tuple[Entry, ...]] = (
-    _label(FRAMEWORK, "tensorflow, horovod, none", "opts the object in; required"),
+    _label(FRAMEWORK, "tensorflow, horovod, pytorch, none", "opts the object in; required"),
     _label(JOB, "a name", "the training job that several Jobs form; default: the Job's own name"),
     _label(ROLE, "the framework's own word", "default: the framework's worker role"),
     _label(MIN, "whole number from 1", "fewest replicas; default: `spec.parallelism`"),
@@ -171,6 +180,7 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     _ours(HOSTFILE, _RECONCILER, "`host:slots` a line", f"content of `{EDL_HOSTFILE}`"),
     _ours(MPI_HOSTFILE, _RECONCILER, "`host slots=n` a line", f"content of `{MPI_HOSTFILE_PATH}`"),
     _ours(PUBLISHED_AT, _RECONCILER, _TIME, "when the host list was last written"),
+    _ours(CONFIRMED_AT, _RECONCILER, _TIME, "the publication that the kubelet was reminded of"),
     _ours(CLUSTER, _RECONCILER, "JSON", "the cluster's addresses as they were at the start"),
     _ours(STARTED_AT, _RECONCILER, _TIME, "when the training job was last started"),
     _ours(RESIZED_AT, _RECONCILER, _TIME, "when the size last changed"),
@@ -181,6 +191,16 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(CLUSTER_ENV, Kind.ENV, _WEBHOOK, "JSON", f"the annotation `{CLUSTER}`, for TF_CONFIG"),
     Entry(DEFAULT_HOSTFILE_ENV, Kind.ENV, _WEBHOOK, MPI_HOSTFILE_PATH, "Open MPI's host list"),
     Entry(RSH_AGENT_ENV, Kind.ENV, _WEBHOOK, MPI_KUBEXEC, "the launcher starts workers by exec"),
+    Entry(PET_NNODES_ENV, Kind.ENV, _WEBHOOK, "`min:max`", "how many torchrun agents make a world"),
+    Entry(PET_NPROC_PER_NODE_ENV, Kind.ENV, _WEBHOOK, "whole number", "processes a pod: its slots"),
+    Entry(PET_RDZV_BACKEND_ENV, Kind.ENV, _WEBHOOK, "c10d", "torchrun's agents meet at a store"),
+    Entry(PET_RDZV_ENDPOINT_ENV, Kind.ENV, _WEBHOOK, "`host:port`", "the store: rendezvous' pod"),
+    Entry(PET_RDZV_ID_ENV, Kind.ENV, _WEBHOOK, "a name", "the training job's"),
+    Entry(PET_RDZV_CONF_ENV, Kind.ENV, _WEBHOOK, "`key=value,…`", "who is the store, and waits"),
+    Entry(
+        PET_MAX_RESTARTS_ENV, Kind.ENV, _WEBHOOK, "1000", "a leaving peer costs each one restart"
+    ),
+    Entry(PET_MONITOR_INTERVAL_ENV, Kind.ENV, _WEBHOOK, "1", "seconds between looks at the world"),
     Entry(EDL_HOSTFILE, Kind.PATH, _RECONCILER, "`host:slots` a line", "live host list"),
     Entry(EDL_DISCOVER_HOSTS, Kind.PATH, _WEBHOOK, "script", "prints the live host list"),
     Entry(MPI_HOSTFILE_PATH, Kind.PATH, _RECONCILER, "`host slots=n` a line", "for Open MPI"),

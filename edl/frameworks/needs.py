@@ -58,6 +58,8 @@ class Needs:
     """Runs commands in its workers' pods: gets kubectl and a ServiceAccount that may exec."""
     first_decides: bool = False
     """The Job is complete when index 0 is."""
+    any_decides: bool = False
+    """The Job is complete when any one of its indexes is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Framework:
     """From addresses by role to the annotation `edl.dev/cluster`, written at each start."""
     publishes: str = ""
     """The role whose hosts are published to the launcher, empty if none are."""
+    first_by_name: str = ""
+    """The role whose first pod peers know by its bare host name where the role stands alone."""
     kinds: Mapping[str, RoleKind] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from edl.spec import JobSpec
 from edl.writes import Json
 
 _FIRST_DECIDES: Final = {"rules": [{"succeededIndexes": "0"}]}
+_ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
 _RETRIES: Final = 6
 """The API's default `backoffLimit`, for a whole Job: here it counts for each replica."""
 _LONGEST_ENV: Final = 131_072
@@ -69,8 +70,13 @@ def _sized(job: Json, spec: JobSpec, needs: Needs) -> Json:
         return job
     size = job.get("parallelism") or 1
     ranked = {"parallelism": size, "completions": size, "completionMode": "Indexed"}
-    success = {"successPolicy": _FIRST_DECIDES} if needs.first_decides else {}
-    return success | job | ranked
+    return _success(needs) | job | ranked
+
+
+def _success(needs: Needs) -> Json:
+    if needs.first_decides:
+        return {"successPolicy": _FIRST_DECIDES}
+    return {"successPolicy": _ANY_DECIDES} if needs.any_decides else {}
 
 
 def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:

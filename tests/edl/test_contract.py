@@ -50,6 +50,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.DISCOVER_HOSTS,
         contract.KUBEXEC_SCRIPT,
         contract.PUBLISHED_AT,
+        contract.CONFIRMED_AT,
     } == contract.OWNED_ANNOTATIONS
 
 

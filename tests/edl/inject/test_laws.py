@@ -133,23 +133,28 @@ def _horovod(draw: st.DrawFn, **fields: Any) -> Json:  # noqa: ANN401
     return horovod(draw(st.sampled_from(["launcher", "worker"])), **fields)
 
 
+def _pytorch(draw: st.DrawFn, **fields: Any) -> Json:  # noqa: ANN401
+    role = draw(st.sampled_from(["rendezvous", "worker"]))
+    return cast(role, "rendezvous=1,worker=2..4", framework="pytorch", **fields)
+
+
 def _alone(draw: st.DrawFn, **fields: Any) -> Json:  # noqa: ANN401
     bounds = draw(st.sampled_from([{}, {"max": "5"}, {"min": "2"}, {"min": "1", "max": "3"}]))
-    framework = draw(st.sampled_from(["tensorflow", "none"]))
+    framework = draw(st.sampled_from(["tensorflow", "pytorch", "none"]))
     return job("mnist", framework=framework, **bounds, **fields)
 
 
 def _bare(draw: st.DrawFn, **fields: Any) -> Json:  # noqa: ANN401
     told = {"rank": "1", "size": "3"} | fields.pop("annotations")
     fields |= {"spec": fields.pop("pod")}
-    framework = draw(st.sampled_from(["tensorflow", "none"]))
+    framework = draw(st.sampled_from(["tensorflow", "pytorch", "none"]))
     return pod("any", framework=framework, job="mnist", annotations=told, **fields)
 
 
 @st.composite
 def manifests(draw: st.DrawFn) -> Json:
     """A labelled Job or bare pod that makes sense, with whatever else users write."""
-    kind = draw(st.sampled_from([_tensorflow, _horovod, _alone, _bare]))
+    kind = draw(st.sampled_from([_tensorflow, _horovod, _pytorch, _alone, _bare]))
     manifest = kind(draw, pod=draw(POD_SPECS), annotations=draw(TOLD), **draw(GPUS))
     manifest["metadata"]["labels"] |= draw(TEXTS)
     if "template" in manifest["spec"]:

@@ -1,0 +1,97 @@
+"""PyTorch, elastic: torchrun, told everything by its own PET_* variables.
+
+torchrun's agents meet at a store. In a cast the store is a role of its own, `rendezvous`, so that
+any worker may go and come back. A Job that stands alone keeps it in worker 0: then everybody
+starts again from the checkpoint when that pod is lost.
+"""
+
+from typing import Final
+
+from edl import addresses, contract
+from edl.frameworks.needs import Env, Framework, Mode, Needs, RoleKind
+from edl.model import Resizing
+from edl.spec import JobSpec
+
+_RENDEZVOUS: Final = "rendezvous"
+_WORKER: Final = "worker"
+_LAST_CALL: Final = "last_call_timeout=2"
+"""Seconds that a world above its minimum waits for more; torchrun's 30 would stall each resize."""
+_RESTARTS: Final = "1000"
+"""Every worker that leaves costs each of the others one restart."""
+
+_STORE: Final = """\
+import pickle, signal, sys, time
+# Not 0: it is told to leave, and has not succeeded.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+from torch.distributed import TCPStore
+from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
+store = TCPStore("localhost", {port}, None, True, wait_for_workers=False)
+backend = C10dRendezvousBackend(store, "{job}")
+print("rendezvous of {job} at port {port}", flush=True)
+# An agent that fails closes the rendezvous for ever, and nobody who comes back could join again.
+while True:
+    time.sleep(5)
+    bits, token, *_ = backend.get_state() or (None, None)
+    state = bits and pickle.loads(bits)
+    if state and state.closed:
+        fresh = type(state)()
+        fresh.round = state.round + 1  # each round has keys of its own in the store
+        backend.set_state(pickle.dumps(fresh), token)
+        print("rendezvous of {job} was closed, and is open again", flush=True)
+"""
+
+
+def _store(spec: JobSpec) -> Needs:
+    return Needs(
+        command=("python3", "-c", _STORE.format(port=spec.port, job=spec.job)),
+        ports=((_RENDEZVOUS, spec.port),),
+    )
+
+
+def _worker(spec: JobSpec) -> Needs:
+    host, conf = _meeting(spec)
+    pairs = {
+        contract.PET_NNODES_ENV: f"{spec.min}:{spec.max}",
+        contract.PET_NPROC_PER_NODE_ENV: str(spec.slots),
+        contract.PET_RDZV_BACKEND_ENV: "c10d",
+        contract.PET_RDZV_ENDPOINT_ENV: f"{host}:{spec.port}",
+        contract.PET_RDZV_ID_ENV: spec.job,
+        contract.PET_RDZV_CONF_ENV: conf,
+        contract.PET_MAX_RESTARTS_ENV: _RESTARTS,
+        contract.PET_MONITOR_INTERVAL_ENV: "1",
+    }
+    # torchrun's agents end together, so the first success is everybody's. Who comes later, or
+    # comes back, finds the rendezvous closed and fails: that must not fail a finished Job.
+    return Needs(env=tuple(Env(*pair) for pair in pairs.items()), any_decides=True)
+
+
+def _meeting(spec: JobSpec) -> tuple[str, str]:
+    """The store's host, and PET_RDZV_CONF."""
+    if any(seat.role == _RENDEZVOUS for seat in spec.cast):
+        (host,) = addresses.hosts(spec, _RENDEZVOUS, 1)
+        return host, f"{_LAST_CALL},is_host=0"
+    if spec.rank is not None:
+        (host,) = addresses.hosts(spec, spec.role, 1)
+        return host, f"{_LAST_CALL},is_host={int(spec.rank == 0)}"
+    # An agent becomes the host by comparing the endpoint with its own bare host name. Older ones
+    # compare with nothing else that is known here, and newer ones would have to wait for DNS.
+    return addresses.hostname(addresses.job_name(spec, spec.role), 0), _LAST_CALL
+
+
+def describe(spec: JobSpec) -> Needs:
+    return _store(spec) if spec.role == _RENDEZVOUS else _worker(spec)
+
+
+FRAMEWORK: Final = Framework(
+    name="pytorch",
+    roles=(
+        RoleKind(_RENDEZVOUS, serves=True, single=True),
+        RoleKind(_WORKER, resizable=True),
+    ),
+    worker=_WORKER,
+    deciders=(_WORKER,),
+    modes=(Mode("elastic", Resizing.LIVE),),
+    describe=describe,
+    port=29400,
+    first_by_name=_WORKER,
+)

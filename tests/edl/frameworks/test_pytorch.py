@@ -1,0 +1,144 @@
+from typing import Any
+
+import pytest
+
+from edl import contract
+from edl.frameworks import decides, serves
+from edl.model import Resizing
+from edl.parse import parse
+from edl.writes import Json
+from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
+from tests.edl.readings import findings
+
+ROLES = "rendezvous=1,worker=2..4"
+STORE = "mnist-rendezvous-0.mnist.lab.svc"
+
+
+def pytorch(role: str, roles: str = ROLES, **fields: Any) -> Json:  # noqa: ANN401 — JSON
+    """One Job of the PyTorch training job `mnist`."""
+    return cast(role, roles, framework="pytorch", **fields)
+
+
+def alone(**fields: Any) -> Json:  # noqa: ANN401 — JSON
+    """A PyTorch Job without a rendezvous of its own."""
+    return job("mnist", framework="pytorch", min="2", max="4", **fields)
+
+
+def pet(manifest: Json) -> dict[str, str]:
+    """The variables that torchrun reads, without their prefix."""
+    found = environment(created(manifest))
+    return {name[4:]: value for name, value in found.items() if name.startswith("PET_")}
+
+
+def conf(manifest: Json) -> dict[str, str]:
+    """PET_RDZV_CONF, as torchrun takes it apart."""
+    return dict(pair.split("=") for pair in pet(manifest)["RDZV_CONF"].split(","))
+
+
+def command(manifest: Json) -> list[str]:
+    (container,) = pod_spec(created(manifest))["containers"]
+    return list(container.get("command") or ())
+
+
+def test_torchrun_is_told_everything_by_its_own_variables() -> None:
+    assert pet(pytorch("worker")) == {
+        "NNODES": "2:4",
+        "NPROC_PER_NODE": "1",
+        "RDZV_BACKEND": "c10d",
+        "RDZV_ENDPOINT": f"{STORE}:29400",
+        "RDZV_ID": "mnist",
+        "RDZV_CONF": "last_call_timeout=2,is_host=0",
+        "MAX_RESTARTS": "1000",
+        "MONITOR_INTERVAL": "1",
+    }
+
+
+def test_every_variable_stands_in_the_contract() -> None:
+    entries = {entry.name for entry in contract.ENTRIES}
+    assert {f"PET_{name}" for name in pet(pytorch("worker"))} <= entries
+
+
+def test_no_worker_keeps_the_store_where_a_role_does() -> None:
+    assert conf(pytorch("worker"))["is_host"] == "0"
+    assert pet(pytorch("rendezvous")) == {}
+
+
+def test_a_rendezvous_without_a_command_is_a_store_at_the_jobs_port() -> None:
+    program, flag, script = command(pytorch("rendezvous", annotations={"port": "3333"}))
+    assert (program, flag) == ("python3", "-c")
+    compile(script, "rendezvous", "exec")
+    assert 'TCPStore("localhost", 3333, ' in script
+    (container,) = pod_spec(created(pytorch("rendezvous")))["containers"]
+    port = {"name": "rendezvous", "containerPort": 29400, "protocol": "TCP"}
+    assert container["ports"] == [port]
+
+
+def test_a_workers_command_is_its_users() -> None:
+    assert command(pytorch("worker")) == []
+    own = {"containers": [{"name": "main", "image": "busybox", "command": ["my-store"]}]}
+    assert command(pytorch("rendezvous", pod=own)) == ["my-store"]
+
+
+def test_a_job_alone_keeps_the_store_in_worker_0() -> None:
+    """torchrun finds out who that is: by its bare host name, which it knows without DNS."""
+    assert pet(alone())["RDZV_ENDPOINT"] == "mnist-0:29400"
+    assert "is_host" not in conf(alone())
+
+
+def test_a_job_alone_under_another_training_jobs_name_still_finds_its_pod() -> None:
+    assert pet(alone(job="digits"))["RDZV_ENDPOINT"] == "mnist-0:29400"
+
+
+@pytest.mark.parametrize(("rank", "host"), [("0", "1"), ("1", "0")])
+def test_bare_pods_know_who_keeps_the_store(rank: str, host: str) -> None:
+    told = {"rank": rank, "size": "2"}
+    manifest = pod("any", framework="pytorch", job="mnist", annotations=told)
+    assert pet(manifest)["RDZV_ENDPOINT"] == "mnist-worker-0.mnist.lab.svc:29400"
+    assert conf(manifest)["is_host"] == host
+
+
+@pytest.mark.parametrize(
+    ("asked", "processes"),
+    [
+        ({}, "1"),
+        ({"gpu": "2"}, "2"),
+        ({"gpu": "0.5"}, "1"),
+        ({"gpu": "2", "annotations": {"slots": "3"}}, "3"),
+    ],
+)
+def test_a_pod_runs_a_process_for_each_gpu(asked: Json, processes: str) -> None:
+    assert pet(pytorch("worker", **asked))["NPROC_PER_NODE"] == processes
+
+
+def test_a_users_own_variable_stays() -> None:
+    own = [{"name": "PET_MAX_RESTARTS", "value": "3"}]
+    container = {"name": "main", "image": "busybox", "env": own}
+    found = pet(pytorch("worker", pod={"containers": [container]}))
+    assert (found["MAX_RESTARTS"], found["NNODES"]) == ("3", "2:4")
+
+
+def test_the_first_worker_that_succeeds_completes_the_training() -> None:
+    policy = {"rules": [{"succeededCount": 1}]}
+    assert created(pytorch("worker"))["spec"]["successPolicy"] == policy
+    assert created(alone())["spec"]["successPolicy"] == policy
+    assert "successPolicy" not in created(pytorch("rendezvous"))["spec"]
+
+
+def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:
+    store, worker = parse(pytorch("rendezvous")), parse(pytorch("worker"))
+    assert (decides(store), serves(store)) == (False, True)
+    assert (decides(worker), serves(worker)) == (True, False)
+    assert (store.resizing, worker.resizing) == (Resizing.FIXED, Resizing.LIVE)
+    assert parse(alone()).resizing is Resizing.LIVE
+
+
+@pytest.mark.parametrize(
+    ("roles", "what"),
+    [
+        ("rendezvous=2,worker=2..4", "2 × rendezvous"),
+        ("rendezvous=1..2,worker=2", "a rendezvous is never resized"),
+        ("rendezvous=1", "nobody in the cast decides when pytorch is done"),
+    ],
+)
+def test_a_cast_that_cannot_meet_is_refused(roles: str, what: str) -> None:
+    assert what in [finding.what for finding in findings(pytorch("rendezvous", roles))]
