@@ -119,6 +119,10 @@ class Pod:
     hosts: str | None = None
     """The host list that was published to this pod (a launcher), None before the first."""
     published_at: datetime | None = None
+    confirmed_at: datetime | None = None
+    """The publication of which its kubelet was reminded."""
+    ready_since: datetime | None = None
+    """None while it is not ready."""
 
     @property
     def gated(self) -> bool:
@@ -179,6 +183,8 @@ class Role:
     reason: str = ""
     remaining: int | None = None
     """Work items (`completions` - succeeded) still to do: no more pods than that can be."""
+    failures: int = 0
+    """Pods that failed or were deleted, as the Job controller counts them: it makes them again."""
 
 
 class Phase(StrEnum):

@@ -9,6 +9,30 @@ DISCOVER_HOSTS: Final = f"""#!/bin/sh
 exec cat {contract.EDL_HOSTFILE}
 """
 
+_IN_THE_POD: Final = """
+exec 3<&0
+/bin/sh -c "$1" </dev/null 3<&- &
+command=$!
+trap : TERM
+{
+    while read -r line; do :; done
+    trap "" TERM
+    kill -TERM "-$$" || kill -TERM "$command"
+    sleep 5
+    kill -KILL "-$$" || kill -KILL "$command"
+} <&3 >/dev/null 2>&1 &
+watcher=$!
+exec 3<&-
+while wait "$command"; status=$?; kill -0 "$command" 2>/dev/null; do :; done
+kill -KILL "$watcher"
+exit "$status"
+"""
+"""Runs its argument while its standard input is open. Then it ends it and all that it started.
+
+A command does not end when its exec is broken off, but its standard input does. An exec begins a
+process group, so `-$$` is everybody in it, ourselves included.
+"""
+
 KUBEXEC: Final = rf"""#!/bin/sh
 # kubexec.sh HOST COMMAND...: run COMMAND by sh in the pod behind HOST, as ssh would.
 # HOST is JOB-INDEX[.SERVICE...]; the pod is found by its Job and index, whatever its name.
@@ -17,32 +41,68 @@ host=${{1%%.*}}
 shift
 job="{contract.JOB_NAME_LABEL}=${{host%-*}}"
 index="{contract.COMPLETION_INDEX_ANNOTATION}=${{host##*-}}"
-pod=$("$kubectl" get pods --field-selector=status.phase=Running --selector="$job,$index" \
-    --output=name | head -n 1)
+# Who leaves still runs, beside who comes in its place.
+staying='{{{{if not .metadata.deletionTimestamp}}}}{{{{.metadata.name}}}} {{{{end}}}}'
+staying="{{{{range .items}}}}$staying{{{{end}}}}"
+for pause in 1 2 4 8 0; do
+    # With options of the connection, like --request-timeout, kubectl would not see it is in a pod.
+    pods=$("$kubectl" get pods --selector="$job,$index" \
+        --field-selector=status.phase=Running --output=go-template="$staying") && break
+    sleep "$pause" # the API server is away
+done
+pod=${{pods%% *}}
 if [ -z "$pod" ]; then
     echo "kubexec: host $host has no running pod" >&2
     exit 1
 fi
-"$kubectl" exec "$pod" -- /bin/sh -c "$*" &
+in_the_pod='{_IN_THE_POD}'
+# Only this shell holds the writing end of what the command in the pod has as its standard input:
+# it closes when we end, whatever ends us, and ends the command.
+lifeline=${{kubectl%/*}}/lifeline-$$
+rm -f "$lifeline"
+mkfifo "$lifeline" || exit 1
+exec 3<>"$lifeline" 4<"$lifeline"
+rm -f "$lifeline"
+"$kubectl" exec --quiet --stdin "$pod" -- /bin/sh -c "$in_the_pod" kubexec "$*" <&4 3>&- 4<&- &
 command=$!
-trap 'kill "$command" 2>/dev/null' TERM INT
-# An exec may outlive its pod when the node is lost: end it when the pod is gone, and only then.
+trap 'kill "$command" 2>/dev/null' TERM INT HUP
+exec 4<&-
+# An exec ends with its pod, but not when the pod's node is lost: nobody is left to say so.
 (
     trap 'kill "$!"; exit 0' TERM
-    while :; do
-        "$kubectl" wait --for=delete "$pod" --timeout=1h &
-        wait "$!" && break
-        sleep 5 &
-        wait "$!"
+    state='{{.status.phase}}'
+    for kind in ContainersReady Ready; do
+        state="$state/{{.status.conditions[?(@.type==\"$kind\")].status}}"
     done
-    kill "$command"
-) >/dev/null 2>&1 &
+    while kill -0 "$$"; do
+        sleep 20 &
+        wait "$!"
+        found=$("$kubectl" get pod "$pod" --ignore-not-found --output=jsonpath="$state") || continue
+        case $found in
+        # Only the node controller says that ready containers do not make a ready pod.
+        "" | Succeeded/* | Failed/* | Running/True/False) kill "$command" ;;
+        esac
+    done
+) 3>&- >/dev/null 2>&1 &
 watcher=$!
-wait "$command"
-status=$?
+while wait "$command"; status=$?; kill -0 "$command" 2>/dev/null; do :; done
 kill "$watcher" 2>/dev/null
 exit "$status"
 """
 
-WAIT_FOR_COMMANDS: Final = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
-"""A worker's command: waits for execs, and leaves with 0 when it is asked to."""
+WAIT_FOR_COMMANDS: Final = """
+leave() {
+    kill "$!" 2>/dev/null
+    wait "$!"
+    while set -- /proc/[0-9]*; [ "$#" -gt 1 ]; do sleep 1; done
+    exit 143
+}
+trap leave TERM INT
+while :; do sleep 3600 & wait "$!"; done
+"""
+"""A worker's command: waits for execs. Asked to leave, it lets them end first, within its grace.
+
+So a process that is told to go (by the host list, which no longer names a pod that ends) goes well.
+It never leaves with 0: a drained worker's index would be done then, and never made again, and the
+last one would complete the Job. What is to end for good is ended by its size.
+"""

@@ -129,18 +129,21 @@ def tag(kind: str, raw: bytes) -> Tag:
 def _job_pod(found: PodObject) -> Pod:
     notes = found.metadata.annotations
     conditions = found.status.conditions or ()
+    ready = next((one for one in conditions if one.type == "Ready" and one.status == _TRUE), None)
     return Pod(
         name=found.metadata.name,
         index=int(notes.index) if notes.index.isdecimal() else -1,
         node=intern(found.spec.node_name),
         phase=PodPhase(found.status.phase),
-        ready=any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions),
+        ready=ready is not None,
         terminating=found.metadata.deletion_timestamp is not None,
         gates=tuple(gate.name for gate in found.spec.scheduling_gates or ()),
         created_at=found.metadata.creation_timestamp,
         version=found.metadata.resource_version,
         hosts=notes.hosts if notes.published_at else None,
         published_at=time(notes.published_at),
+        confirmed_at=time(notes.confirmed_at),
+        ready_since=ready.last_transition_time if ready else None,
     )
 
 

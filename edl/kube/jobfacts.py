@@ -109,6 +109,7 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         ending=_ending(manifest),
         reason=reason or notes.get(contract.REASON, ""),
         remaining=None if spec.tandem else _remaining(manifest),
+        failures=_failures(manifest),
     )
 
 
@@ -117,6 +118,12 @@ def _remaining(manifest: Mapping[str, Any]) -> int | None:
     completions: int | None = manifest["spec"].get("completions")
     done: int = manifest.get("status", {}).get("succeeded") or 0
     return None if completions is None else max(completions - done, 0)
+
+
+def _failures(manifest: Mapping[str, Any]) -> int:
+    status = manifest.get("status", {})
+    uncounted = (status.get("uncountedTerminatedPods") or {}).get("failed") or ()
+    return (status.get("failed") or 0) + len(uncounted)
 
 
 def _ending(manifest: Mapping[str, Any]) -> Ending | None:

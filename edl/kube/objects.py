@@ -43,6 +43,7 @@ class TaintPart(_Part, frozen=True):
 class Condition(_Part, frozen=True):
     type: str
     status: str
+    last_transition_time: datetime | None = None
 
 
 class NodeSpec(_Part, frozen=True):
@@ -71,6 +72,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     index: str = msgspec.field(name=contract.COMPLETION_INDEX_ANNOTATION, default="")
     hosts: str = msgspec.field(name=contract.HOSTFILE, default="")
     published_at: str = msgspec.field(name=contract.PUBLISHED_AT, default="")
+    confirmed_at: str = msgspec.field(name=contract.CONFIRMED_AT, default="")
 
 
 class PodLabels(msgspec.Struct, frozen=True, gc=False):

@@ -101,6 +101,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> S
         else:
             keeper.drop(pod)
     ended = {pod.index: pod.phase for pod in role.pods if pod.ended}
+    leaving = {pod.index for pod in role.pods if pod.terminating}
     for index in range(role.size):
         found = by_index.get(index)
         if found is not None and found.node:
@@ -108,7 +109,8 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> S
         elif found is None and ended.get(index) is PodPhase.SUCCEEDED:
             keeper.keep(NOWHERE)
         else:
-            keeper.await_(_since(job, role, found, failed=index in ended))
+            lost = index in ended or index in leaving
+            keeper.await_(_since(job, role, found, lost=lost))
     return keeper.seating
 
 
@@ -117,26 +119,26 @@ def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) ->
     live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
     for pod in live[role.size :]:
         keeper.drop(pod)
-    failed = any(pod.phase is PodPhase.FAILED for pod in role.pods)
+    lost = any(pod.phase is PodPhase.FAILED or pod.terminating for pod in role.pods)
     expected = role.size if role.remaining is None else min(role.size, role.remaining)
     kept: list[Pod | None] = [*live[: role.size], *repeat(None, role.size - len(live))]
     for found in kept:
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NOWHERE))
         elif len(keeper.seating.seats) < expected:
-            keeper.await_(_since(job, role, found, failed=failed))
+            keeper.await_(_since(job, role, found, lost=lost))
         else:
             keeper.keep(NOWHERE)
     return keeper.seating
 
 
-def _since(job: TrainingJob, role: Role, pod: Pod | None, *, failed: bool) -> datetime | None:
+def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:
     """Since when a replica waits for the scheduler.
 
-    A gated pod waits for us, and a failed one for the Job controller's back-off: None. A pod that
-    was never made (a quota) waits since the size was set.
+    A gated pod waits for us, and one that was lost for its end and for the Job controller's
+    back-off: None. A pod that was never made (a quota) waits since the size was set.
     """
-    if (pod is None and failed) or (pod is not None and pod.gated):
+    if (pod is None and (lost or role.failures)) or (pod is not None and pod.gated):
         return None
     return max(_moments(job, role, pod), default=None)
 

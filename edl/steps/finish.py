@@ -2,9 +2,9 @@
 
 from edl import contract, phases
 from edl.contract import CleanUp
-from edl.model import Ending, Target, TrainingJob
+from edl.model import Ending, Role, Target, TrainingJob
 from edl.steps import patches
-from edl.writes import Delete, Step
+from edl.writes import Delete, Json, Step
 
 
 def finish(job: TrainingJob, ending: Ending) -> Step:
@@ -14,11 +14,19 @@ def finish(job: TrainingJob, ending: Ending) -> Step:
     why = phases.verdict(job.key, ending)
     # A Job that is 0/0 already only waits for its controller.
     others = [role for role in job.live if role.tandem and role.size]
-    writes = [
-        patches.job(job.key, role, patches.size(role, 0), {contract.REASON: why}) for role in others
-    ]
+    writes = [patches.job(job.key, role, _end(role), {contract.REASON: why}) for role in others]
     notes = tuple(patches.note(job.key, role, "Ended", why) for role in others)
     return Step(job.key, (*writes, *_deletions(job)), notes)
+
+
+def _end(role: Role) -> Json:
+    """A deciding role still lives only when another one has failed: it fails with it.
+
+    Its successPolicy may count on an index, and then the API server refuses 0/0.
+    """
+    if role.decides:
+        return {"activeDeadlineSeconds": 0, "suspend": False}
+    return patches.size(role, 0)
 
 
 def _deletions(job: TrainingJob) -> tuple[Delete, ...]:

@@ -1,7 +1,8 @@
 """Host lists for launchers: published after growing, and before shrinking.
 
 Horovod reads the list every second, must never see it empty, and blacklists a host that dies
-while it is listed. So a host is listed once its pod is ready, and not longer than it stays.
+while it is listed. So a host is listed once its pod is ready, and not longer than it stays. Of a
+change it tells its first worker, once: who joins before that one listens is never used.
 """
 
 import re
@@ -20,6 +21,13 @@ LEAVE: Final = timedelta(seconds=3)
 """What workers get between the list without them and their end; Horovod needs 1 s."""
 JOIN: Final = timedelta(seconds=30)
 """How long those that are ready wait for those that are not, so that one list says it all."""
+SETTLE: Final = timedelta(seconds=20)
+"""From a launcher that is ready to a first worker that listens; Horovod itself cannot say when."""
+CONFIRM: Final = timedelta(seconds=1.5)
+"""From a publication to the patch that reminds the kubelet of it (docs/kubernetes.md 8)."""
+FORGET: Final = timedelta(seconds=90)
+"""After that long a kubelet looks at each of its pods anyway."""
+_NOW: Final = timedelta()
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -60,15 +68,19 @@ def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publ
     ]
     if not launchers:
         return Publication()
-    lists = [(pod, _next_list(pod, workers)) for pod in launchers]
-    writes = tuple(
+    lists = [(pod, _next_list(pod, workers, now)) for pod in launchers]
+    writes = [
         _patch(job, pod, workers.role, indexes, now)
         for pod, indexes in lists
         if indexes is not None
-    )
+    ]
     waits = [_time_to_leave(pod, indexes, now) for pod, indexes in lists if not _is_gated(pod)]
     wait = max(filter(None, waits), default=None) if workers.leave else None
-    return Publication(writes, wait, workers.joining)
+    told = [(pod, _time_to_confirm(pod, now)) for pod, indexes in lists if indexes is None]
+    writes += [_reminder(job, pod) for pod, left in told if left == _NOW]
+    rechecks = [workers.joining, *(left for _, left in told)]
+    rechecks += [_time_to_settle(pod, now) for pod in launchers if workers.ready - _listed(pod)]
+    return Publication(tuple(writes), wait, min(filter(None, rechecks), default=None))
 
 
 def _workers(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> _Workers | None:
@@ -93,17 +105,35 @@ def _is_gated(pod: Pod) -> bool:
     return contract.HOSTS_GATE in pod.gates
 
 
-def _next_list(pod: Pod, workers: _Workers) -> frozenset[int] | None:
+def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | None:
     """The indexes that this launcher should read now, None where nothing is to be written.
 
-    Who leaves goes at once; who joins waits for the others that join; it is never empty.
+    Who leaves goes at once; who joins waits for the others that join, and until the launcher takes
+    note; it is never empty.
     """
     if _is_gated(pod):
         complete = not workers.joining and len(workers.ready) >= workers.role.min
         return workers.ready if complete else None
     listed = _listed(pod)
-    wanted = listed & workers.ready if workers.joining else workers.ready
+    held = workers.joining or _time_to_settle(pod, now)
+    wanted = listed & workers.ready if held else workers.ready
     return wanted if wanted and wanted != listed else None
+
+
+def _time_to_settle(pod: Pod, now: datetime) -> timedelta | None:
+    """How long a launcher may still be starting its workers, None before and after."""
+    if _is_gated(pod) or pod.ready_since is None:
+        return None
+    left = SETTLE - (now - pod.ready_since)
+    return left if left > _NOW else None
+
+
+def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
+    """How long until the kubelet is reminded of the last publication, None if it need not be."""
+    if _is_gated(pod) or pod.published_at is None or pod.confirmed_at == pod.published_at:
+        return None
+    age = now - pod.published_at
+    return max(CONFIRM - age, _NOW) if age < FORGET else None
 
 
 def _listed(pod: Pod) -> frozenset[int]:
@@ -120,7 +150,7 @@ def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) ->
     if published is not None or pod.published_at is None:
         return LEAVE
     left = LEAVE - (now - pod.published_at)
-    return left if left > timedelta() else None
+    return left if left > _NOW else None
 
 
 def _patch(
@@ -137,3 +167,9 @@ def _patch(
         return patches.pod(job.key, pod, annotations)
     gates = [{"name": gate} for gate in pod.gates if gate != contract.HOSTS_GATE]
     return patches.pod(job.key, pod, annotations, {"schedulingGates": gates})
+
+
+def _reminder(job: TrainingJob, pod: Pod) -> Patch:
+    """Any change of a pod makes the kubelet write its files, with whatever it had missed."""
+    told = patches.timestamp(pod.published_at) if pod.published_at else ""
+    return patches.pod(job.key, pod, {contract.CONFIRMED_AT: told})

@@ -46,8 +46,13 @@ def _is_budget(job: TrainingJob, target: Target) -> bool:
 def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
     """Each object and how to make it: most rounds make none."""
     namespace = job.key.namespace
-    if FRAMEWORKS[job.framework].ranked:
+    framework = FRAMEWORKS[job.framework]
+    if framework.ranked:
         yield Target("Service", namespace, job.key.name), partial(_headless, job.key)
+    for role in job.live:
+        if role.name == framework.first_by_name and len(job.roles) == 1:
+            name = addresses.hostname(role.job, 0)
+            yield Target("Service", namespace, name), partial(_first, role)
     for role in job.live:
         name = f"{role.job}{_FIRST}{role.min}"
         yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
@@ -72,12 +77,17 @@ def _owner(role: Role) -> Json:
 
 
 def _headless(key: JobKey) -> Json:
+    return _service({contract.JOB: key.name})
+
+
+def _first(role: Role) -> Json:
+    """Pod 0 under the name that it has for itself: a Service's name needs no domain behind it."""
+    return _service({contract.JOB_NAME_LABEL: role.job, contract.COMPLETION_INDEX_ANNOTATION: "0"})
+
+
+def _service(selector: Mapping[str, str]) -> Json:
     """Peers find each other before they are ready: rendezvous is how they become ready."""
-    spec = {
-        "clusterIP": "None",
-        "publishNotReadyAddresses": True,
-        "selector": {contract.JOB: key.name},
-    }
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": dict(selector)}
     return {"spec": spec}
 
 

@@ -117,7 +117,7 @@ def test_nothing_runs_with_a_parallelism_of_zero() -> None:
 
 def test_an_unknown_framework_is_told_the_known_ones() -> None:
     found = findings(job(framework="caffe"))
-    known = "one of tensorflow, horovod, none"
+    known = "one of tensorflow, horovod, pytorch, none"
     assert found == (Finding(label("framework"), 'unknown "caffe"', known),)
     assert findings(job()) == (Finding(label("framework"), "missing", known),)
 

@@ -36,7 +36,7 @@ CONTRACT = ANYTHING | st.dictionaries(NAMES, ANYTHING, max_size=6)
 @st.composite
 def nonsense(draw: st.DrawFn) -> Json:
     """JSON or YAML with the outlines of a Job or pod, and anything at all in its fields."""
-    known = draw(st.sampled_from(["tensorflow", "horovod", "none"]))
+    known = draw(st.sampled_from(["tensorflow", "horovod", "pytorch", "none"]))
     found = draw(CONTRACT)
     named = {contract.FRAMEWORK: known} | found if isinstance(found, dict) else found
     fields = dict.fromkeys(("parallelism", "completions", "suspend", "subdomain"), ANYTHING)

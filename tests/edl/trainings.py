@@ -104,7 +104,7 @@ def published(writes: Iterable[object]) -> str | None:
     lists = [
         written(write)[contract.HOSTFILE]
         for write in writes
-        if isinstance(write, Patch) and write.target.kind == "Pod"
+        if isinstance(write, Patch) and contract.HOSTFILE in written(write)
     ]
     return lists[0] if lists else None
 

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,26 +15,36 @@ from edl.contract import EDL_HOSTFILE, KUBECTL_DIRECTORY
 from edl.frameworks import scripts
 
 KUBECTL = """#!/bin/sh
+# What `exec` starts does not end with kubectl, and begins a session of its own, as in a real pod.
 echo "$@" >> "$(dirname "$0")/calls"
 here=$(dirname "$0")
-case $1 in
-get) cat "$here/pods" ;;
-exec) shift 3; exec "$@" ;;
-wait) if [ -e "$here/gone" ]; then exit 0; fi; echo $$ >> "$here/waiting"; exec sleep 60 ;;
+case $1-$2 in
+get-pods) if [ -e "$here/away" ]; then rm "$here/away"; exit 1; fi; cat "$here/pods" ;;
+get-pod) cat "$here/state" ;;
+exec-*) while [ "$1" != -- ]; do shift; done; shift; exec 3<&0; setsid "$@" <&3 & wait "$!" ;;
 esac
 """
+HOST = "mnist-worker-1.mnist.lab.svc"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where kubexec.sh and its kubectl live; `pods` is what kubectl finds."""
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Where kubexec.sh and its kubectl live; `pods` and `state` are what kubectl finds."""
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(KUBECTL)
     kubectl.chmod(0o755)
-    (tmp_path / "pods").write_text("pod/mnist-worker-1-x2x4z\n")
+    (tmp_path / "pods").write_text("mnist-worker-1-x2x4z ")
+    (tmp_path / "state").write_text("Running/True/True")
     script = scripts.KUBEXEC.replace(KUBECTL_DIRECTORY, str(tmp_path))
-    (tmp_path / "kubexec.sh").write_text(script)
-    return tmp_path
+    (tmp_path / "kubexec.sh").write_text(script.replace("sleep 20", "sleep 0.1"))
+    yield tmp_path
+    for process in (tmp_path / "started").read_text().split() if is_marked(tmp_path) else ():
+        with contextlib.suppress(ProcessLookupError):  # as it should be
+            os.kill(int(process), signal.SIGKILL)
+
+
+def is_marked(folder: Path) -> bool:
+    return (folder / "started").exists()
 
 
 def kubexec(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -45,14 +57,12 @@ def calls(folder: Path) -> list[str]:
 
 
 def test_a_command_runs_in_the_pod_behind_the_host(folder: Path) -> None:
-    done = kubexec(folder, "mnist-worker-1.mnist.lab.svc", "echo", "hello")
-    assert (done.returncode, done.stdout) == (0, "hello\n")
-    found, *_ = calls(folder)
+    done = kubexec(folder, HOST, "echo", "hello")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "")
+    found, started, *_ = calls(folder)
     assert "batch.kubernetes.io/job-name=mnist-worker" in found
     assert "batch.kubernetes.io/job-completion-index=1" in found
-    assert any(
-        call.startswith("exec pod/mnist-worker-1-x2x4z -- /bin/sh") for call in calls(folder)
-    )
+    assert started.startswith("exec --quiet --stdin mnist-worker-1-x2x4z -- /bin/sh")
 
 
 def test_words_are_one_command_line_as_with_ssh(folder: Path) -> None:
@@ -60,23 +70,25 @@ def test_words_are_one_command_line_as_with_ssh(folder: Path) -> None:
     assert done.stdout == "A  B\n"
 
 
-def test_the_commands_own_end_is_reported(folder: Path) -> None:
-    assert kubexec(folder, "mnist-worker-1", "exit 7").returncode == 7
+def test_quotes_and_newlines_survive_as_horovod_sends_them(folder: Path) -> None:
+    odd = "a 'b' \"c\" $HOME `id` \\ \n*"
+    command = f"cd / > /dev/null 2>&1 ; env ODD={shlex.quote(odd)} printenv ODD"
+    done = kubexec(folder, HOST, command)
+    assert done.stdout == f"{odd}\n"
 
 
-def test_nothing_is_left_behind(folder: Path) -> None:
-    kubexec(folder, "mnist-worker-1", f"until [ -s {folder}/waiting ]; do sleep 0.02; done")
-    (waiting,) = (folder / "waiting").read_text().split()
-    deadline = time.monotonic() + 20
-    while is_running(waiting) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not is_running(waiting)
+def test_a_command_reads_nothing(folder: Path) -> None:
+    assert kubexec(folder, HOST, "cat; echo read").stdout == "read\n"
 
 
-def is_running(process: str) -> bool:
-    """A process that has ended may still wait for its parent's attention."""
-    stat = Path("/proc", process, "stat")
-    return stat.exists() and stat.read_text().split()[2] != "Z"
+@pytest.mark.parametrize(("end", "code"), [("exit 7", 7), ("kill -ABRT $$", 134)])
+def test_the_commands_own_end_is_reported(folder: Path, end: str, code: int) -> None:
+    assert kubexec(folder, HOST, f"true; {end}").returncode == code
+
+
+def test_errors_stay_errors(folder: Path) -> None:
+    done = kubexec(folder, HOST, "echo out; echo err >&2")
+    assert (done.stdout, done.stderr) == ("out\n", "err\n")
 
 
 def test_a_host_without_a_pod_is_an_error(folder: Path) -> None:
@@ -86,9 +98,99 @@ def test_a_host_without_a_pod_is_an_error(folder: Path) -> None:
     assert done.stderr == "kubexec: host mnist-worker-1 has no running pod\n"
 
 
-def test_a_command_ends_with_its_pod(folder: Path) -> None:
-    (folder / "gone").touch()
-    assert kubexec(folder, "mnist-worker-1", "exec sleep 20").returncode == 143
+def test_an_api_server_that_is_away_for_a_moment_is_waited_for(folder: Path) -> None:
+    (folder / "away").touch()
+    assert kubexec(folder, HOST, "echo hello").stdout == "hello\n"
+
+
+@pytest.mark.parametrize("state", ["", "Failed/False/False", "Running/True/False"])
+def test_a_command_ends_with_its_pod(folder: Path, state: str) -> None:
+    (folder / "state").write_text(state)
+    assert kubexec(folder, HOST, "exec sleep 20").returncode == 143
+
+
+def test_a_pod_whose_container_starts_again_is_not_lost(folder: Path) -> None:
+    (folder / "state").write_text("Running/False/False")
+    looked = f"until [ $(grep -c 'get pod ' {folder}/calls) -gt 2 ]; do sleep 0.05; done; echo yes"
+    assert kubexec(folder, HOST, looked).stdout == "yes\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_command_ends_when_kubexec_is_ended(folder: Path, number: signal.Signals) -> None:
+    with started(folder) as (process, remote):
+        process.send_signal(number)
+        assert process.wait(timeout=30) in (143, -signal.SIGKILL)
+        eventually(lambda: not any(map(is_running, remote)))
+
+
+def test_the_command_ends_when_its_connection_breaks(folder: Path) -> None:
+    with started(folder) as (process, remote):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for child in children:  # as Horovod does it
+            os.kill(int(child), signal.SIGTERM)
+        assert process.wait(timeout=30) == 143
+        eventually(lambda: not any(map(is_running, remote)))
+
+
+def test_a_command_that_will_not_end_is_killed(folder: Path) -> None:
+    with started(folder, "trap '' TERM;") as (process, remote):
+        process.terminate()
+        process.wait(timeout=30)
+        eventually(lambda: not any(map(is_running, remote)))
+
+
+def test_nothing_is_left_behind(folder: Path) -> None:
+    with started(folder) as (process, (_, child)):
+        os.kill(int(child), signal.SIGKILL)
+        assert process.wait(timeout=30) == 137
+        eventually(lambda: not of_folder(folder))
+    left = {path.name for path in folder.iterdir()}
+    assert left == {"kubectl", "kubexec.sh", "pods", "state", "calls", "started"}
+
+
+@contextlib.contextmanager
+def started(
+    folder: Path, first: str = ""
+) -> Iterator[tuple[subprocess.Popen[bytes], tuple[str, str]]]:
+    """A kubexec.sh that runs, and the command in the pod with its child."""
+    marks = folder / "started"
+    command = f"{first} sleep 300 & echo $$ $! > {marks}.new; mv {marks}.new {marks}; wait $!"
+    process = subprocess.Popen(["/bin/sh", str(folder / "kubexec.sh"), HOST, command])
+    try:
+        eventually(lambda: is_marked(folder))
+        shell, child = marks.read_text().split()
+        yield process, (shell, child)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)
+
+
+def is_running(process: str) -> bool:
+    """A process that has ended may still wait for its parent's attention."""
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def of_folder(folder: Path) -> list[str]:
+    """The processes that were started by, or for, this folder's kubexec.sh."""
+    found = [path for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [path.name for path in found if is_running(path.name) and is_of(folder, path)]
+
+
+def is_of(folder: Path, process: Path) -> bool:
+    try:
+        return str(folder).encode() in (process / "cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def test_discovery_prints_the_live_host_list(tmp_path: Path) -> None:
@@ -101,16 +203,25 @@ def test_discovery_prints_the_live_host_list(tmp_path: Path) -> None:
     assert done.stdout == "a:1\nb:1\n"
 
 
-def test_a_worker_leaves_with_0_when_asked() -> None:
-    command = scripts.WAIT_FOR_COMMANDS.replace("while", "echo waits; while", 1)
+def test_a_worker_leaves_when_its_commands_have_ended_and_is_not_done(tmp_path: Path) -> None:
+    for process in ("1", "7"):
+        (tmp_path / process).touch()
+    command = scripts.WAIT_FOR_COMMANDS.replace("/proc/", f"{tmp_path}/").replace(
+        "sleep 1;", f"touch {tmp_path}/seen; sleep 0.1;"
+    )
     worker = subprocess.Popen(
-        ["/bin/sh", "-c", command], stdout=subprocess.PIPE, start_new_session=True
+        ["/bin/sh", "-c", command.replace("while :", "echo waits; while :")],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         assert worker.stdout is not None
         assert worker.stdout.readline() == b"waits\n"
         worker.terminate()
-        assert worker.wait(timeout=30) == 0
+        eventually((tmp_path / "seen").exists)
+        assert worker.poll() is None
+        (tmp_path / "7").unlink()
+        assert worker.wait(timeout=30) == 143
     finally:
         with contextlib.suppress(ProcessLookupError):  # nothing was left of it
             os.killpg(worker.pid, signal.SIGKILL)

@@ -77,9 +77,17 @@ def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
         "train-launcher",
         node="n1",
         phase="Running",
-        notes={"edl.dev/hostfile": "a:1\n", "edl.dev/published-at": "2026-01-01T00:00:09+00:00"},
+        notes={
+            "edl.dev/hostfile": "a:1\n",
+            "edl.dev/published-at": "2026-01-01T00:00:09+00:00",
+            "edl.dev/confirmed-at": "2026-01-01T00:00:08Z",
+        },
         spec={"schedulingGates": [{"name": "edl.dev/hosts"}]},
-        status={"conditions": [{"type": "Ready", "status": "True"}]},
+        status={
+            "conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:07Z"}
+            ]
+        },
     )
     found = pod_facts(body)
     assert found.job == "uid-train-launcher"
@@ -89,6 +97,8 @@ def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
     assert found.pod.gates == ("edl.dev/hosts",)
     assert found.pod.hosts == "a:1\n"
     assert found.pod.published_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.pod.confirmed_at == datetime(2026, 1, 1, 0, 0, 8, tzinfo=UTC)
+    assert found.pod.ready_since == datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 
 
 def test_a_host_list_counts_only_once_it_was_published() -> None:

@@ -1,10 +1,11 @@
 """Manual sizes, pauses, and pods that find no node."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from edl.model import ClusterState, Ending, Resizing
+from edl.model import ClusterState, Ending, PodPhase, Resizing
 from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -102,6 +103,25 @@ def test_gated_pods_wait_for_us_and_not_for_the_scheduler() -> None:
     gated = pod(1, gates=("edl.dev/hosts",), created_at=at(-3000))
     mine = worker("mnist", 1, 2, suspended=False, size=2, pods=(pod(0, "a"), gated))
     assert not plan_for(cluster(node("a", 1), mine)).resizes
+
+
+LOST = {
+    "still leaving": {"pods": (pod(2, "a", terminating=True),)},
+    "failed": {"pods": (pod(2, "a", phase=PodPhase.FAILED),)},
+    "gone": {"failures": 1},
+}
+
+
+@pytest.mark.parametrize("left", LOST.values(), ids=LOST)
+@pytest.mark.parametrize("low", [1, 3], ids=["an extra", "of the minimum"])
+def test_a_lost_pod_waits_for_the_job_controller_and_not_for_the_scheduler(
+    low: int, left: dict[str, Any]
+) -> None:
+    others = (pod(0, "a"), pod(1, "a"))
+    fields = left | {"pods": (*others, *left.get("pods", ()))}
+    mine = worker("mnist", low, 9, suspended=False, size=3, wanted=3, **fields)
+    plan = plan_for(cluster(node("a", 4), mine))
+    assert (plan.suspensions, plan.resizes) == ((), ())
 
 
 def test_what_was_given_back_is_not_asked_for_again_at_once() -> None:

@@ -62,10 +62,11 @@ def test_none_keeps_everything() -> None:
     assert (step.writes, step.notes) == ((), ())
 
 
-def test_a_failed_role_ends_the_chief_as_well() -> None:
+def test_the_deciding_role_fails_with_a_role_that_failed() -> None:
     failed = replace(WORKER, ending=Ending.FAILED)
     step = ended(replace(CHIEF, ending=None), PS, failed)
-    assert job_patches(step) == {"mnist-chief": NOTHING_LEFT, "mnist-ps": NOTHING_LEFT}
+    at_once = {"activeDeadlineSeconds": 0, "suspend": False}
+    assert job_patches(step) == {"mnist-chief": at_once, "mnist-ps": NOTHING_LEFT}
     assert {note.message for note in step.notes} == {"mnist has failed"}
 
 

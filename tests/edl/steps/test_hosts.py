@@ -10,8 +10,9 @@ import pytest
 from edl import contract
 from edl.model import Pod, PodPhase, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps.hosts import JOIN, LEAVE, publish
+from edl.steps.hosts import CONFIRM, FORGET, JOIN, LEAVE, SETTLE, publish
 from edl.steps.life import live
+from edl.steps.patches import timestamp
 from edl.writes import Step
 from tests.edl.trainings import (
     KEY,
@@ -38,7 +39,8 @@ def launcher(listed: Iterable[int] | None = None, **fields: Any) -> Pod:  # noqa
     if listed is None:
         waits: dict[str, Any] = {"ready": False, "gates": GATES, "phase": PodPhase.PENDING}
         return pod("launcher", 0, **waits | fields)
-    return pod("launcher", 0, **{"hosts": hostfile(listed), "published_at": LONG_AGO} | fields)
+    told: dict[str, Any] = {"hosts": hostfile(listed), "published_at": LONG_AGO} | fields
+    return pod("launcher", 0, **{"confirmed_at": told["published_at"]} | told)
 
 
 def horovod(
@@ -192,11 +194,41 @@ def test_a_restart_in_the_middle_continues_where_it_was() -> None:
     told = launcher((), hosts=written(patch)[contract.HOSTFILE], published_at=NOW)
     again, wait = shrink(horovod(told, pods("worker", range(4)), size=4), 2)
     assert (again.writes, wait) == ((), LEAVE)
-    later = replace(told, published_at=NOW - LEAVE)
+    later = replace(told, published_at=NOW - LEAVE, confirmed_at=NOW - LEAVE)
     done, _ = shrink(horovod(later, pods("worker", range(4)), size=4), 2)
     assert job_patches(done) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
     after = horovod(later, pods("worker", [0, 1]), size=2)
     assert publish(after, {}, NOW).writes == ()
+
+
+def test_the_kubelet_is_reminded_of_each_publication_once() -> None:
+    for age, reminded, recheck in (
+        (seconds(1), [], CONFIRM - seconds(1)),
+        (CONFIRM, [NOW - CONFIRM], None),
+        (FORGET, [], None),
+    ):
+        told = launcher(range(3), published_at=NOW - age, confirmed_at=LONG_AGO)
+        found = publish(horovod(told, pods("worker", range(3))), {}, NOW)
+        assert [written(patch) for patch in found.writes] == [
+            {contract.CONFIRMED_AT: timestamp(moment)} for moment in reminded
+        ]
+        assert found.recheck == recheck
+        again = replace(told, confirmed_at=told.published_at)
+        assert publish(horovod(again, pods("worker", range(3))), {}, NOW).writes == ()
+
+
+def test_a_launcher_is_told_who_joins_when_its_first_worker_listens() -> None:
+    starting = launcher(range(2), ready_since=NOW - seconds(5))
+    job = horovod(starting, pods("worker", range(3)))
+    found = publish(job, {}, NOW)
+    assert (found.writes, found.recheck) == ((), SETTLE - seconds(5))
+    later = launcher(range(2), ready_since=NOW - SETTLE)
+    assert first_list(horovod(later, pods("worker", range(3)))) == hostfile(range(3))
+
+
+def test_a_launcher_that_starts_is_told_who_left() -> None:
+    starting = launcher(range(3), ready_since=NOW)
+    assert first_list(horovod(starting, pods("worker", [0, 1]))) == hostfile([0, 1])
 
 
 @pytest.mark.parametrize("found", [None, launcher(), launcher(range(3), terminating=True)])

@@ -52,6 +52,20 @@ def test_peers_find_each_other_before_they_are_ready() -> None:
     }
 
 
+def test_a_pytorch_job_alone_has_its_first_pod_known_by_its_bare_host_name() -> None:
+    alone = role("worker", 2, 4, job="mnist")
+    made = manifests(training(alone, surroundings=NOTHING, framework="pytorch"))
+    spec = made[target("Service", "mnist-0")]["spec"]
+    assert (spec["clusterIP"], spec["publishNotReadyAddresses"]) == ("None", True)
+    assert spec["selector"] == {
+        contract.JOB_NAME_LABEL: "mnist",
+        contract.COMPLETION_INDEX_ANNOTATION: "0",
+    }
+    store = role("rendezvous")
+    made = manifests(training(store, WORKER, surroundings=NOTHING, framework="pytorch"))
+    assert [written.name for written in made if written.kind == "Service"] == ["mnist"]
+
+
 def test_everything_goes_with_the_jobs() -> None:
     for written, manifest in manifests(training(CHIEF, WORKER, surroundings=NOTHING)).items():
         metadata = manifest["metadata"]
