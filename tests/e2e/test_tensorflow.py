@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.support import ledger
+from tests.e2e.support.containers import kill_container
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ def lasting(training: Training) -> dict[str, dict[str, str]]:
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
-    training.example("tensorflow", steps=1200)
+    training.example("tensorflow", steps=800, pace=0.2)
     training.scale("digits-worker", 1)
     until_trained(training, 50, ["digits-worker-0"])
     pods = lasting(training)
@@ -67,30 +68,29 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     assert [training.restarts(job).popitem()[1] for job in LASTING] == [0, 0]
     until_complete(training)
     steps = steps_of(training)
-    assert [step.step for step in sorted(steps, key=lambda step: step.step)] == [*range(1, 1201)]
+    assert [step.step for step in sorted(steps, key=lambda step: step.step)] == [*range(1, 801)]
     begin, end = ledger.mean_losses(steps)
     assert end < begin / 2
     for (before, after), seconds in zip(
         pairwise((1, 3, 2)), ledger.stalls(steps, moments), strict=True
     ):
         stalls.add("tensorflow", f"{before} → {after}", seconds)
-    training.kubectl("delete", "jobs", "--all")
-    training.until(lambda: not training.leftovers(), "nothing of ours is left")
+    leave_nothing_behind(training)
 
 
 def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training: Training, stalls: Stalls
 ) -> None:
-    training.example("tensorflow", steps=1200, pace=0.15)
+    training.example("tensorflow", steps=1200, pace=0.2)
     training.scale("digits-worker", 2)
     until_trained(training, 50, ["digits-chief-0", "digits-worker-0", "digits-worker-1"])
-    training.kill_container("digits-worker", 0)
+    kill_container(training.pod("digits-worker", 0))
     training.delete_pod("digits-worker", 1)
     until_trained(training, 50, ["digits-worker-0", "digits-worker-1"])
-    training.kill_container("digits-chief", 0)
+    kill_container(training.pod("digits-chief", 0))
     until_trained(training, 50, ["digits-chief-0"])
     lost = [
-        losing_the_variables(training, lambda: training.kill_container("digits-ps", 0)),
+        losing_the_variables(training, lambda: kill_container(training.pod("digits-ps", 0))),
         losing_the_variables(training, training.delete_all_pods),
     ]
     until_complete(training)
@@ -104,6 +104,12 @@ def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     seconds = ledger.stalls(steps, [moment for _, _, moment in lost])
     stalls.add("tensorflow", "ps killed", seconds[0])
     stalls.add("tensorflow", "all pods deleted", seconds[1])
+    leave_nothing_behind(training)
+
+
+def leave_nothing_behind(training: Training) -> None:
+    training.kubectl("delete", "jobs", "--all")
+    training.until(lambda: not training.leftovers(), "nothing of ours is left")
 
 
 def losing_the_variables(training: Training, lose: Callable[[], None]) -> tuple[int, int, float]:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.integration
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*.yaml"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_an_example_is_accepted(installed: Stage, example: Path) -> None:
     said = installed.kubectl(
         *("apply", "--dry-run=server", "--validate=strict", "-f", str(example))

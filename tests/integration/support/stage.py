@@ -255,4 +255,5 @@ def _labels(manifest: Json) -> dict[str, str]:
 
 
 def _documents(manifests: tuple[Json, ...]) -> str:
-    return "\n---\n".join(json.dumps(manifest) for manifest in manifests)
+    # A dash first: kubectl before 1.33 takes a stream that begins with a brace for JSON alone.
+    return "".join(f"---\n{json.dumps(manifest)}\n" for manifest in manifests)
