@@ -255,5 +255,5 @@ def _labels(manifest: Json) -> dict[str, str]:
 
 
 def _documents(manifests: tuple[Json, ...]) -> str:
-    # A dash first: kubectl before 1.33 takes a stream that begins with a brace for JSON alone.
+    # A dash first: some kubectl take a stream that begins with a brace for JSON alone.
     return "".join(f"---\n{json.dumps(manifest)}\n" for manifest in manifests)
