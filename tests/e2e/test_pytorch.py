@@ -65,7 +65,7 @@ def worlds(steps: list[Step]) -> list[int]:
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
-    start(training, steps=400)
+    start(training, steps=300)
     store = training.uids(RENDEZVOUS)
     moments = []
     for size in (4, 2):
@@ -84,7 +84,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     training.until(lambda: training.is_complete(RENDEZVOUS), "the rendezvous has been ended")
     steps = steps_of(training)
     assert worlds(steps)[-3:] == [2, 4, 2]
-    assert [step.step for step in steps] == [*range(1, 401)], "none is lost, none is repeated"
+    assert [step.step for step in steps] == [*range(1, 301)], "none is lost, none is repeated"
     begin, end = ledger.mean_losses(steps)
     assert end < begin / 2
     events = ("2 → 4", "4 → 2", "first worker replaced")
@@ -97,7 +97,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
 def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training: Training, stalls: Stalls
 ) -> None:
-    start(training, steps=250)
+    start(training, steps=200)
     cut_off = [
         losing_a_world(training, lambda: training.kill_process(WORKER, 1, "train.py")),
         losing_a_world(training, lambda: fail_an_agent(training)),
@@ -106,7 +106,7 @@ def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training.until(lambda: training.is_complete(WORKER), "the training is complete")
     training.until(lambda: training.is_complete(RENDEZVOUS), "the rendezvous has been ended")
     steps = steps_of(training)
-    assert ledger.absent(steps, last=250) == []
+    assert ledger.absent(steps, last=200) == []
     assert all(
         times <= 1 + sum(saved < step <= reached for saved, reached, _ in cut_off)
         for step, times in ledger.repeated(steps).items()
