@@ -72,10 +72,11 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     try:
         process = _process(settings)
         process.start(Address(settings.metrics_host, settings.metrics_port))
+        signal.sigwait(_ENDINGS)
     except (EdlError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    signal.sigwait(_ENDINGS)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDINGS)  # a second one ends at once
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDINGS)  # a second one ends at once
     process.stop()
 
 

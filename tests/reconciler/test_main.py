@@ -1,5 +1,6 @@
 import json
 import logging
+import signal
 
 import pytest
 from click.testing import CliRunner
@@ -28,6 +29,7 @@ def test_what_cannot_work_is_said_in_one_line(arguments: list[str], problem: str
     assert result.exit_code != 0
     assert problem in result.output
     assert "Traceback" not in result.output
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []), "a child would be deaf to SIGTERM"
 
 
 def test_a_log_line_is_one_json_object() -> None:
