@@ -36,6 +36,7 @@ STARTED_AT: Final = "edl.dev/started-at"
 RESIZED_AT: Final = "edl.dev/resized-at"
 REASON: Final = "edl.dev/reason"
 CLUSTER: Final = "edl.dev/cluster"
+WORKERS: Final = "edl.dev/workers"
 HOSTFILE: Final = "edl.dev/hostfile"
 MPI_HOSTFILE: Final = "edl.dev/mpi-hostfile"
 DISCOVER_HOSTS: Final = "edl.dev/discover-hosts"
@@ -43,13 +44,21 @@ KUBEXEC_SCRIPT: Final = "edl.dev/kubexec-script"
 PUBLISHED_AT: Final = "edl.dev/published-at"
 CONFIRMED_AT: Final = "edl.dev/confirmed-at"
 
-# Namespaces.
+# Namespaces: labels, then annotations.
 KUBEXEC: Final = "edl.dev/kubexec"
+INJECTION: Final = "edl.dev/injection"
+DEFAULT_FRAMEWORK: Final = "edl.dev/default-framework"
+DEFAULT_MIN: Final = "edl.dev/default-min"
+DEFAULT_MAX: Final = "edl.dev/default-max"
+DEFAULT_PRIORITY: Final = "edl.dev/default-priority"
+LARGEST_MAX: Final = "edl.dev/largest-max"
+GPU_BUDGET: Final = "edl.dev/gpu-budget"
 
 HOSTS_GATE: Final = "edl.dev/hosts"
 """Scheduling gate of a launcher's pods; the patch that writes the first host list removes it."""
 
 ENABLED: Final = "enabled"
+DISABLED: Final = "disabled"
 TRUE: Final = "true"
 
 # Names around a training job.
@@ -86,6 +95,9 @@ PET_MONITOR_INTERVAL_ENV: Final = "PET_MONITOR_INTERVAL"
 COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
+HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
+"""Annotations of Jobs for which an installation waits."""
 
 # KubeShare 2.0 (labels) and 1.0 (annotations).
 SHARED_GPU_LIMIT: Final = "sharedgpu/gpu_limit"
@@ -114,6 +126,7 @@ class Kind(StrEnum):
     LABEL = "label"
     ANNOTATION = "annotation"
     NAMESPACE = "namespace label"
+    NAMESPACE_ANNOTATION = "namespace annotation"
     ENV = "environment"
     PATH = "file"
     GATE = "scheduling gate"
@@ -146,6 +159,10 @@ def _annotation(name: str, values: str, meaning: str) -> Entry:
     return Entry(name, Kind.ANNOTATION, Setter.USER, values, meaning)
 
 
+def _namespace(name: str, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.NAMESPACE_ANNOTATION, Setter.USER, values, meaning)
+
+
 def _ours(name: str, setter: Setter, values: str, meaning: str) -> Entry:
     return Entry(name, Kind.ANNOTATION, setter, values, meaning)
 
@@ -155,7 +172,11 @@ _WEBHOOK: Final = Setter.WEBHOOK
 _RECONCILER: Final = Setter.RECONCILER
 
 ENTRIES: Final[tuple[Entry, ...]] = (
-    _label(FRAMEWORK, "tensorflow, horovod, pytorch, none", "opts the object in; required"),
+    _label(
+        FRAMEWORK,
+        "tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none",
+        "opts the object in; required",
+    ),
     _label(JOB, "a name", "the training job that several Jobs form; default: the Job's own name"),
     _label(ROLE, "the framework's own word", "default: the framework's worker role"),
     _label(MIN, "whole number from 1", "fewest replicas; default: `spec.parallelism`"),
@@ -182,10 +203,24 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     _ours(PUBLISHED_AT, _RECONCILER, _TIME, "when the host list was last written"),
     _ours(CONFIRMED_AT, _RECONCILER, _TIME, "the publication that the kubelet was reminded of"),
     _ours(CLUSTER, _RECONCILER, "JSON", "the cluster's addresses as they were at the start"),
+    _ours(WORKERS, _RECONCILER, "whole number", "how many workers were started"),
     _ours(STARTED_AT, _RECONCILER, _TIME, "when the training job was last started"),
     _ours(RESIZED_AT, _RECONCILER, _TIME, "when the size last changed"),
     _ours(REASON, _RECONCILER, "text", "why the size is what it is"),
     Entry(KUBEXEC, Kind.NAMESPACE, Setter.USER, ENABLED, "launchers here may exec into workers"),
+    Entry(
+        INJECTION,
+        Kind.NAMESPACE,
+        Setter.USER,
+        f"{ENABLED}; on a Job: {DISABLED}",
+        f"Jobs here without `{FRAMEWORK}` are ours too; on a Job of such a namespace: not this one",
+    ),
+    _namespace(DEFAULT_FRAMEWORK, "a framework", "of Jobs that name none; default: none"),
+    _namespace(DEFAULT_MIN, "whole number from 1", "of Jobs that say no min, in roles that resize"),
+    _namespace(DEFAULT_MAX, "whole number from 1", "of Jobs that say no max, in roles that resize"),
+    _namespace(DEFAULT_PRIORITY, "a PriorityClass", "of Jobs whose template names none"),
+    _namespace(LARGEST_MAX, "whole number from 1", "no Job here may have a larger max"),
+    _namespace(GPU_BUDGET, "`8` or `2.5`", "most GPUs of one Job here: its max × a pod's GPUs"),
     Entry(HOSTS_GATE, Kind.GATE, _WEBHOOK, "", "a launcher waits until its workers are ready"),
     Entry(TF_CONFIG_ENV, Kind.ENV, _WEBHOOK, "JSON", "TensorFlow's cluster and this task"),
     Entry(CLUSTER_ENV, Kind.ENV, _WEBHOOK, "JSON", f"the annotation `{CLUSTER}`, for TF_CONFIG"),

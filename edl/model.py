@@ -140,8 +140,8 @@ class Resizing(StrEnum):
     LIVE = "live"
     ITEMS = "items"
     """An index is a piece of work: only `parallelism` moves."""
-    AT_START = "at start"
-    """The size is chosen at each start and held until the next one."""
+    RESTART = "restart"
+    """The whole training job is suspended and starts again at the new size, from its checkpoint."""
 
 
 class Ending(StrEnum):

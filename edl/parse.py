@@ -14,7 +14,9 @@ from edl.model import Resizing
 from edl.spec import JobSpec, Seat
 from edl.writes import Json
 
-_CAST: Final = re.compile(r"(?P<role>[a-z]+)=(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?")
+_CAST: Final = re.compile(
+    r"(?P<role>[a-z]+(-[a-z]+)*)=(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?"
+)
 _CAST_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
 
 
@@ -164,9 +166,13 @@ def _mode(form: Form, framework: Framework, cast: Sequence[Seat]) -> Mode | None
         )
         form.found(form.annotation_path(contract.MODE), f'"{name}" does not fit', f"one of {known}")
     path = form.annotation_path(contract.ROLES)
-    absent = [role for role in framework.needed if role not in roles]
+    absent = [role for role in mode.needed if role not in roles] if mode else []
     for role in absent:
         form.found(path, f"{framework.name} needs a {role}", f"add {role}=…")
+    for role in roles:
+        if mode and mode.roles and role not in mode.roles:
+            what = f'"{role}" has no place in mode {mode.name}'
+            form.found(path, what, f"leave it out, or see {contract.MODE}")
     if not absent and not framework.decider(roles):
         form.found(
             path,
@@ -183,7 +189,7 @@ def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None)
     path = form.label_path(contract.MAX)
     if not kind.resizable and seat.min != seat.max:
         form.found(path, f"a {seat.role} is never resized", "min = max, or leave both out")
-    if kind.single and seat.max > 1:
+    if (kind.single or seat.role in mode.single) and seat.max > 1:
         form.found(path, f"{seat.max} × {seat.role}", f"{framework.name} has exactly one")
     completions = form.whole("completions")
     if mode.resizing is Resizing.ITEMS and completions is not None and seat.max > completions:

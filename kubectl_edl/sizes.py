@@ -140,8 +140,8 @@ def _sentence(job: TrainingJob, role: Role, wish: Wish, bounds: tuple[int, int])
 
 
 def _next(role: Role) -> str:
-    if role.resizing is Resizing.AT_START:
-        return "it takes its size at its next start"
+    if role.resizing is Resizing.RESTART:
+        return "the whole job restarts from its checkpoint when there is room"
     return "the reconciler moves it when there is room"
 
 

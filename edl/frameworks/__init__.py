@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl.frameworks import horovod, none, pytorch, tensorflow
+from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.needs import Framework
 from edl.spec import JobSpec
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
-    module.FRAMEWORK.name: module.FRAMEWORK for module in (tensorflow, horovod, pytorch, none)
+    module.FRAMEWORK.name: module.FRAMEWORK
+    for module in (tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none)
 }
 
 

@@ -47,8 +47,7 @@ FRAMEWORK: Final = Framework(
     ),
     worker="worker",
     deciders=("launcher",),
-    needed=("launcher", "worker"),
-    modes=(Mode("kubexec", Resizing.LIVE),),
+    modes=(Mode("kubexec", Resizing.LIVE, needed=("launcher", "worker")),),
     describe=describe,
     publishes="worker",
 )

@@ -5,7 +5,6 @@ A framework module describes; it never touches a manifest.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from edl.model import Resizing
 from edl.spec import JobSpec
@@ -24,11 +23,13 @@ class RoleKind:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """An environment variable: a text, or the value of a pod annotation."""
+    """An environment variable: a text, or the value of a pod annotation or field."""
 
     name: str
     value: str = ""
     annotation: str = ""
+    field: str = ""
+    """A path that the downward API knows, such as `status.podIP`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Needs:
     files: tuple[LiveFile, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
     """First contents of the live files, on the pod."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Labels of the pod by which the user's own programs find it."""
     ports: tuple[tuple[str, int], ...] = ()
     command: tuple[str, ...] = ()
     """For the first container, when it has neither command nor args."""
@@ -69,7 +72,15 @@ class Mode:
     name: str
     resizing: Resizing
     role: str = ""
-    """The role that this mode cannot be without; empty: any cast will do."""
+    """The role by which a cast shows this mode; empty: any cast will do."""
+    needed: tuple[str, ...] = ()
+    """Roles that it cannot be without."""
+    roles: tuple[str, ...] = ()
+    """All roles that it knows; empty: all of the framework's."""
+    single: tuple[str, ...] = ()
+    """Roles that have exactly one replica in this mode."""
+    asked: bool = False
+    """Never the default: the user names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,7 @@ class Framework:
     """One training framework, as a row of facts and one function.
 
     `deciders` in order: the first of them that the cast has decides how the training job ends.
-    `needed` must be in every cast. `ranked`: every pod has an index and an address.
+    `ranked`: every pod has an index and an address.
     """
 
     name: str
@@ -88,9 +99,8 @@ class Framework:
     describe: Callable[[JobSpec], Needs]
     port: int = 0
     ranked: bool = True
-    needed: tuple[str, ...] = ()
-    cluster: Callable[[Mapping[str, Sequence[str]]], Mapping[str, Any]] | None = None
-    """From addresses by role to the annotation `edl.dev/cluster`, written at each start."""
+    at_start: Callable[[Mapping[str, Sequence[str]]], Mapping[str, str]] | None = None
+    """From `host:port` by role to pod annotations, written at each start: who really runs."""
     publishes: str = ""
     """The role whose hosts are published to the launcher, empty if none are."""
     first_by_name: str = ""
@@ -107,4 +117,6 @@ class Framework:
     def mode(self, name: str, roles: Sequence[str]) -> Mode | None:
         """The mode of that name, or the default one for an empty name; None if there is none."""
         fitting = (mode for mode in self.modes if not mode.role or mode.role in roles)
-        return next((mode for mode in fitting if name in ("", mode.name)), None)
+        return next(
+            (mode for mode in fitting if name == mode.name or not (name or mode.asked)), None
+        )

@@ -7,7 +7,7 @@ size that really runs: it is chosen at each start and read from the annotation `
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from edl import addresses, contract
 from edl.frameworks.needs import Env, Framework, Mode, Needs, RoleKind
@@ -37,9 +37,10 @@ def _widest_cluster(spec: JobSpec) -> str:
     return json.dumps(members, separators=(",", ":"))
 
 
-def cluster(members: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
-    """TF_CONFIG's cluster from `host:port` by role, for the size that runs."""
-    return {role: list(hosts) for role, hosts in members.items() if role != _EVALUATOR}
+def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+    """TF_CONFIG's cluster for the size that runs."""
+    inside = {role: list(hosts) for role, hosts in members.items() if role != _EVALUATOR}
+    return {contract.CLUSTER: json.dumps(inside, separators=(",", ":"))}
 
 
 def describe(spec: JobSpec) -> Needs:
@@ -71,8 +72,8 @@ FRAMEWORK: Final = Framework(
     ),
     worker="worker",
     deciders=("chief", "worker"),
-    modes=(Mode("ps", Resizing.LIVE, role="ps"), Mode("collective", Resizing.AT_START)),
+    modes=(Mode("ps", Resizing.LIVE, role="ps"), Mode("collective", Resizing.RESTART)),
     describe=describe,
     port=2222,
-    cluster=cluster,
+    at_start=at_start,
 )

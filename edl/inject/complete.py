@@ -84,7 +84,7 @@ def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     metadata = template.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     shares = gpu.share_labels(spec.gpu, annotations)
-    labels = dict(shares) | _identity(spec) | (metadata.get("labels") or {})
+    labels = dict(shares) | dict(needs.labels) | _identity(spec) | (metadata.get("labels") or {})
     completed = pod.complete(template.get("spec") or {}, spec, needs, image)
     metadata = metadata | {"labels": labels}
     if needs.annotations:

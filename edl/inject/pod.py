@@ -53,6 +53,8 @@ def _env(spec: JobSpec, needs: Needs) -> list[Json]:
 def _entry(env: Env) -> Json:
     if env.annotation:
         return {"name": env.name} | _field(f"metadata.annotations['{env.annotation}']")
+    if env.field:
+        return {"name": env.name} | _field(env.field)
     return {"name": env.name, "value": env.value}
 
 
@@ -108,13 +110,13 @@ def _item(file: LiveFile) -> Json:
     return {"path": file.name, "fieldRef": {"apiVersion": "v1", "fieldPath": path}} | mode
 
 
-def _volume_name(directory: str) -> str:
+def volume_name(directory: str) -> str:
     return "edl" + directory.replace("/", "-")
 
 
 def _with_mount(pod: Json, directory: str, source: Json) -> Json:
     """A volume at `directory` in every container that has nothing there yet."""
-    name = _volume_name(directory)
+    name = volume_name(directory)
     volumes = pod.get("volumes") or []
     if all(volume.get("name") != name for volume in volumes):
         pod = pod | {"volumes": [*volumes, {"name": name} | source]}
@@ -159,7 +161,7 @@ def _kubectl_container(image: str) -> Json:
         },
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
-        "volumeMounts": [{"name": _volume_name(directory), "mountPath": directory}],
+        "volumeMounts": [{"name": volume_name(directory), "mountPath": directory}],
     }
 
 

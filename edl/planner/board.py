@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from edl import phases
-from edl.model import ClusterState, Demand, JobKey, Role, Shape, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, PodPhase, Role, Shape, TrainingJob
 from edl.planner import reasons
 from edl.planner.eligibility import Eligibility
 from edl.planner.fit import Fit
@@ -160,7 +160,17 @@ def bound(board: Board, standing: Standing) -> None:
     standing.cap = max(
         standing.floor, most if role.remaining is None else min(most, role.remaining)
     )
-    _cool(board, standing)
+    if standing.restarts and _nearly_done(standing.job):
+        standing.floor = role.size
+        standing.held, standing.reserves = reasons.NEARLY_DONE, False
+    else:
+        _cool(board, standing)
+
+
+def _nearly_done(job: TrainingJob) -> bool:
+    """Whoever is done would be missing when all the others start again."""
+    pods = (pod for role in job.live for pod in role.pods)
+    return any(pod.phase is PodPhase.SUCCEEDED for pod in pods)
 
 
 def _cool(board: Board, standing: Standing) -> None:
@@ -173,8 +183,12 @@ def _cool(board: Board, standing: Standing) -> None:
         return
     if role.reason == reasons.STAYED_PENDING and not board.past(changed, 2 * limits.pending_limit):
         standing.held, standing.reserves = reasons.PENDING_AGAIN_LATER, False
-    elif role.size >= role.min and not board.past(changed, limits.growth_cooldown):
+    elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
         standing.cooling = True
         if reasons.gave_equal_share(role.reason):
             board.calm = min(board.calm, board.share(standing))
         standing.held = "" if standing.manual else reasons.COOLDOWN
+
+
+def _cooldown(standing: Standing, limits: Limits) -> timedelta:
+    return limits.restart_cooldown if standing.restarts else limits.growth_cooldown

@@ -10,7 +10,7 @@ from edl.planner import reasons
 from edl.planner.board import ROLES, Board
 from edl.planner.fit import Fit, Want, pack, place, unplace
 from edl.planner.grid import Ints
-from edl.planner.standing import Seat, Standing, start_size
+from edl.planner.standing import Seat, Standing, start_size, target
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class Gang:
     job: TrainingJob
     roles: tuple[Role, ...]
     wants: tuple[Want, ...]
+    returns: bool = False
+    """It was stopped to start again, at the sizes that its roles have."""
 
     @property
     def pods(self) -> int:
@@ -36,18 +38,42 @@ class Gang:
         return any(role.reason == reasons.GANG_PENDING for role in self.roles)
 
     @property
+    def why(self) -> str:
+        """Why it was stopped to start again."""
+        return next((role.reason for role in self.roles if reasons.restarts(role.reason)), "")
+
+    @property
     def signature(self) -> tuple[tuple[int, int], ...]:
         """Equal for gangs that ask for the same."""
         return tuple((id(want.fit), want.pods) for want in self.wants)
 
 
-def gang(board: Board, job: TrainingJob) -> Gang:
-    """What is missing to start this job: every suspended role at its start size."""
+def gang(board: Board, job: TrainingJob, *, returns: bool = False) -> Gang:
+    """What is missing to start this job: every suspended role at its start size.
+
+    `returns`: at the size for which it was stopped.
+    """
     roles = [role for role in job.live if role.suspended]
-    pairs = [(role, Want(board.rows_of(role.shape).fit, start_size(role))) for role in roles]
+    size = _size_of_return if returns else start_size
+    pairs = [(role, Want(board.rows_of(role.shape).fit, size(role))) for role in roles]
     if len(pairs) > 1:
         pairs.sort(key=lambda pair: -_hardness(board, pair[1].fit))
-    return Gang(job, tuple(role for role, _ in pairs), tuple(want for _, want in pairs))
+    return Gang(job, tuple(role for role, _ in pairs), tuple(want for _, want in pairs), returns)
+
+
+def returns(board: Board, job: TrainingJob) -> bool:
+    """Whether this job was stopped a moment ago, to start again at other sizes."""
+    return any(
+        role.suspended
+        and reasons.restarts(role.reason)
+        and not board.past(role.resized_at, board.limits.gang_limit)
+        for role in job.live
+    )
+
+
+def _size_of_return(role: Role) -> int:
+    wanted = target(role)
+    return min(max(role.size, role.min), role.max) if wanted is None else wanted
 
 
 def _hardness(board: Board, fit: Fit) -> float:

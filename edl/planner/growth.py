@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
 from math import inf
 
-from edl.model import Resizing
 from edl.planner.board import Board
 from edl.planner.fit import Fit
 from edl.planner.grid import Need
@@ -85,9 +84,9 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
         if row != NOWHERE:
             standing.sit(board.grid, row, now=True)
             return True
-    if standing.role.resizing is Resizing.AT_START or not (
-        exempt or ceiling.allows(fit, now=False)
-    ):
+    # What restarts takes its size when it starts: it would restart at once for room to come.
+    comes_too_late = standing.starts and standing.restarts
+    if comes_too_late or not (exempt or ceiling.allows(fit, now=False)):
         return False
     row = fit.soon.find()
     if row != NOWHERE:

@@ -17,6 +17,8 @@ class Limits:
     growth_cooldown: timedelta = timedelta(seconds=10)
     """Growth after a start or resize waits so long, and so does giving for an equal share.
     Shrinks that make room for others never wait."""
+    restart_cooldown: timedelta = timedelta(minutes=5)
+    """The same for those who take a new size by a restart: each one costs them work."""
     queue_patience: timedelta = timedelta(minutes=5)
     """Once the head of the queue has waited so long, nobody behind it starts before it."""
     pending_limit: timedelta = timedelta(seconds=30)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from edl.model import Resizing
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
@@ -66,7 +65,9 @@ class Outcome:
     def _resizes(standings: Iterable[Standing]) -> Iterator[Resize]:
         for standing in standings:
             before, after = standing.role.size, standing.lasting
-            if before != after and not standing.starts:
+            # One restart for all of its growth: not now for some, and again for the rest.
+            waits = standing.restarts and standing.promised and after > before
+            if before != after and not standing.starts and not waits:
                 manual = target(standing.role)
                 grown = (
                     reasons.MANUAL
@@ -74,16 +75,15 @@ class Outcome:
                     else reasons.grown(after, standing.role.max)
                 )
                 reason = grown if after > before else standing.reason
-                yield Resize(standing.job.key, standing.role.name, before, after, reason)
+                restart = standing.restarts
+                yield Resize(standing.job.key, standing.role.name, before, after, reason, restart)
 
     def _explain(self, standing: Standing) -> None:
-        key, role = standing.job.key, standing.role
+        key = standing.job.key
         if standing.reason or standing.starts or key in self.ledger.held:
             return
         if standing.job.problem or standing.job.missing:
             self.ledger.hold(key, standing.held)
-        elif role.resizing is Resizing.AT_START and target(role) not in (None, role.size):
-            self.ledger.hold(key, reasons.MANUAL_AT_START)
         elif standing.lasting < standing.cap:
             self.ledger.hold(key, standing.held or self._why_no_more(standing))
 

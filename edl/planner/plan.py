@@ -21,13 +21,17 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Move one role from `before` to `after` replicas."""
+    """Move one role from `before` to `after` replicas.
+
+    `restart`: by suspending the whole training job, which the next plans start again.
+    """
 
     job: JobKey
     role: str
     before: int
     after: int
     reason: str
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

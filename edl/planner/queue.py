@@ -3,12 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 
 from edl.model import Demand, JobKey, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Want, place
-from edl.planner.gang import Gang, fits_empty, gang, place_apart, place_now, stand_up, why_not
+from edl.planner.gang import (
+    Gang,
+    fits_empty,
+    gang,
+    place_apart,
+    place_now,
+    returns,
+    stand_up,
+    why_not,
+)
 from edl.planner.ledger import Ledger, note_yield
 from edl.planner.reclaim import Claim, Extras, claim_rules, make_room
 from edl.planner.standing import NOWHERE, Seat, Standing
@@ -57,17 +67,23 @@ class Queue:
     def serve(self) -> None:
         for standing in self.board.standings:
             self._minimum(standing)
-        gangs = [gang(self.board, job) for job in self._startable()]
+        gangs = [
+            gang(self.board, job, returns=returns(self.board, job)) for job in self._startable()
+        ]
         for found in gangs:
             if found.partial:
                 self._complete(found)
-        whole = [found for found in gangs if not found.partial]
+        whole = [
+            found
+            for found in gangs
+            if not (found.partial or (found.returns and self._return(found)))
+        ]
         claims: list[Demand | Gang] = [*self.board.demands, *whole]
         for claim in sorted(claims, key=_order):
             if isinstance(claim, Demand):
                 self._demand(claim)
             else:
-                self._gang(claim)
+                self._gang(gang(self.board, claim.job) if claim.returns else claim)
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.board.jobs:
@@ -104,6 +120,22 @@ class Queue:
         else:
             roles = [role.name for role in found.roles]
             self._admit(found, placed, reasons.completed(roles))
+
+    def _return(self, found: Gang) -> bool:
+        """A restart comes before the queue: the job ran, and its room is free for this.
+
+        False where that room is gone; then it queues for its minimum like everybody else.
+        """
+        key = found.job.key
+        if not self._lingers(found):
+            placed = self._placed(found)
+            if placed is not None:
+                self._admit(found, placed, reasons.restarted(found.why))
+            return placed is not None
+        kept = make_room(Claim(self.board.grid, list(found.wants)), self.extras, -inf, whole=True)
+        if kept:
+            self.ledger.hold(key, reasons.PREVIOUS_PODS)
+        return kept
 
     def _demand(self, demand: Demand) -> None:
         fit = self.board.rows_of(demand.shape).fit

@@ -11,7 +11,6 @@ from edl.resources import CPU, Resources
 
 PAUSED: Final = "paused"
 MANUAL: Final = "manual size"
-MANUAL_AT_START: Final = "manual size: taken at the next start"
 ABOVE_MAX: Final = "above its max"
 STAYED_PENDING: Final = "pods stayed pending: no node takes them"
 PENDING_AGAIN_LATER: Final = "pods stayed pending: tries again later"
@@ -20,11 +19,30 @@ GANG_AGAIN_LATER: Final = "its last start found no room for all pods: tries agai
 COOLDOWN: Final = "cooldown: its size changed a moment ago"
 PREVIOUS_PODS: Final = "waiting until its previous pods have left"
 MOVING: Final = "waits until replicas have moved to a job with a smaller share"
+NEARLY_DONE: Final = "some of its pods are done: it is not restarted any more"
 _EQUAL_SHARE: Final = "equal share with "
+_RESTARTS: Final = "restarts: "
 MINIMUM_PENDING: Final = "pods of its minimum wait for a node"
 
-REMEMBERED: Final = (GANG_PENDING,)
-"""Reasons of waiting jobs that decisions are made from: they stand until the next start."""
+
+def remembered(reason: str) -> bool:
+    """Reasons of waiting jobs that decisions are made from: they stand until the next start."""
+    return reason == GANG_PENDING or restarts(reason)
+
+
+def restart(reason: str) -> str:
+    """Why a training job is stopped and started again at another size."""
+    return f"{_RESTARTS}{reason}"
+
+
+def restarts(reason: str) -> bool:
+    """Whether a role was stopped in order to start again at the size that it has now."""
+    return reason.startswith(_RESTARTS)
+
+
+def restarted(reason: str) -> str:
+    """The reason of a restart, when it is done."""
+    return f"restarted: {reason.removeprefix(_RESTARTS)}"
 
 
 def lasting(reason: str) -> str:

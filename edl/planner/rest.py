@@ -14,6 +14,8 @@ def suspend(board: Board, ledger: Ledger) -> None:
     for standing in board.standings:
         if standing.job.paused:
             ledger.suspended[standing.job.key] = reasons.PAUSED
+        elif why := _half_stopped(standing):
+            ledger.suspended.setdefault(standing.job.key, why)
         elif _minimum_pending(board, standing):
             ledger.suspended.setdefault(standing.job.key, reasons.GANG_PENDING)
     for standing in board.standings:
@@ -21,6 +23,12 @@ def suspend(board: Board, ledger: Ledger) -> None:
             standing.rise(board.grid)
     board.standings = [found for found in board.standings if found.seats]
     board.jobs = [job for job in board.jobs if job.key not in ledger.held | ledger.suspended]
+
+
+def _half_stopped(standing: Standing) -> str:
+    """Why the other roles of its training job were stopped, where a crash left this one running."""
+    why = (role.reason for role in standing.job.live if role.suspended)
+    return next(filter(reasons.restarts, why), "")
 
 
 def _minimum_pending(board: Board, standing: Standing) -> bool:

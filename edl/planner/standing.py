@@ -11,8 +11,8 @@ from edl.planner.grid import Grid
 from edl.planner.policies import Policy
 
 NOWHERE = -1
-MOVING = (Resizing.LIVE, Resizing.ITEMS)
-"""Roles that take a new size while they run."""
+MOVING = (Resizing.LIVE, Resizing.ITEMS, Resizing.RESTART)
+"""Roles that take a new size: while they run, or by a restart of their training job."""
 
 
 class Seat(NamedTuple):
@@ -82,6 +82,11 @@ class Standing:
     def moves(self) -> bool:
         """A job with a problem stays as it is: no step would be taken for it."""
         return self.role.resizing in MOVING and not self.job.problem
+
+    @property
+    def restarts(self) -> bool:
+        """Its whole training job is stopped for a new size."""
+        return self.role.resizing is Resizing.RESTART
 
     @property
     def level(self) -> float:

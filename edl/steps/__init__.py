@@ -95,9 +95,11 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
     for held in plan.held:
         job = waiting.get(held.job)
         text = reasons.lasting(held.reason)
-        if job is None or job.roles[0].reason in (text, *reasons.REMEMBERED):
+        if job is None:
             continue
         role = job.roles[0]
+        if role.reason == text or reasons.remembered(role.reason):
+            continue
         note = patches.note(job.key, role, "Waiting", text)
         yield Step(job.key, (patches.job(job.key, role, {}, {contract.REASON: text}),), (note,))
 

@@ -9,6 +9,7 @@ from edl.planner.plan import Resize
 from edl.steps import patches
 from edl.steps.finish import finish
 from edl.steps.hosts import Publication, publish
+from edl.steps.restart import restart
 from edl.steps.surroundings import surroundings
 from edl.writes import Note, Patch, Step
 
@@ -20,6 +21,8 @@ def live(
     end = phases.ending(job)
     if end is not None:
         return finish(job, end), None
+    if any(resize.restart for resize in resizes):
+        return restart(job, resizes, now), None
     published = publish(job, {resize.role: resize.after for resize in resizes}, now)
     sized = [_resize(job, resize, now) for resize in resizes if _is_due(resize, published)]
     # Who comes last must be an owner of what surrounds them too.

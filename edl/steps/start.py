@@ -1,6 +1,5 @@
 """Starting a training job, and taking it off the nodes again."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -48,11 +47,10 @@ def _template(job: TrainingJob, sizes: Mapping[str, int]) -> Json:
     """The cluster as it will be, for frameworks that must know who really runs."""
     framework = FRAMEWORKS[job.framework]
     mode = framework.mode(job.mode, tuple(sizes))
-    if not framework.cluster or not mode or mode.resizing is not Resizing.AT_START:
+    if not framework.at_start or not mode or mode.resizing is not Resizing.RESTART:
         return {}
     members = {role.name: _members(job, role, sizes[role.name]) for role in job.roles}
-    text = json.dumps(framework.cluster(members), separators=(",", ":"))
-    return {"template": {"metadata": {"annotations": {contract.CLUSTER: text}}}}
+    return {"template": {"metadata": {"annotations": dict(framework.at_start(members))}}}
 
 
 def _members(job: TrainingJob, role: Role, count: int) -> list[str]:

@@ -19,7 +19,7 @@ def test_two_labels_make_a_job_elastic() -> None:
     spec = parse(job(framework="tensorflow", max="4"))
     assert (spec.namespace, spec.name, spec.job) == ("lab", "mnist", "mnist")
     assert (spec.framework, spec.role, spec.mode) == ("tensorflow", "worker", "collective")
-    assert (spec.min, spec.max, spec.resizing) == (1, 4, Resizing.AT_START)
+    assert (spec.min, spec.max, spec.resizing) == (1, 4, Resizing.RESTART)
     assert spec.cast == (Seat("worker", 1, 4),)
     assert (spec.slots, spec.port, spec.clean_up) == (1, 2222, CleanUp.RUNNING)
     assert (spec.wanted, spec.paused, spec.gpu, spec.rank) == (None, False, None, None)
@@ -117,7 +117,7 @@ def test_nothing_runs_with_a_parallelism_of_zero() -> None:
 
 def test_an_unknown_framework_is_told_the_known_ones() -> None:
     found = findings(job(framework="caffe"))
-    known = "one of tensorflow, horovod, pytorch, none"
+    known = "one of tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none"
     assert found == (Finding(label("framework"), 'unknown "caffe"', known),)
     assert findings(job()) == (Finding(label("framework"), "missing", known),)
 

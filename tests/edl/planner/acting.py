@@ -18,6 +18,7 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
+from edl.planner import reasons
 from edl.planner.eligibility import NAME_FIELD, Eligibility
 from edl.planner.plan import Plan
 from edl.resources import Resources
@@ -47,10 +48,16 @@ def _job(found: TrainingJob, plan: Plan, now: datetime) -> TrainingJob:
     nodes = {name: on for one in plan.admissions if one.job == found.key for name, on in one.nodes}
     resizes = {one.role: one for one in plan.resizes if one.job == found.key}
     stopped = [one for one in plan.suspensions if one.job == found.key]
+    restart = next((one.reason for one in resizes.values() if one.restart), None)
     roles = []
     for part in found.roles:
         changed = part
-        if stopped:
+        if restart is not None:
+            size = resizes[part.name].after if part.name in resizes else part.size
+            why = reasons.restart(restart)
+            changed = replace(part, size=size, suspended=True, resized_at=now, reason=why)
+            changed = replace(changed, pods=())
+        elif stopped:
             changed = replace(part, suspended=True, pods=(), reason=stopped[0].reason)
         elif part.name in sizes:
             changed = replace(part, suspended=False, size=sizes[part.name], pods=(), reason="")

@@ -96,8 +96,6 @@ def _started(
     started = []
     for part in one.roles:
         size = draw(st.integers(part.min, part.max))
-        if part.wanted is not None and part.resizing is Resizing.AT_START:
-            size = min(max(part.wanted, part.min), part.max)
         on = [_bind(part.shape, found, free) for _ in range(size)]
         if "" in on[: part.min]:
             free.update(before)

@@ -4,28 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from edl.model import ClusterState, PodPhase, Resizing
+from edl.model import PodPhase, Resizing
 from edl.planner import reasons
-from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan, Resize
-from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import act
+from tests.edl.planner.plans import held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 ALL = Limits(load_ceiling=1)
-
-
-def plan_for(state: ClusterState, limits: Limits = ALL) -> Plan:
-    return decide(state, POLICIES["fair"], limits)
-
-
-def sizes(plan: Plan) -> dict[str, int]:
-    return {found.job.name: found.after for found in plan.resizes}
-
-
-def held(plan: Plan) -> dict[str, str]:
-    return {found.job.name: found.reason for found in plan.held}
 
 
 def test_a_running_job_grows_into_idle_room() -> None:

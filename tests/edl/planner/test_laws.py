@@ -69,7 +69,8 @@ def test_sizes_stay_between_min_and_max(state: ClusterState) -> None:
         role = role_of(state, resize.job, resize.role)
         assert resize.before == role.size
         assert role.min <= resize.after <= role.max
-        assert role.resizing in (Resizing.LIVE, Resizing.ITEMS)
+        assert role.resizing is not Resizing.FIXED
+        assert resize.restart == (role.resizing is Resizing.RESTART)
     for admission in plan.admissions:
         for name, size in admission.sizes:
             role = role_of(state, admission.job, name)
@@ -207,7 +208,7 @@ def would_fit(state: ClusterState, job: TrainingJob, plan: Plan) -> bool:
         free = found.allocatable - found.used
         for other in lower:
             for part in other.roles:
-                if part.resizing in (Resizing.LIVE, Resizing.ITEMS):
+                if part.resizing is not Resizing.FIXED:
                     extras = [pod for pod in part.pods[part.min :] if pod.node == found.name]
                     free += part.shape.requests * len(extras)
         if all(free.get(name) >= amount for name, amount in role.shape.requests):

@@ -2,12 +2,13 @@
 
 from datetime import timedelta
 
-from edl.model import ClusterState, Ending, Resizing
+from edl.model import ClusterState, Ending
 from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Held, Plan
 from edl.planner.policies import POLICIES
+from tests.edl.planner.plans import held, started
 from tests.edl.planner.states import (
     busy,
     cluster,
@@ -25,14 +26,6 @@ PATIENT = Limits(queue_patience=timedelta(hours=9))
 
 def plan_for(state: ClusterState, limits: Limits = PATIENT) -> Plan:
     return decide(state, POLICIES["fair"], limits)
-
-
-def started(plan: Plan) -> dict[str, dict[str, int]]:
-    return {found.job.name: dict(found.sizes) for found in plan.admissions}
-
-
-def held(plan: Plan) -> dict[str, str]:
-    return {found.job.name: found.reason for found in plan.held}
 
 
 def test_a_job_whose_minimum_fits_is_started() -> None:
@@ -154,13 +147,6 @@ def test_a_manual_size_is_what_the_gang_needs() -> None:
         "mnist": {"worker": 5}
     }
     assert not plan_for(cluster(node("a", 4), worker("mnist", 1, 8, wanted=5))).admissions
-
-
-def test_a_size_chosen_at_the_start_is_grown_then_and_never_after() -> None:
-    waiting = worker("mnist", 1, 3, resizing=Resizing.AT_START)
-    assert started(plan_for(cluster(node("a", 9), waiting))) == {"mnist": {"worker": 3}}
-    running = worker("mnist", 1, 3, resizing=Resizing.AT_START, on=["a"])
-    assert plan_for(cluster(node("a", 9), running)) == Plan()
 
 
 def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:

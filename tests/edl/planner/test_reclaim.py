@@ -24,14 +24,6 @@ def plan_for(state: ClusterState, limits: Limits = PATIENT) -> Plan:
     return decide(state, POLICIES["fair"], limits)
 
 
-def started(plan: Plan) -> dict[str, dict[str, int]]:
-    return {found.job.name: dict(found.sizes) for found in plan.admissions}
-
-
-def held(plan: Plan) -> dict[str, str]:
-    return {found.job.name: found.reason for found in plan.held}
-
-
 def test_a_gang_takes_extras_of_its_own_priority() -> None:
     running = worker("running", 1, 4, on=["a"] * 4)
     plan = plan_for(cluster(node("a", 4), running, worker("new", 2, 2)))

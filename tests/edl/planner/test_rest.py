@@ -7,10 +7,8 @@ import pytest
 
 from edl.model import ClusterState, Ending, PodPhase, Resizing
 from edl.planner import reasons
-from edl.planner.decide import decide
 from edl.planner.limits import Limits
-from edl.planner.plan import Plan
-from edl.planner.policies import POLICIES
+from tests.edl.planner.plans import held, plan_for, sizes
 from tests.edl.planner.states import (
     at,
     busy,
@@ -26,18 +24,6 @@ from tests.edl.planner.states import (
 )
 
 ALL = Limits(load_ceiling=1)
-
-
-def plan_for(state: ClusterState, limits: Limits = ALL) -> Plan:
-    return decide(state, POLICIES["fair"], limits)
-
-
-def sizes(plan: Plan) -> dict[str, int]:
-    return {found.job.name: found.after for found in plan.resizes}
-
-
-def held(plan: Plan) -> dict[str, str]:
-    return {found.job.name: found.reason for found in plan.held}
 
 
 def test_a_manual_size_is_moved_to_at_once() -> None:
@@ -68,11 +54,6 @@ def test_a_raised_minimum_comes_before_others_extras() -> None:
 def test_a_manual_size_gives_nothing_for_an_equal_share() -> None:
     rich, poor = worker("rich", 1, 9, on=["a"] * 7, wanted=7), worker("poor", 1, 9, on=["a"])
     assert not plan_for(cluster(node("a", 8), rich, poor)).resizes
-
-
-def test_a_manual_size_of_a_role_that_cannot_resize_live_waits_for_the_next_start() -> None:
-    mine = worker("mnist", 1, 9, on=["a"], wanted=3, resizing=Resizing.AT_START)
-    assert held(plan_for(cluster(node("a", 9), mine))) == {"mnist": reasons.MANUAL_AT_START}
 
 
 def test_a_paused_job_is_suspended_and_its_room_kept_for_others() -> None:
@@ -137,10 +118,6 @@ def test_a_gang_whose_minimum_stays_pending_goes_back_to_the_queue() -> None:
     (suspension,) = plan_for(pending(-121, bound=1, size=2)).suspensions
     assert suspension.reason == reasons.GANG_PENDING
     assert not plan_for(pending(-119, bound=1, size=2)).suspensions
-
-
-def test_a_size_chosen_at_the_start_is_the_minimum_of_its_gang() -> None:
-    assert plan_for(pending(-121, resizing=Resizing.AT_START)).suspensions
 
 
 def test_a_gang_that_came_to_nothing_starts_again_later_and_on_the_plans_nodes() -> None:

@@ -14,7 +14,7 @@ EVALUATOR = role("evaluator", suspended=True)
 
 
 def started(*sizes: tuple[str, int], mode: str = "", **fields: object) -> Step:
-    roles = (CHIEF, replace(WORKER, resizing=Resizing.AT_START), EVALUATOR)
+    roles = (CHIEF, replace(WORKER, resizing=Resizing.RESTART), EVALUATOR)
     job = training(*roles, mode=mode, **fields)
     return start(job, Admission(KEY, sizes, "room for all"), NOW)
 

@@ -1,0 +1,9 @@
+"""AIACC: as Horovod, with the paths that its images know."""
+
+from dataclasses import replace
+from typing import Final
+
+from edl.frameworks import horovod
+from edl.frameworks.needs import Framework
+
+FRAMEWORK: Final[Framework] = replace(horovod.FRAMEWORK, name="aiacc")

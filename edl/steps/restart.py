@@ -1,0 +1,39 @@
+"""A new size by a restart: the whole training job stops, and the next plans start it again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from edl import contract
+from edl.model import TrainingJob
+from edl.planner import reasons
+from edl.planner.plan import Resize
+from edl.steps import patches
+from edl.writes import Step
+
+
+def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
+    """Suspend every role; who is resized has its new size already, and all have the reason.
+
+    A crash in between leaves a role that is stopped for a restart beside roles that run: the next
+    plan stops them too.
+    """
+    after = {resize.role: resize.after for resize in resizes}
+    why = reasons.restart(next(resize.reason for resize in resizes if resize.restart))
+    moment = patches.timestamp(now)
+    # Who is resized goes first, so that the new size is never forgotten.
+    running = sorted(
+        (role for role in job.live if not role.suspended), key=lambda role: role.name not in after
+    )
+    writes = tuple(
+        patches.job(
+            job.key,
+            role,
+            {"suspend": True}
+            | (patches.size(role, after[role.name]) if role.name in after else {}),
+            {contract.RESIZED_AT: moment, contract.REASON: why},
+        )
+        for role in running
+    )
+    sizes = ", ".join(f"{one.role} {one.before} → {one.after}" for one in resizes)
+    note = patches.note(job.key, running[0], "Restarting", f"{sizes}: {why}")
+    return Step(job.key, writes, (note,))

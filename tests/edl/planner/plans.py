@@ -1,0 +1,28 @@
+"""One plan, and what a test asks it."""
+
+from datetime import timedelta
+
+from edl.model import ClusterState
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+
+ALL = Limits(load_ceiling=1, queue_patience=timedelta(hours=9))
+"""Every core may be used, and nobody waits so long that he goes first."""
+
+
+def plan_for(state: ClusterState, limits: Limits = ALL) -> Plan:
+    return decide(state, POLICIES["fair"], limits)
+
+
+def started(plan: Plan) -> dict[str, dict[str, int]]:
+    return {found.job.name: dict(found.sizes) for found in plan.admissions}
+
+
+def sizes(plan: Plan) -> dict[str, int]:
+    return {found.job.name: found.after for found in plan.resizes}
+
+
+def held(plan: Plan) -> dict[str, str]:
+    return {found.job.name: found.reason for found in plan.held}

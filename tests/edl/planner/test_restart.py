@@ -1,0 +1,109 @@
+"""Frameworks that take a new size by a restart of the whole training job."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edl.model import PodPhase, Resizing, Role, TrainingJob
+from edl.planner import reasons
+from edl.planner.limits import Limits
+from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
+
+COOLDOWN = int(Limits().restart_cooldown.total_seconds())
+WHY = reasons.restart("idle room: 3 of 3 fit")
+
+
+def restarting(name: str, low: int, high: int, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    return worker(name, low, high, resizing=Resizing.RESTART, **fields)
+
+
+def stopped(name: str = "mnist", *, size: int = 3, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """A moment after it was stopped to start again at `size`."""
+    usual: dict[str, Any] = {"size": size, "reason": WHY, "resized_at": at(-5)}
+    return restarting(name, 1, 3, **(usual | fields))
+
+
+def test_it_starts_as_large_as_there_is_room() -> None:
+    assert started(plan_for(cluster(node("a", 9), restarting("mnist", 1, 3)))) == {
+        "mnist": {"worker": 3}
+    }
+
+
+def test_idle_room_is_worth_a_restart_but_not_so_soon_after_the_last_one() -> None:
+    after = restarting("mnist", 1, 3, on=["a"], started_at=at(-COOLDOWN))
+    (resize,) = plan_for(cluster(node("a", 9), after)).resizes
+    assert (resize.before, resize.after, resize.restart) == (1, 3, True)
+    soon = restarting("mnist", 1, 3, on=["a"], started_at=at(1 - COOLDOWN))
+    plan = plan_for(cluster(node("a", 9), soon))
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.COOLDOWN})
+    assert plan.recheck_after == timedelta(seconds=1)
+
+
+def test_it_makes_room_for_others_at_once() -> None:
+    mine = restarting("mnist", 1, 3, on=["a"] * 3, started_at=at(-1))
+    (resize,) = plan_for(cluster(node("a", 3), mine, demand("web", shape(1)))).resizes
+    assert (resize.after, resize.restart) == (2, True)
+
+
+def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
+    mine = restarting("mnist", 1, 9, on=["a"], started_at=at(-1), wanted=3)
+    (resize,) = plan_for(cluster(node("a", 9), mine)).resizes
+    assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL)
+
+
+def test_one_restart_does_for_all_of_its_growth() -> None:
+    """One replica could come now and one when a pod of somebody else has left."""
+    mine = restarting("mnist", 1, 3, on=["a"])
+    leaving = pod(0, "a", terminating=True)
+    gone = job("gone", role("worker", 1, 1, suspended=True, pods=(leaving,)), paused=True)
+    plan = plan_for(cluster(node("a", 3), mine, gone))
+    assert not plan.resizes
+    assert held(plan)["mnist"] == reasons.leaving(1)
+
+
+def test_whoever_is_nearly_done_is_not_restarted() -> None:
+    pods = (pod(0, "a", phase=PodPhase.SUCCEEDED), pod(1, "a"))
+    mine = restarting("mnist", 1, 4, suspended=False, size=2, pods=pods)
+    plan = plan_for(cluster(node("a", 9), mine))
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.NEARLY_DONE})
+
+
+def test_it_comes_back_at_its_new_size_before_everybody_who_waits() -> None:
+    first = worker("first", 3, 3, queued=-9000, priority=9)
+    plan = plan_for(cluster(node("a", 3), stopped(), first))
+    assert started(plan) == {"mnist": {"worker": 3}}
+    assert plan.admissions[0].reason == "restarted: idle room: 3 of 3 fit"
+
+
+def test_its_room_is_kept_while_its_pods_leave() -> None:
+    leaving = tuple(pod(index, "a", terminating=True) for index in range(2))
+    other = worker("other", 1, 9, on=["a"])
+    plan = plan_for(cluster(node("a", 4), stopped(pods=leaving), other))
+    assert held(plan)["mnist"] == reasons.PREVIOUS_PODS
+    assert sizes(plan) == {}
+
+
+def test_if_its_room_is_gone_it_queues_for_its_minimum() -> None:
+    busy = worker("busy", 8, 8, on=["a"] * 8)
+    assert started(plan_for(cluster(node("a", 9), busy, stopped()))) == {"mnist": {"worker": 1}}
+
+
+def test_what_it_was_stopped_for_is_forgotten_after_the_gang_limit() -> None:
+    long_ago = at(-1 - int(Limits().gang_limit.total_seconds()))
+    first = worker("first", 3, 3, priority=9)
+    plan = plan_for(cluster(node("a", 3), stopped(resized_at=long_ago), first))
+    assert started(plan) == {"first": {"worker": 3}}
+
+
+@pytest.mark.parametrize("runs", ["server", "worker"])
+def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
+    def part(name: str) -> Role:
+        if name == runs:
+            return role(name, 1, 3, on=["a"], resizing=Resizing.RESTART)
+        return role(name, 1, 3, reason=WHY, resized_at=at(-1), resizing=Resizing.RESTART)
+
+    plan = plan_for(cluster(node("a", 9), job("mnist", part("server"), part("worker"))))
+    assert [(found.job.name, found.reason) for found in plan.suspensions] == [("mnist", WHY)]
+    assert not plan.admissions

@@ -1,0 +1,37 @@
+from dataclasses import replace
+
+from edl import contract
+from edl.model import Resizing
+from edl.planner import reasons
+from edl.planner.plan import Resize
+from edl.steps.life import live
+from tests.edl.trainings import KEY, NOW, job_patches, patches, role, training, written
+
+SCHEDULER = role("scheduler")
+WORKER = replace(role("worker", 1, 3), resizing=Resizing.RESTART, size=2)
+RESIZE = Resize(KEY, "worker", 2, 3, "idle room: 3 of 3 fit", restart=True)
+
+
+def test_every_role_is_suspended_and_who_is_resized_has_its_new_size_first() -> None:
+    step, _ = live(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
+    assert list(job_patches(step).items()) == [
+        ("mnist-worker", {"suspend": True, "parallelism": 3, "completions": 3}),
+        ("mnist-scheduler", {"suspend": True}),
+    ]
+    for patch in patches(step):
+        assert reasons.restarts(written(patch)[contract.REASON])
+        assert written(patch)[contract.RESIZED_AT] == "2026-01-01T12:00:00Z"
+
+
+def test_a_restart_is_told_once() -> None:
+    step, recheck = live(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
+    (note,) = step.notes
+    assert note.reason == "Restarting"
+    assert note.message == "worker 2 → 3: restarts: idle room: 3 of 3 fit"
+    assert recheck is None
+
+
+def test_who_is_stopped_already_stays_so() -> None:
+    stopped = replace(SCHEDULER, suspended=True)
+    step, _ = live(training(stopped, WORKER, framework="mxnet"), [RESIZE], NOW)
+    assert list(job_patches(step)) == ["mnist-worker"]
