@@ -3,6 +3,8 @@
 The cluster has 4 nodes of 8 CPU; the load ceiling leaves 31 of 32 CPU for growth.
 """
 
+import json
+
 import pytest
 
 from edl import contract
@@ -160,3 +162,19 @@ def test_a_collective_job_knows_the_cluster_of_its_start(installed: Stage) -> No
     host = f"solo.{installed.namespace}.svc:2222"
     workers = ",".join(f'"solo-{index}.{host}"' for index in range(3))
     assert notes[contract.CLUSTER] == f'{{"worker":[{workers}]}}'
+
+
+def test_a_manual_size_restarts_a_collective_job_with_its_new_cluster(installed: Stage) -> None:
+    installed.apply(elastic("solo", labels={"framework": "tensorflow", "max": "3"}))
+    installed.until_runs("solo", 3)
+    before = set(installed.uids("solo").values())
+    for size in (1, 2):
+        installed.annotate("solo", replicas=str(size))
+        installed.until_runs("solo", size)
+        told = json.loads(installed.pod("solo", 0)["metadata"]["annotations"][contract.CLUSTER])
+        assert len(told["worker"]) == size, "everybody knows who runs"
+        now = set(installed.uids("solo").values())
+        assert not now & before, "all of them started again"
+        before = now
+    assert "restarted" in installed.reason("solo")
+    assert installed.job("solo")["status"].get("failed", 0) == 0, "a restart is no failure"
