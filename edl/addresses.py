@@ -1,8 +1,13 @@
 """Names inside a training job: of its Jobs, its pods' hosts, and what lives around them."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from edl.spec import JobSpec
+
+SSH_PRIVATE_KEY: Final = "id_rsa"
+SSH_PUBLIC_KEY: Final = "id_rsa.pub"
+SSH_CONFIG: Final = "config"
 
 
 def job_name(spec: JobSpec, role: str) -> str:
@@ -14,12 +19,12 @@ def job_name(spec: JobSpec, role: str) -> str:
     return spec.name if alone else f"{spec.job}-{role}"
 
 
-def hostname(job: str, index: int) -> str:
-    """A pod's host name, as the Job controller makes it."""
+def hostname(job: str, index: int | str) -> str:
+    """A pod's host name, as the Job controller makes it; a text is one that the kubelet expands."""
     return f"{job}-{index}"
 
 
-def host(job: str, index: int, service: str, namespace: str) -> str:
+def host(job: str, index: int | str, service: str, namespace: str) -> str:
     """A pod's address within the cluster (docs/kubernetes.md 5)."""
     return f"{hostname(job, index)}.{service}.{namespace}.svc"
 
@@ -33,3 +38,11 @@ def hosts(spec: JobSpec, role: str, count: int) -> Sequence[str]:
 def launcher_account(job: str) -> str:
     """The ServiceAccount (and RoleBinding) of a training job's launcher."""
     return f"{job}-launcher"
+
+
+def ssh_secret(job: str) -> str:
+    """The Secret with the key pair of a training job whose launcher reaches its workers by ssh.
+
+    Its keys are `SSH_PRIVATE_KEY`, `SSH_PUBLIC_KEY` and `SSH_CONFIG`, as et-operator names them.
+    """
+    return f"{job}-ssh"

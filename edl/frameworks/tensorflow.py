@@ -1,8 +1,10 @@
 """TensorFlow: everything by TF_CONFIG.
 
-With parameter servers the worker list always has `max` entries, so that workers come and go while
-chief and ps are never touched (DRAGON's rule). Collective strategies need the
-size that really runs: it is chosen at each start and read from the annotation `edl.dev/cluster`.
+Mode ps: the worker list always has `max` entries, so that workers come and go while chief and ps
+are never touched (DRAGON's rule). Mode collective: strategies that wait for everybody listed, also
+ParameterServerStrategy, need the size that really runs; it is chosen at each start and read from
+the annotation `edl.dev/cluster`. Mode sparse: as ps, but a worker knows of no other worker; only ps
+need the whole list ("No worker known as …" otherwise ends the worker that calls).
 """
 
 import json
@@ -17,6 +19,9 @@ from edl.spec import JobSpec
 _INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
 _CLUSTER: Final = f"$({contract.CLUSTER_ENV})"
 _PORT_NAME: Final = "tfjob-port"
+_CHIEF: Final = "chief"
+_WORKER: Final = "worker"
+_PS: Final = "ps"
 _EVALUATOR: Final = "evaluator"
 """Watches checkpoints from outside: TensorFlow wants it to be no part of the cluster."""
 
@@ -28,12 +33,28 @@ def _tf_config(role: str, cluster: str) -> str:
     )
 
 
-def _widest_cluster(spec: JobSpec) -> str:
-    members = {
+def _widest(spec: JobSpec) -> dict[str, list[str]]:
+    return {
         seat.role: [f"{host}:{spec.port}" for host in addresses.hosts(spec, seat.role, seat.max)]
         for seat in spec.cast
         if seat.role != _EVALUATOR
     }
+
+
+def _sparse(spec: JobSpec) -> Mapping[str, Sequence[str] | Mapping[str, str]]:
+    """What this role must know; `tf.train.ClusterSpec` takes a map of a task's index."""
+    members = _widest(spec)
+    if spec.role == _CHIEF:
+        return {role: hosts for role, hosts in members.items() if role != _WORKER}
+    if spec.role != _WORKER:
+        return members
+    own = addresses.host(addresses.job_name(spec, spec.role), _INDEX, spec.job, spec.namespace)
+    return {_PS: members[_PS], _WORKER: {_INDEX: f"{own}:{spec.port}"}}
+
+
+def _known(spec: JobSpec) -> str:
+    """The cluster as far as it is known when the Job is created."""
+    members = _sparse(spec) if spec.mode == "sparse" else _widest(spec)
     return json.dumps(members, separators=(",", ":"))
 
 
@@ -44,11 +65,9 @@ def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
 
 
 def describe(spec: JobSpec) -> Needs:
-    if spec.mode == "ps" or spec.rank is not None:
+    if spec.mode != "collective" or spec.rank is not None:
         # Bare pods are never resized: their cluster is the whole cast in every mode.
-        env: tuple[Env, ...] = (
-            Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _widest_cluster(spec))),
-        )
+        env: tuple[Env, ...] = (Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _known(spec))),)
     else:
         env = (
             Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),
@@ -58,21 +77,25 @@ def describe(spec: JobSpec) -> Needs:
     return Needs(
         env=env,
         ports=((_PORT_NAME, spec.port),),
-        first_decides=spec.role == decider == "worker",
+        first_decides=spec.role == decider == _WORKER,
     )
 
 
 FRAMEWORK: Final = Framework(
     name="tensorflow",
     roles=(
-        RoleKind("chief", single=True),
-        RoleKind("worker", resizable=True),
-        RoleKind("ps", serves=True),
+        RoleKind(_CHIEF, single=True),
+        RoleKind(_WORKER, resizable=True),
+        RoleKind(_PS, serves=True),
         RoleKind(_EVALUATOR, single=True),
     ),
-    worker="worker",
-    deciders=("chief", "worker"),
-    modes=(Mode("ps", Resizing.LIVE, role="ps"), Mode("collective", Resizing.RESTART)),
+    worker=_WORKER,
+    deciders=(_CHIEF, _WORKER),
+    modes=(
+        Mode("ps", Resizing.LIVE, role=_PS),
+        Mode("collective", Resizing.RESTART),
+        Mode("sparse", Resizing.LIVE, role=_PS, asked=True),
+    ),
     describe=describe,
     port=2222,
     at_start=at_start,

@@ -197,11 +197,13 @@ def test_there_is_one_chief() -> None:
 
 
 @pytest.mark.parametrize(
-    ("roles", "mode"), [("chief=1,worker=2", "ps"), (CHIEF_CAST, "sparse")], ids=str
+    ("roles", "mode"),
+    [("chief=1,worker=2", "ps"), ("chief=1,worker=2", "sparse"), (CHIEF_CAST, "dense")],
+    ids=str,
 )
 def test_a_mode_must_fit_the_cast(roles: str, mode: str) -> None:
     found = findings(cast("worker", roles, annotations={"mode": mode}))
-    allowed = "one of ps (with a ps), collective"
+    allowed = "one of ps (with a ps), collective, sparse (with a ps)"
     assert found == (Finding(annotation("mode"), f'"{mode}" does not fit', allowed),)
 
 

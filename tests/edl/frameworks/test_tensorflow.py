@@ -78,6 +78,46 @@ def test_collective_strategies_read_the_cluster_of_this_start() -> None:
     }
 
 
+SPARSE = {"mode": "sparse"}
+SPARSE_CAST = "chief=1,ps=2,worker=1..3,evaluator=1"
+
+
+def test_in_sparse_mode_a_worker_knows_the_servers_and_itself() -> None:
+    config = tf_config(cast("worker", SPARSE_CAST, annotations=SPARSE), index=2)
+    assert config["cluster"] == {"ps": hosts("ps", 2), "worker": {"2": hosts("worker", 3)[2]}}
+    assert config["task"] == {"type": "worker", "index": 2}
+
+
+def test_in_sparse_mode_the_chief_knows_no_worker() -> None:
+    config = tf_config(cast("chief", SPARSE_CAST, annotations=SPARSE))
+    assert config["cluster"] == {"chief": hosts("chief", 1), "ps": hosts("ps", 2)}
+
+
+@pytest.mark.parametrize("role", ["ps", "evaluator"])
+def test_in_sparse_mode_everybody_else_knows_all(role: str) -> None:
+    sparse = tf_config(cast(role, SPARSE_CAST, annotations=SPARSE))
+    assert sparse == tf_config(cast(role, SPARSE_CAST))
+    assert sparse["cluster"]["worker"] == hosts("worker", 3)
+
+
+def test_sparse_workers_may_be_as_many_as_they_like_where_nobody_lists_them() -> None:
+    many = cast("worker", "chief=1,ps=1,worker=1..4000", annotations=SPARSE)
+    assert len(environment(created(many))[TF_CONFIG_ENV]) < 1000
+
+
+def test_parameter_server_strategy_waits_for_all_and_reads_who_runs() -> None:
+    manifest = cast("ps", SPARSE_CAST, annotations={"mode": "collective"})
+    assert environment(created(manifest))[CLUSTER_ENV] == "metadata.annotations['edl.dev/cluster']"
+    at_start = FRAMEWORKS["tensorflow"].at_start
+    assert at_start is not None
+    told = at_start({"chief": ["a:1"], "worker": ["b:1"], "ps": ["d:1"], "evaluator": ["c:1"]})
+    assert tf_config(manifest, cluster=told[contract.CLUSTER]) == {
+        "cluster": {"chief": ["a:1"], "worker": ["b:1"], "ps": ["d:1"]},
+        "task": {"type": "ps", "index": 0},
+        "environment": "cloud",
+    }
+
+
 def test_bare_pods_know_their_cluster_in_every_mode() -> None:
     told = {"rank": "1", "size": "2", "mode": "collective"}
     manifest = pod("any", framework="tensorflow", job="mnist", annotations=told)
@@ -116,10 +156,10 @@ def test_the_chief_decides_else_the_workers(roles: str, deciding: Sequence[str])
 
 
 def test_the_cluster_of_a_start_leaves_the_evaluator_out() -> None:
-    cluster = FRAMEWORKS["tensorflow"].cluster
-    assert cluster is not None
-    found = cluster({"chief": ["a:1"], "worker": ["b:1"], "evaluator": ["c:1"]})
-    assert found == {"chief": ["a:1"], "worker": ["b:1"]}
+    at_start = FRAMEWORKS["tensorflow"].at_start
+    assert at_start is not None
+    found = at_start({"chief": ["a:1"], "worker": ["b:1"], "evaluator": ["c:1"]})
+    assert found == {contract.CLUSTER: '{"chief":["a:1"],"worker":["b:1"]}'}
 
 
 def test_more_hosts_than_a_variable_holds_are_refused() -> None:
