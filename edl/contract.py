@@ -23,18 +23,27 @@ ROLES: Final = "edl.dev/roles"
 MODE: Final = "edl.dev/mode"
 REPLICAS: Final = "edl.dev/replicas"
 PAUSED: Final = "edl.dev/paused"
+SCALE_TIMEOUT: Final = "edl.dev/scale-timeout"
+SCALE_FALLBACK: Final = "edl.dev/scale-fallback"
+REMOVE: Final = "edl.dev/remove"
 SLOTS: Final = "edl.dev/slots"
 PORT: Final = "edl.dev/port"
 CLEAN_UP: Final = "edl.dev/clean-up"
 GPU_LIMIT: Final = "edl.dev/gpu-limit"
+KUBESHARE: Final = "edl.dev/kubeshare"
 RANK: Final = "edl.dev/rank"
 SIZE: Final = "edl.dev/size"
+
+TUNER_SERVER_KEY: Final = "tuner-server-key"
+"""training-operator's own name, on a pod template: the label of MXNet's tuning servers."""
 
 # Annotations: ours. Nobody else can write them; the webhook puts them back.
 INJECTED_MAX: Final = "edl.dev/injected-max"
 STARTED_AT: Final = "edl.dev/started-at"
 RESIZED_AT: Final = "edl.dev/resized-at"
 REASON: Final = "edl.dev/reason"
+HISTORY: Final = "edl.dev/history"
+SCALING: Final = "edl.dev/scaling"
 CLUSTER: Final = "edl.dev/cluster"
 WORKERS: Final = "edl.dev/workers"
 HOSTFILE: Final = "edl.dev/hostfile"
@@ -46,6 +55,8 @@ CONFIRMED_AT: Final = "edl.dev/confirmed-at"
 
 # Namespaces: labels, then annotations.
 KUBEXEC: Final = "edl.dev/kubexec"
+HOST: Final = "edl.dev/host"
+"""Label of bare pods: the host name under which kubexec.sh finds them."""
 INJECTION: Final = "edl.dev/injection"
 DEFAULT_FRAMEWORK: Final = "edl.dev/default-framework"
 DEFAULT_MIN: Final = "edl.dev/default-min"
@@ -74,7 +85,10 @@ EDL_DISCOVER_HOSTS: Final = "/etc/edl/discover_hosts.sh"
 MPI_DIRECTORY: Final = "/etc/mpi"
 MPI_HOSTFILE_PATH: Final = "/etc/mpi/hostfile"
 MPI_KUBEXEC: Final = "/etc/mpi/kubexec.sh"
+JOB_DIRECTORY: Final = "/job"
+JOB_HOSTFILE: Final = "/job/hostfile"
 KUBECTL_DIRECTORY: Final = "/opt/kube"
+SSH_DIRECTORY: Final = "/root/.ssh"
 
 # Environment variables.
 COMPLETION_INDEX_ENV: Final = "JOB_COMPLETION_INDEX"
@@ -82,6 +96,17 @@ CLUSTER_ENV: Final = "EDL_CLUSTER"
 TF_CONFIG_ENV: Final = "TF_CONFIG"
 RSH_AGENT_ENV: Final = "OMPI_MCA_plm_rsh_agent"
 DEFAULT_HOSTFILE_ENV: Final = "OMPI_MCA_orte_default_hostfile"
+MX_CONFIG_ENV: Final = "MX_CONFIG"
+DMLC_PS_ROOT_URI_ENV: Final = "DMLC_PS_ROOT_URI"
+DMLC_PS_ROOT_PORT_ENV: Final = "DMLC_PS_ROOT_PORT"
+DMLC_NUM_SERVER_ENV: Final = "DMLC_NUM_SERVER"
+DMLC_NUM_WORKER_ENV: Final = "DMLC_NUM_WORKER"
+DMLC_ROLE_ENV: Final = "DMLC_ROLE"
+DMLC_USE_KUBERNETES_ENV: Final = "DMLC_USE_KUBERNETES"
+DMLC_WORKER_ID_ENV: Final = "DMLC_WORKER_ID"
+DMLC_TUNER_TRACKER_URI_ENV: Final = "DMLC_TUNER_TRACKER_URI"
+DMLC_TUNER_TRACKER_PORT_ENV: Final = "DMLC_TUNER_TRACKER_PORT"
+DMLC_TUNER_SERVER_KEY_ENV: Final = "DMLC_TUNER_SERVER_KEY"
 PET_NNODES_ENV: Final = "PET_NNODES"
 PET_NPROC_PER_NODE_ENV: Final = "PET_NPROC_PER_NODE"
 PET_RDZV_BACKEND_ENV: Final = "PET_RDZV_BACKEND"
@@ -94,6 +119,8 @@ PET_MONITOR_INTERVAL_ENV: Final = "PET_MONITOR_INTERVAL"
 # Kubernetes' own names.
 COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
+JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
+"""The Job controller's finalizer: it takes it off once it has counted the pod."""
 KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
@@ -103,12 +130,27 @@ HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
 SHARED_GPU_LIMIT: Final = "sharedgpu/gpu_limit"
 SHARED_GPU_REQUEST: Final = "sharedgpu/gpu_request"
 SHARED_GPU_MEMORY: Final = "sharedgpu/gpu_mem"
+SHARED_GPU_PRIORITY: Final = "sharedgpu/priority"
+SHARED_GPU_GROUP: Final = (
+    "sharedgpu/group_name",
+    "sharedgpu/group_headcount",
+    "sharedgpu/group_threshold",
+)
+SHARED_GPU_NODE: Final = "SharedGPU"
+"""Label of the nodes whose GPUs KubeShare 2.0 hands out, with the value `true`."""
 KUBESHARE_SCHEDULER: Final = "kubeshare-scheduler"
 KUBESHARE_1: Final = {
     "kubeshare/gpu_limit": SHARED_GPU_LIMIT,
     "kubeshare/gpu_request": SHARED_GPU_REQUEST,
     "kubeshare/gpu_mem": SHARED_GPU_MEMORY,
 }
+KUBESHARE_1_ALONE: Final = (
+    "kubeshare/GPUID",
+    "kubeshare/sched_affinity",
+    "kubeshare/sched_anti-affinity",
+    "kubeshare/sched_exclusion",
+)
+"""1.0's annotations that 2.0 has no word for."""
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 
 
@@ -118,6 +160,13 @@ class CleanUp(StrEnum):
     RUNNING = "Running"
     ALL = "All"
     NONE = "None"
+
+
+class KubeShare(StrEnum):
+    """In which KubeShare's words a share is asked for."""
+
+    ONE = "1"
+    TWO = "2"
 
 
 class Kind(StrEnum):
@@ -184,15 +233,21 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     _label(GPU, "`2` or `0.5`", "whole GPUs (`nvidia.com/gpu`) or a KubeShare share of one"),
     _label(GPU_MEMORY, "quantity, `3Gi`", "memory of the shared GPU; default: KubeShare's"),
     _annotation(ROLES, "`chief=1,ps=2,worker=1..12`", "the whole cast, the same on each Job"),
-    _annotation(MODE, "tensorflow: ps, collective", "default: ps with a ps role, else collective"),
+    _annotation(MODE, "a mode of the framework", "how it runs; see the framework's own page"),
     _annotation(REPLICAS, "whole number", "a manual size, held within min..max until removed"),
     _annotation(PAUSED, "`true`", "the whole training job is suspended and waits"),
+    _annotation(
+        SCALE_TIMEOUT, "`60s`, `5m`", f"a growth to `{REPLICAS}` that takes longer is taken back"
+    ),
+    _annotation(SCALE_FALLBACK, "whole number", f"`{REPLICAS}` after that; default: none"),
+    _annotation(REMOVE, "names of pods", "these leave, whatever their index; removed when done"),
     _annotation(SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
     _annotation(PORT, "1..65535", "the framework's port; default: the framework's own"),
     _annotation(
         CLEAN_UP, "Running, All, None", "what ends with the deciding role; default: Running"
     ),
     _annotation(GPU_LIMIT, "`0.8`", "most of the GPU a share may use; default: the share"),
+    _annotation(KUBESHARE, "1, 2", "whose words ask for a share: annotations, labels; default: 2"),
     _annotation(RANK, "whole number from 0", "bare pods: this pod's index in its role"),
     _annotation(SIZE, "whole number from 1", "bare pods: how many pods the role has"),
     _ours(INJECTED_MAX, _WEBHOOK, "whole number", "the max that the pods were completed for"),
@@ -207,6 +262,9 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     _ours(STARTED_AT, _RECONCILER, _TIME, "when the training job was last started"),
     _ours(RESIZED_AT, _RECONCILER, _TIME, "when the size last changed"),
     _ours(REASON, _RECONCILER, "text", "why the size is what it is"),
+    _ours(HISTORY, _RECONCILER, "an operation a line", "see `kubectl edl history`"),
+    _ours(SCALING, _RECONCILER, "time, size, size", f"from when `{SCALE_TIMEOUT}` counts"),
+    Entry(HOST, Kind.LABEL, _WEBHOOK, "a host name", "bare pods: where kubexec.sh finds them"),
     Entry(KUBEXEC, Kind.NAMESPACE, Setter.USER, ENABLED, "launchers here may exec into workers"),
     Entry(
         INJECTION,
@@ -226,6 +284,23 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(CLUSTER_ENV, Kind.ENV, _WEBHOOK, "JSON", f"the annotation `{CLUSTER}`, for TF_CONFIG"),
     Entry(DEFAULT_HOSTFILE_ENV, Kind.ENV, _WEBHOOK, MPI_HOSTFILE_PATH, "Open MPI's host list"),
     Entry(RSH_AGENT_ENV, Kind.ENV, _WEBHOOK, MPI_KUBEXEC, "the launcher starts workers by exec"),
+    Entry(MX_CONFIG_ENV, Kind.ENV, _WEBHOOK, "JSON", "MXNet's cluster, labels and this task"),
+    Entry(DMLC_PS_ROOT_URI_ENV, Kind.ENV, _WEBHOOK, "host", "MXNet's scheduler"),
+    Entry(DMLC_PS_ROOT_PORT_ENV, Kind.ENV, _WEBHOOK, "1..65535", "its port, 9091 unless told"),
+    Entry(DMLC_NUM_SERVER_ENV, Kind.ENV, _WEBHOOK, "whole number", "servers"),
+    Entry(DMLC_NUM_WORKER_ENV, Kind.ENV, _WEBHOOK, "whole number", f"the annotation `{WORKERS}`"),
+    Entry(DMLC_ROLE_ENV, Kind.ENV, _WEBHOOK, "a role", "this pod's"),
+    Entry(DMLC_USE_KUBERNETES_ENV, Kind.ENV, _WEBHOOK, "1", "the scheduler listens everywhere"),
+    Entry(DMLC_WORKER_ID_ENV, Kind.ENV, _WEBHOOK, "whole number", "on workers: the index"),
+    Entry(DMLC_TUNER_TRACKER_URI_ENV, Kind.ENV, _WEBHOOK, "host", "mode tune: the tracker"),
+    Entry(DMLC_TUNER_TRACKER_PORT_ENV, Kind.ENV, _WEBHOOK, "1..65535", "its port"),
+    Entry(
+        DMLC_TUNER_SERVER_KEY_ENV,
+        Kind.ENV,
+        _WEBHOOK,
+        "text",
+        f"mode tune: the pod's annotation `{TUNER_SERVER_KEY}`",
+    ),
     Entry(PET_NNODES_ENV, Kind.ENV, _WEBHOOK, "`min:max`", "how many torchrun agents make a world"),
     Entry(PET_NPROC_PER_NODE_ENV, Kind.ENV, _WEBHOOK, "whole number", "processes a pod: its slots"),
     Entry(PET_RDZV_BACKEND_ENV, Kind.ENV, _WEBHOOK, "c10d", "torchrun's agents meet at a store"),
@@ -239,6 +314,8 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(EDL_HOSTFILE, Kind.PATH, _RECONCILER, "`host:slots` a line", "live host list"),
     Entry(EDL_DISCOVER_HOSTS, Kind.PATH, _WEBHOOK, "script", "prints the live host list"),
     Entry(MPI_HOSTFILE_PATH, Kind.PATH, _RECONCILER, "`host slots=n` a line", "for Open MPI"),
+    Entry(JOB_HOSTFILE, Kind.PATH, _RECONCILER, "`host slots=n` a line", "for DeepSpeed"),
+    Entry(SSH_DIRECTORY, Kind.PATH, _WEBHOOK, "a key pair", "mode ssh: the training job's own"),
     Entry(MPI_KUBEXEC, Kind.PATH, _WEBHOOK, "script", "runs a command in a worker's pod"),
 )
 

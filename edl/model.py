@@ -5,7 +5,7 @@ Amounts are `Resources` (integers, see edl/resources.py); times are timezone-awa
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
@@ -152,6 +152,21 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Scaling:
+    """A manual size that must come in time, or is taken back.
+
+    `since` and `before` say from when that counts, and the size then; None until the reconciler has
+    seen it. `fallback` is the manual size that comes back, None for none. `timeout` is None where a
+    later wish has taken the limit away.
+    """
+
+    timeout: timedelta | None
+    fallback: int | None = None
+    since: datetime | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
     """One Job of a training job, as it stands in the cluster.
 
@@ -180,11 +195,18 @@ class Role:
     """The ServiceAccount of its pods, empty for the namespace's default."""
     resized_at: datetime | None = None
     ending: Ending | None = None
+    ended_at: datetime | None = None
     reason: str = ""
     remaining: int | None = None
     """Work items (`completions` - succeeded) still to do: no more pods than that can be."""
     failures: int = 0
     """Pods that failed or were deleted, as the Job controller counts them: it makes them again."""
+    scaling: Scaling | None = None
+    """How long `wanted` may take to come, None for as long as it takes."""
+    removing: frozenset[str] = frozenset()
+    """Names of pods that are to go, whatever their index."""
+    history: str = ""
+    """Its past operations, as `edl.steps.history` reads them."""
 
 
 class Phase(StrEnum):
@@ -194,10 +216,20 @@ class Phase(StrEnum):
     QUEUED = "Queued"
     STARTING = "Starting"
     RUNNING = "Running"
+    SCALING = "Scaling"
     PAUSED = "Paused"
     FINISHING = "Finishing"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
+
+
+class Owner(NamedTuple):
+    """An object whose deletion takes along what stands around a training job."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
 
 
 @dataclass(frozen=True)
@@ -221,6 +253,13 @@ class TrainingJob:
     clean_up: CleanUp = CleanUp.RUNNING
     surroundings: frozenset[Target] = frozenset()
     """What stands around it already: Service, PodDisruptionBudgets, its launcher's rights."""
+    pods: tuple[Owner, ...] = ()
+    """The bare pods that form it, where no Jobs do: nobody queues or resizes them."""
+
+    @cached_property
+    def owners(self) -> tuple[Owner, ...]:
+        jobs = (Owner("batch/v1", "Job", role.job, role.uid) for role in self.roles)
+        return self.pods or tuple(jobs)
 
     @cached_property
     def live(self) -> tuple[Role, ...]:
@@ -247,3 +286,5 @@ class ClusterState:
     nodes: tuple[Node, ...]
     jobs: tuple[TrainingJob, ...]
     demands: tuple[Demand, ...] = ()
+    bare: tuple[TrainingJob, ...] = ()
+    """Training jobs of bare pods: the plan leaves them alone."""

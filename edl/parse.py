@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract, naming
-from edl.contract import CleanUp
+from edl.contract import CleanUp, KubeShare
 from edl.errors import Denied
 from edl.form import MOST_REPLICAS, Form
 from edl.frameworks import FRAMEWORKS
@@ -47,16 +47,22 @@ def _read(form: Form, framework: Framework) -> JobSpec | None:
     seat = _seat(form, role, cast)
     mode = _mode(form, framework, cast or (seat,))
     _check_role(form, framework, seat, mode)
+    _check_account(form, framework, role, mode)
     naming.check(form, framework, seat, cast)
     if framework.ranked and not form.is_pod:
         _check_ranks(form)
     gpu = form.gpu()
+    kubeshare = form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO)
     wanted = _wanted(form, seat)
-    slots = form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else 0) or 1
-    port = form.count(contract.PORT, most=65535) or framework.port
+    timeout, fallback = form.duration(contract.SCALE_TIMEOUT), form.count(contract.SCALE_FALLBACK)
+    removing = form.names(contract.REMOVE)
+    threads = mode and mode.threads and role == framework.worker and form.own_cpus
+    slots = form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1
+    port = form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port
     clean_up = form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING)
     paused = _paused(form)
-    rank = _rank(form, framework, seat) if form.is_pod else None
+    rank = _rank(form, seat) if form.is_pod else None
+    settings = _settings(form, framework)
     if form.findings or mode is None:
         return None
     return JobSpec(
@@ -72,12 +78,18 @@ def _read(form: Form, framework: Framework) -> JobSpec | None:
         resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
         tandem=framework.ranked,
         wanted=wanted,
+        timeout=timeout,
+        fallback=fallback,
+        removing=removing,
         paused=paused,
         gpu=gpu,
+        kubeshare=kubeshare,
         slots=slots,
         port=port,
         clean_up=clean_up,
         rank=rank,
+        accelerated=bool(gpu or form.own_gpus),
+        settings=settings,
     )
 
 
@@ -128,10 +140,11 @@ def _seat_of(form: Form, framework: Framework, part: str) -> Seat | None:
 def _seat(form: Form, role: str, cast: Sequence[Seat]) -> Seat:
     """This object's own bounds: its labels, else the cast's, else `spec.parallelism`."""
     cast_seat = next((seat for seat in cast if seat.role == role), None)
-    if cast and cast_seat is None:
-        form.found(
-            form.annotation_path(contract.ROLES), f'the cast has no "{role}"', f"add {role}=…"
-        )
+    path = form.annotation_path(contract.ROLES)
+    # Not where a part of the cast, or the role itself, is unreadable: the advice would be wrong.
+    unread = {path, form.label_path(contract.ROLE)} & {finding.path for finding in form.findings}
+    if cast and cast_seat is None and not unread:
+        form.found(path, f'the cast has no "{role}"', f"add {role}=…")
     usual = cast_seat or Seat(role, form.parallelism, form.parallelism)
     low = form.count(contract.MIN, label=True, most=MOST_REPLICAS)
     high = form.count(contract.MAX, label=True, most=MOST_REPLICAS)
@@ -229,6 +242,16 @@ def _wanted(form: Form, seat: Seat) -> int | None:
     return wanted
 
 
+def _settings(form: Form, framework: Framework) -> tuple[tuple[str, str], ...]:
+    for setting in framework.settings:
+        if setting.whole:
+            form.count(setting.annotation)
+    return tuple(
+        (setting.annotation, form.annotations.get(setting.annotation) or setting.default)
+        for setting in framework.settings
+    )
+
+
 def _paused(form: Form) -> bool:
     text = form.annotations.get(contract.PAUSED, "false")
     if text not in (contract.TRUE, "false"):
@@ -236,13 +259,19 @@ def _paused(form: Form) -> bool:
     return text == contract.TRUE
 
 
-def _rank(form: Form, framework: Framework, seat: Seat) -> int:
+def _rank(form: Form, seat: Seat) -> int:
     """A bare pod's index, 0 without it."""
     rank = form.count(contract.RANK, least=0) or 0
     if rank >= seat.max:
         path = form.annotation_path(contract.RANK)
         form.found(path, f"{rank} of {seat.max} pods", f"0..{seat.max - 1}, see {contract.SIZE}")
-    if framework.publishes:
-        what = f"nobody writes host lists for bare {framework.name} pods"
-        form.found("kind", what, "make it a Job")
     return rank
+
+
+def _check_account(form: Form, framework: Framework, role: str, mode: Mode | None) -> None:
+    """A Job's pods wait for the account that we make; the API server refuses a bare one."""
+    own = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
+    execs = form.is_pod and mode and mode.execs and role in framework.deciders
+    if execs and own in (None, "", "default"):
+        what = f"a bare {role} needs an account of its own: it may exec into its workers"
+        form.found("spec.serviceAccountName", what, "kubectl create serviceaccount NAME, name it")

@@ -1,6 +1,7 @@
 """What a labelled manifest asks for; `edl.parse` makes it."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from edl import contract
 from edl.model import Resizing
@@ -46,10 +47,23 @@ class JobSpec:
     resizing: Resizing
     tandem: bool
     wanted: int | None = None
+    timeout: timedelta | None = None
+    """How long `wanted` may take to come before `fallback` is wanted again."""
+    fallback: int | None = None
+    removing: tuple[str, ...] = ()
+    """Names of pods that are to go, whatever their index."""
     paused: bool = False
     gpu: Gpu | None = None
+    kubeshare: contract.KubeShare = contract.KubeShare.TWO
     slots: int = 1
     port: int = 0
     clean_up: contract.CleanUp = contract.CleanUp.RUNNING
     rank: int | None = None
     """A bare pod's index in its role; None for Jobs."""
+    accelerated: bool = False
+    """It has a GPU or a share of one, by its label or by its containers' own words."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """The framework's own annotations, those that are absent by their defaults."""
+
+    def setting(self, annotation: str) -> str:
+        return dict(self.settings)[annotation]

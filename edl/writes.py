@@ -31,6 +31,18 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateKeys:
+    """A new Secret with a fresh SSH key pair, made when it is written: no step ever holds a key.
+
+    That it exists already is no failure, and its keys stay.
+    """
+
+    target: Target
+    manifest: Mapping[str, Any]
+    """All but its `data`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Delete exactly this version of an object, in the background."""
 
@@ -38,7 +50,7 @@ class Delete:
     version: str
 
 
-Write: TypeAlias = Patch | Create | Delete
+Write: TypeAlias = Patch | Create | CreateKeys | Delete
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -38,6 +38,7 @@ class Settings:
     namespace: str
     policy: str
     load_ceiling: float
+    restart_cooldown: float
     leader_elect: bool
     identity: str
     lease_duration: float
@@ -54,6 +55,12 @@ class Settings:
 @click.option("--namespace", default=contract.SYSTEM_NAMESPACE, help="Where the Lease lives.")
 @click.option("--policy", type=click.Choice(list(POLICIES)), default="fair")
 @click.option("--load-ceiling", type=float, default=Limits().load_ceiling)
+@click.option(
+    "--restart-cooldown",
+    type=float,
+    default=Limits().restart_cooldown.total_seconds(),
+    help="Seconds between restarts that give a job which cannot resize live another size.",
+)
 @click.option("--leader-elect/--no-leader-elect", default=True)
 @click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
 @click.option("--lease-duration", type=float, default=Terms().lasts, help="Seconds.")
@@ -83,7 +90,10 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
 def _process(settings: Settings) -> Process:
     api = connect(settings.kubeconfig, settings.context)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=time.monotonic)
-    limits = Limits(load_ceiling=settings.load_ceiling)
+    limits = Limits(
+        load_ceiling=settings.load_ceiling,
+        restart_cooldown=timedelta(seconds=settings.restart_cooldown),
+    )
     plan = partial(decide, policy=POLICIES[settings.policy], limits=limits)
     elector = _elector(settings, api, clocks) if settings.leader_elect else None
     return Process(api, plan, clocks, elector)

@@ -1,42 +1,58 @@
 """Horovod, elastic: a launcher that reads a live host list, and workers that wait for commands.
 
-Paths and variables are et-operator's, because users' commands hard-code them.
+The launcher reaches them by exec (mode kubexec), or by ssh with a key pair of the training job's
+own (mode ssh: no kubectl, no rights). Paths and variables are et-operator's, because users'
+commands hard-code them.
 """
 
 from typing import Final
 
 from edl import contract
 from edl.frameworks.needs import Env, Framework, LiveFile, Mode, Needs, RoleKind
-from edl.frameworks.scripts import DISCOVER_HOSTS, KUBEXEC, WAIT_FOR_COMMANDS
+from edl.frameworks.scripts import DISCOVER_HOSTS, KUBEXEC, WAIT_FOR_COMMANDS, WAIT_FOR_SSH
 from edl.model import Resizing
 from edl.spec import JobSpec
 
-_LAUNCHER: Final = Needs(
-    env=(
-        Env(contract.RSH_AGENT_ENV, contract.MPI_KUBEXEC),
-        Env(contract.DEFAULT_HOSTFILE_ENV, contract.MPI_HOSTFILE_PATH),
-    ),
-    files=(
-        LiveFile(contract.EDL_DIRECTORY, "hostfile", contract.HOSTFILE),
-        LiveFile(
-            contract.EDL_DIRECTORY, "discover_hosts.sh", contract.DISCOVER_HOSTS, executable=True
-        ),
-        LiveFile(contract.MPI_DIRECTORY, "hostfile", contract.MPI_HOSTFILE),
-        LiveFile(contract.MPI_DIRECTORY, "kubexec.sh", contract.KUBEXEC_SCRIPT, executable=True),
-    ),
-    annotations=(
-        (contract.DISCOVER_HOSTS, DISCOVER_HOSTS),
-        (contract.KUBEXEC_SCRIPT, KUBEXEC),
-    ),
-    gated=True,
-    kubectl=True,
+_HOST_LISTS: Final = (
+    LiveFile(contract.EDL_DIRECTORY, "hostfile", contract.HOSTFILE),
+    LiveFile(contract.EDL_DIRECTORY, "discover_hosts.sh", contract.DISCOVER_HOSTS, executable=True),
+    LiveFile(contract.MPI_DIRECTORY, "hostfile", contract.MPI_HOSTFILE),
+    LiveFile(contract.JOB_DIRECTORY, "hostfile", contract.MPI_HOSTFILE),
 )
-_WORKER: Final = Needs(command=("/bin/sh", "-c", WAIT_FOR_COMMANDS))
-_NEEDS: Final = {"launcher": _LAUNCHER, "worker": _WORKER}
+_DEFAULT_HOSTFILE: Final = Env(contract.DEFAULT_HOSTFILE_ENV, contract.MPI_HOSTFILE_PATH)
+_KUBEXEC: Final = {
+    "launcher": Needs(
+        env=(Env(contract.RSH_AGENT_ENV, contract.MPI_KUBEXEC), _DEFAULT_HOSTFILE),
+        files=(
+            *_HOST_LISTS,
+            LiveFile(
+                contract.MPI_DIRECTORY, "kubexec.sh", contract.KUBEXEC_SCRIPT, executable=True
+            ),
+        ),
+        annotations=(
+            (contract.DISCOVER_HOSTS, DISCOVER_HOSTS),
+            (contract.KUBEXEC_SCRIPT, KUBEXEC),
+        ),
+        gated=True,
+        kubectl=True,
+    ),
+    "worker": Needs(command=("/bin/sh", "-c", WAIT_FOR_COMMANDS)),
+}
+_SSH: Final = {
+    "launcher": Needs(
+        env=(_DEFAULT_HOSTFILE,),
+        files=_HOST_LISTS,
+        annotations=((contract.DISCOVER_HOSTS, DISCOVER_HOSTS),),
+        gated=True,
+        keys=True,
+    ),
+    "worker": Needs(command=("/bin/sh", "-c", WAIT_FOR_SSH), keys=True),
+}
+_NEEDS: Final = {"kubexec": _KUBEXEC, "ssh": _SSH}
 
 
 def describe(spec: JobSpec) -> Needs:
-    return _NEEDS[spec.role]
+    return _NEEDS[spec.mode][spec.role]
 
 
 FRAMEWORK: Final = Framework(
@@ -47,7 +63,10 @@ FRAMEWORK: Final = Framework(
     ),
     worker="worker",
     deciders=("launcher",),
-    modes=(Mode("kubexec", Resizing.LIVE, needed=("launcher", "worker")),),
+    modes=(
+        Mode("kubexec", Resizing.LIVE, needed=("launcher", "worker"), execs=True),
+        Mode("ssh", Resizing.LIVE, needed=("launcher", "worker"), asked=True, keys=True),
+    ),
     describe=describe,
     publishes="worker",
 )

@@ -1,23 +1,129 @@
-"""MXNet: parameter servers and workers that a scheduler brings together, told by DMLC_*.
+"""MXNet: servers and workers that a scheduler brings together, told by DMLC_* and MX_CONFIG.
 
-dist and its workers cannot take a new size while they run: every resize is a restart of all.
+Names and shapes are the MXNet operators' (kubeflow's v1, and training-operator's), because users'
+scripts read them. A scheduler knows how many will come and takes nobody else, so every resize is a
+restart of all: how many run is chosen at each start, and read from that start's annotations.
 """
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from edl.frameworks.needs import Framework, Mode, Needs, RoleKind
+from edl import addresses, contract
+from edl.frameworks.needs import Env, Framework, Mode, Needs, RoleKind
 from edl.model import Resizing
 from edl.spec import JobSpec
 
+_INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
+_CLUSTER: Final = f"$({contract.CLUSTER_ENV})"
+_SERVER_KEY: Final = f"$({contract.DMLC_TUNER_SERVER_KEY_ENV})"
+_PORT_NAME: Final = "mxjob-port"
 _SCHEDULER: Final = "scheduler"
 _SERVER: Final = "server"
 _WORKER: Final = "worker"
 _DIST: Final = (_SCHEDULER, _SERVER, _WORKER)
-_TUNE: Final = ("tuner-tracker", "tuner-server", "tuner")
+# Spelled as the operator lower-cases its replica types: scripts look them up in MX_CONFIG.
+_TRACKER: Final = "tunertracker"
+_TUNER_SERVER: Final = "tunerserver"
+_TUNER: Final = "tuner"
+_TUNE: Final = (_TRACKER, _TUNER_SERVER, _TUNER)
 
 
-def describe(spec: JobSpec) -> Needs:  # noqa: ARG001
-    return Needs()
+def _cluster(members: Mapping[str, Sequence[str]]) -> str:
+    """MX_CONFIG's cluster, from `host:port` by role."""
+    entries = {role: [_url_and_port(found) for found in members[role]] for role in sorted(members)}
+    return json.dumps(entries, separators=(",", ":"))
+
+
+def _url_and_port(address: str) -> Mapping[str, str | int]:
+    url, _, port = address.rpartition(":")
+    return {"url": url, "port": int(port)}
+
+
+def _widest_cluster(spec: JobSpec) -> str:
+    return _cluster(
+        {
+            seat.role: [
+                f"{host}:{spec.port}" for host in addresses.hosts(spec, seat.role, seat.max)
+            ]
+            for seat in spec.cast
+        }
+    )
+
+
+def _mx_config(spec: JobSpec, cluster: str) -> Env:
+    # Composed as text: the index is a number, and the cluster JSON, that the kubelet expands.
+    roles = sorted(seat.role for seat in spec.cast)
+    keys = {role: _SERVER_KEY if role == _TUNER_SERVER else "" for role in roles}
+    labels = json.dumps(keys, separators=(",", ":"))
+    return Env(
+        contract.MX_CONFIG_ENV,
+        f'{{"cluster":{cluster},"labels":{labels},'
+        f'"task":{{"type":"{spec.role}","index":{_INDEX}}}}}',
+    )
+
+
+def _itself(spec: JobSpec) -> tuple[Env, ...]:
+    return (Env(contract.DMLC_ROLE_ENV, spec.role), Env(contract.DMLC_USE_KUBERNETES_ENV, "1"))
+
+
+def _trained(spec: JobSpec) -> tuple[Env, ...]:
+    """A scheduler, servers and workers."""
+    (scheduler,) = addresses.hosts(spec, _SCHEDULER, 1)
+    sizes = {seat.role: seat.max for seat in spec.cast}
+    env = (
+        *_told(spec),
+        Env(contract.DMLC_PS_ROOT_URI_ENV, scheduler),
+        Env(contract.DMLC_PS_ROOT_PORT_ENV, str(spec.port)),
+        Env(contract.DMLC_NUM_SERVER_ENV, str(sizes[_SERVER])),
+        *_itself(spec),
+    )
+    return (*env, Env(contract.DMLC_WORKER_ID_ENV, _INDEX)) if spec.role == _WORKER else env
+
+
+def _told(spec: JobSpec) -> tuple[Env, ...]:
+    """What depends on how many workers run."""
+    if spec.rank is not None:
+        # Bare pods are never resized: they are the whole cast.
+        (workers,) = (seat.max for seat in spec.cast if seat.role == _WORKER)
+        return (
+            _mx_config(spec, _widest_cluster(spec)),
+            Env(contract.DMLC_NUM_WORKER_ENV, str(workers)),
+        )
+    return (
+        Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),
+        _mx_config(spec, _CLUSTER),
+        Env(contract.DMLC_NUM_WORKER_ENV, annotation=contract.WORKERS),
+    )
+
+
+def _tuned(spec: JobSpec) -> tuple[Env, ...]:
+    """A tracker, servers that measure, and a tuner (TVM's auto-tuning)."""
+    (tracker,) = addresses.hosts(spec, _TRACKER, 1)
+    return (
+        Env(contract.DMLC_TUNER_SERVER_KEY_ENV, annotation=contract.TUNER_SERVER_KEY),
+        _mx_config(spec, _widest_cluster(spec)),
+        Env(contract.DMLC_TUNER_TRACKER_URI_ENV, tracker),
+        Env(contract.DMLC_TUNER_TRACKER_PORT_ENV, str(spec.port)),
+        *_itself(spec),
+    )
+
+
+_ENV: Final = {"dist": _trained, "fork": _trained, "tune": _tuned}
+
+
+def describe(spec: JobSpec) -> Needs:
+    if spec.mode == "local":
+        return Needs()
+    return Needs(env=_ENV[spec.mode](spec), ports=((_PORT_NAME, spec.port),))
+
+
+def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+    """MX_CONFIG's cluster and DMLC_NUM_WORKER for the size that runs."""
+    return {
+        contract.CLUSTER: _cluster(members),
+        contract.WORKERS: str(len(members.get(_WORKER, ()))),
+    }
 
 
 FRAMEWORK: Final = Framework(
@@ -26,18 +132,19 @@ FRAMEWORK: Final = Framework(
         RoleKind(_SCHEDULER, single=True),
         RoleKind(_SERVER, serves=True),
         RoleKind(_WORKER, resizable=True),
-        RoleKind("tuner-tracker", single=True, serves=True),
-        RoleKind("tuner-server", serves=True),
-        RoleKind("tuner", single=True),
+        RoleKind(_TRACKER, single=True, serves=True),
+        RoleKind(_TUNER_SERVER, serves=True),
+        RoleKind(_TUNER, single=True),
     ),
     worker=_WORKER,
-    deciders=(_SCHEDULER, "tuner", _WORKER),
+    deciders=(_SCHEDULER, _TUNER, _WORKER),
     modes=(
         Mode("dist", Resizing.RESTART, role=_SCHEDULER, needed=_DIST, roles=_DIST),
-        Mode("tune", Resizing.FIXED, role="tuner", needed=_TUNE, roles=_TUNE),
+        Mode("tune", Resizing.FIXED, role=_TUNER, needed=_TUNE, roles=_TUNE),
         Mode("local", Resizing.FIXED, roles=(_WORKER,), single=(_WORKER,)),
         Mode("fork", Resizing.LIVE, role=_SCHEDULER, needed=_DIST, roles=_DIST, asked=True),
     ),
     describe=describe,
     port=9091,
+    at_start=at_start,
 )

@@ -19,6 +19,8 @@ class RoleKind:
     serves: bool = False
     single: bool = False
     """Exactly one replica."""
+    trains: bool = False
+    """It computes as a worker does, although it is called otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,15 @@ class LiveFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Companion:
+    """A container beside the user's, unless he has one of that name himself."""
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """What the pods of one role need. Everything the user set himself wins over it."""
 
@@ -59,6 +70,15 @@ class Needs:
     """Waits for its first host list behind `contract.HOSTS_GATE`."""
     kubectl: bool = False
     """Runs commands in its workers' pods: gets kubectl and a ServiceAccount that may exec."""
+    keys: bool = False
+    """Gets the training job's key pair in root's .ssh."""
+    lists_pods: bool = False
+    """Finds its peers by their labels: gets a ServiceAccount that may list pods."""
+    companion: Companion | None = None
+    leaving: tuple[str, ...] = ()
+    """What the first container runs before it is told to end."""
+    no_first_process: bool = False
+    """Its program must not be process 1, which ends with 0 when it is told to leave."""
     first_decides: bool = False
     """The Job is complete when index 0 is."""
     any_decides: bool = False
@@ -81,6 +101,25 @@ class Mode:
     """Roles that have exactly one replica in this mode."""
     asked: bool = False
     """Never the default: the user names it."""
+    execs: bool = False
+    """Launchers run commands in their workers' pods: they need the right to."""
+    keys: bool = False
+    """Its pods reach each other by ssh: they need a key pair."""
+    lists_pods: bool = False
+    """Its pods find each other by their labels: they need the right to list them."""
+    threads: bool = False
+    """Without GPUs, a worker has a slot for each CPU that it asks for."""
+    port: int = 0
+    """Its own default port, 0 for the framework's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An annotation that means something to one framework alone. `whole`: a number from 1."""
+
+    annotation: str
+    default: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +142,7 @@ class Framework:
     """From `host:port` by role to pod annotations, written at each start: who really runs."""
     publishes: str = ""
     """The role whose hosts are published to the launcher, empty if none are."""
+    settings: tuple[Setting, ...] = ()
     first_by_name: str = ""
     """The role whose first pod peers know by its bare host name where the role stands alone."""
     kinds: Mapping[str, RoleKind] = field(init=False)

@@ -46,8 +46,11 @@ staying='{{{{if not .metadata.deletionTimestamp}}}}{{{{.metadata.name}}}} {{{{en
 staying="{{{{range .items}}}}$staying{{{{end}}}}"
 for pause in 1 2 4 8 0; do
     # With options of the connection, like --request-timeout, kubectl would not see it is in a pod.
-    pods=$("$kubectl" get pods --selector="$job,$index" \
-        --field-selector=status.phase=Running --output=go-template="$staying") && break
+    for selector in "$job,$index" "{contract.HOST}=$host"; do # a Job's pod, or a bare one
+        pods=$("$kubectl" get pods --selector="$selector" \
+            --field-selector=status.phase=Running --output=go-template="$staying") || break
+        [ -z "$pods" ] || break 2
+    done && break
     sleep "$pause" # the API server is away
 done
 pod=${{pods%% *}}
@@ -90,7 +93,7 @@ kill "$watcher" 2>/dev/null
 exit "$status"
 """
 
-WAIT_FOR_COMMANDS: Final = """
+_LEAVE: Final = """
 leave() {
     kill "$!" 2>/dev/null
     wait "$!"
@@ -98,11 +101,25 @@ leave() {
     exit 143
 }
 trap leave TERM INT
-while :; do sleep 3600 & wait "$!"; done
+"""
+
+WAIT_FOR_COMMANDS: Final = f"""{_LEAVE}while :; do sleep 3600 & wait "$!"; done
 """
 """A worker's command: waits for execs. Asked to leave, it lets them end first, within its grace.
 
 So a process that is told to go (by the host list, which no longer names a pod that ends) goes well.
 It never leaves with 0: a drained worker's index would be done then, and never made again, and the
 last one would complete the Job. What is to end for good is ended by its size.
+"""
+
+WAIT_FOR_SSH: Final = f"""{_LEAVE}mkdir -p /run/sshd
+ssh-keygen -A >/dev/null
+/usr/sbin/sshd -D -e &
+wait "$!"
+echo "sshd has ended: is it in this image, and does the pod run as root?" >&2
+exit 1
+"""
+"""The same with ssh (et-operator's workers run `/usr/sbin/sshd && sleep 365d`).
+
+The server that is asked to end takes nobody new, and its sessions go on.
 """

@@ -84,7 +84,7 @@ def describe(spec: JobSpec) -> Needs:
 FRAMEWORK: Final = Framework(
     name="tensorflow",
     roles=(
-        RoleKind(_CHIEF, single=True),
+        RoleKind(_CHIEF, single=True, trains=True),
         RoleKind(_WORKER, resizable=True),
         RoleKind(_PS, serves=True),
         RoleKind(_EVALUATOR, single=True),

@@ -3,22 +3,25 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from edl import contract
+from edl import contract, namespaces
 from edl.errors import Denied, Finding
-from edl.inject import guard
+from edl.inject import ceilings, defaults, guard, kubeshare
 from edl.inject.complete import complete
+from edl.namespaces import SILENT, NamespacePolicy
 from edl.parse import parse
 from edl.writes import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One admission request for a Job or a pod. `old` is None on CREATE."""
+    """One admission request for a Job, a pod or a Namespace. `old` is None on CREATE."""
 
     operation: Literal["CREATE", "UPDATE"]
     manifest: Json
     old: Json | None
     user: str
+    policy: NamespacePolicy = SILENT
+    """Of the namespace that the Job or pod is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +43,29 @@ class Verdict:
 
 def mutate(request: Request, context: Context) -> Verdict:
     """Complete a new object, or hold an update to the contract. Raises Denied."""
-    if _is_opted_out(request) or _is_made_from_template(request.manifest):
-        return Verdict(request.manifest)
+    if _is_made_from_template(request.manifest):
+        return Verdict(_tracked(request))
+    if _is_unlabelled(request):
+        return _unlabelled(request, context)
     if request.operation == "UPDATE" and request.old is not None:
-        return _update(request.manifest, request.old, trusted=request.user in context.trusted)
-    return _create(request.manifest, context)
+        return _update(request, request.old, trusted=request.user in context.trusted)
+    return _create(request.manifest, context, request.policy)
 
 
 def validate(request: Request, context: Context) -> None:
     """The last look, after every other webhook. Raises Denied where one of them undid our work."""
-    if _is_opted_out(request) or _is_made_from_template(request.manifest):
+    if request.manifest.get("kind") == "Namespace":
+        namespaces.check(request.manifest, request.old)
+        return
+    if _is_unlabelled(request) or _is_made_from_template(request.manifest):
         return
     if request.operation == "UPDATE" and request.old is not None:
         if not _is_leaving(request.manifest):
-            guard.check(request.manifest, request.old)
+            guard.check(request.manifest, request.old, request.policy)
         return
     manifest = _as_it_was_completed(request.manifest)
-    if _create(manifest, context).manifest != manifest:
+    # Another replica may have completed it by the defaults of a moment ago: these are no change.
+    if _create(manifest, context, request.policy.without_defaults).manifest != manifest:
         what = "another webhook changed what kubectl-edl completed"
         raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
 
@@ -70,15 +79,22 @@ def _as_it_was_completed(manifest: Json) -> Json:
     return manifest | {"metadata": nameless}
 
 
-def _is_opted_out(request: Request) -> bool:
+def _is_unlabelled(request: Request) -> bool:
     manifests = (request.manifest, request.old or {})
     return not any(contract.FRAMEWORK in guard.labels(manifest) for manifest in manifests)
 
 
 def _is_made_from_template(manifest: Json) -> bool:
-    """A pod of a Job: its template was completed, nothing is left to do."""
+    """A pod of a Job: its template was completed."""
     owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
     return manifest.get("kind") == "Pod" and any(owner.get("kind") == "Job" for owner in owners)
+
+
+def _tracked(request: Request) -> Json:
+    """All that a Job's pod may still need: to be bound by KubeShare."""
+    if request.operation != "CREATE" or _is_unlabelled(request):
+        return request.manifest
+    return kubeshare.with_tracking(request.manifest)
 
 
 def _is_leaving(manifest: Json) -> bool:
@@ -86,23 +102,48 @@ def _is_leaving(manifest: Json) -> bool:
     return bool((manifest.get("metadata") or {}).get("deletionTimestamp"))
 
 
-def _create(manifest: Json, context: Context) -> Verdict:
+def _unlabelled(request: Request, context: Context) -> Verdict:
+    """An object of a stranger, or a new Job of a namespace that opted in as a whole."""
+    manifest, policy = request.manifest, request.policy
+    if request.operation != "CREATE" or not defaults.adopts(manifest, policy):
+        return Verdict(manifest)
+    try:
+        labelled = defaults.adopted(manifest, policy)
+    except Denied as misfit:
+        if not defaults.asks(manifest):
+            return Verdict(manifest, defaults.left_alone(misfit, policy))
+        raise Denied([*misfit.findings, defaults.origin(policy)]) from None
+    try:
+        return _create(labelled, context, policy)
+    except Denied as denied:
+        raise Denied([*denied.findings, defaults.origin(policy)]) from None
+
+
+def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdict:
     guard.refuse_other_queues(manifest)
-    clean = guard.without_ours(manifest)
-    spec = parse(clean)
+    clean, warnings = defaults.given(guard.without_ours(manifest), policy)
+    unreadable = ceilings.unreadable(policy)
+    try:
+        spec = parse(clean)
+    except Denied as denied:
+        raise Denied([*denied.findings, *unreadable]) from None
     ours_already = contract.INJECTED_MAX in guard.annotations(manifest)
     if not ours_already and (manifest.get("spec") or {}).get("suspend"):
         clean = guard.paused(clean)
     done = complete(clean, spec, context.image)
-    return Verdict(done, guard.forgery_warnings(manifest, done))
+    if findings := [*unreadable, *ceilings.exceeded(manifest, done, spec, policy)]:
+        raise Denied(findings)
+    lost = kubeshare.warnings(clean, spec)
+    return Verdict(done, (*guard.forgery_warnings(manifest, done), *warnings, *lost))
 
 
-def _update(manifest: Json, old: Json, *, trusted: bool) -> Verdict:
+def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
+    manifest = request.manifest
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
         return Verdict(manifest)
     if contract.KUEUE_QUEUE not in guard.labels(old):
         guard.refuse_other_queues(manifest)
     guard.check_identity(manifest, old)
     held, warnings = guard.held(manifest, old)
-    guard.check(held, old)
+    guard.check(held, old, request.policy)
     return Verdict(held, warnings)

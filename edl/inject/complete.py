@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from edl import contract
+from edl import addresses, contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Needs
-from edl.inject import gpu, pod
+from edl.inject import gpu, kubeshare, pod
 from edl.spec import JobSpec
 from edl.writes import Json
 
@@ -59,7 +59,11 @@ def _labelled(metadata: Json, spec: JobSpec) -> Json:
 def _identity(spec: JobSpec) -> dict[str, str]:
     identity = {contract.FRAMEWORK: spec.framework, contract.ROLE: spec.role}
     # Under generateName the name is not known yet; the reconciler then takes the Job's own.
-    return identity | ({contract.JOB: spec.job} if spec.job else {})
+    identity |= {contract.JOB: spec.job} if spec.job else {}
+    if spec.rank is None or not spec.tandem:
+        return identity
+    host = addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)
+    return identity | {contract.HOST: host}
 
 
 def _sized(job: Json, spec: JobSpec, needs: Needs) -> Json:
@@ -81,15 +85,13 @@ def _success(needs: Needs) -> Json:
 
 def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     """A pod template, or a bare pod: its metadata and its spec."""
-    metadata = template.get("metadata") or {}
-    annotations = metadata.get("annotations") or {}
-    shares = gpu.share_labels(spec.gpu, annotations)
-    labels = dict(shares) | dict(needs.labels) | _identity(spec) | (metadata.get("labels") or {})
+    metadata = kubeshare.with_share(template.get("metadata") or {}, spec)
+    labels = dict(needs.labels) | _identity(spec) | (metadata.get("labels") or {})
     completed = pod.complete(template.get("spec") or {}, spec, needs, image)
     metadata = metadata | {"labels": labels}
     if needs.annotations:
+        annotations = metadata.get("annotations") or {}
         metadata = metadata | {"annotations": annotations | dict(needs.annotations)}
-    return template | {
-        "metadata": metadata,
-        "spec": gpu.with_scheduler(completed) if shares else completed,
-    }
+    if needs.gated:
+        kubeshare.check_gated(labels, spec)
+    return template | {"metadata": metadata, "spec": gpu.placed(completed, labels)}

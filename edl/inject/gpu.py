@@ -1,34 +1,23 @@
-"""GPUs on a pod: whole ones as a resource limit, shares in KubeShare's words."""
+"""GPUs on a pod: whole ones as a resource limit; and the nodes on which its GPUs are.
 
-from collections.abc import Mapping
+Nodes with `SharedGPU=true` are KubeShare's: a whole GPU that kube-scheduler gives away there would
+be handed out twice.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from edl import contract
+from edl.inject import kubeshare
 from edl.spec import Gpu
 from edl.writes import Json
 
-_NO_SCHEDULER = ("", "default-scheduler")
-
-
-def share_labels(gpu: Gpu | None, annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """KubeShare 2.0 labels, from `edl.dev/gpu` or from 1.0 annotations that the user wrote."""
-    if gpu and gpu.request:
-        memory = {} if gpu.memory is None else {contract.SHARED_GPU_MEMORY: str(gpu.memory)}
-        request = {contract.SHARED_GPU_REQUEST: gpu.request}
-        return {contract.SHARED_GPU_LIMIT: gpu.limit} | request | memory
-    old = {
-        new: annotations[name] for name, new in contract.KUBESHARE_1.items() if name in annotations
-    }
-    if not old:
-        return {}
-    # 2.0 requires a limit where 1.0 could do with a request.
-    return {contract.SHARED_GPU_LIMIT: old.get(contract.SHARED_GPU_REQUEST, "1.0")} | old
-
-
-def with_scheduler(pod: Json) -> Json:
-    """The pod handed to KubeShare's scheduler, unless its user chose one."""
-    if pod.get("schedulerName", "") not in _NO_SCHEDULER:
-        return pod
-    return pod | {"schedulerName": contract.KUBESHARE_SCHEDULER}
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_APART: Final = {
+    "key": contract.SHARED_GPU_NODE,
+    "operator": "NotIn",
+    "values": [contract.TRUE],
+}
 
 
 def with_whole(pod: Json, gpu: Gpu | None) -> Json:
@@ -46,5 +35,64 @@ def with_whole(pod: Json, gpu: Gpu | None) -> Json:
     return pod | {"containers": [first | {"resources": with_gpu}, *containers[1:]]}
 
 
+def placed(pod: Json, labels: Mapping[str, str]) -> Json:
+    """The pod kept on KubeShare's nodes for a share, off them for whole GPUs, else as it is.
+
+    `labels` are the pod's. A user who names the node, or KubeShare's node label, has decided.
+    """
+    if kubeshare.is_share(labels):
+        pod = kubeshare.with_scheduler(pod)
+        return pod if _is_decided(pod) else _on_shared_nodes(pod)
+    whole = any(_has_gpu(container) for container in _containers(pod))
+    return _off_shared_nodes(pod) if whole and not _is_decided(pod) else pod
+
+
 def _has_gpu(container: Json) -> bool:
     return contract.GPU_RESOURCE in ((container.get("resources") or {}).get("limits") or {})
+
+
+def _containers(pod: Json) -> Iterator[Json]:
+    for field in ("initContainers", "containers"):
+        yield from pod.get(field) or ()
+
+
+def _is_decided(pod: Json) -> bool:
+    if pod.get("nodeName") or contract.SHARED_GPU_NODE in (pod.get("nodeSelector") or {}):
+        return True
+    expressions = (
+        expression for term in _terms(pod) for expression in term.get("matchExpressions") or ()
+    )
+    return any(expression.get("key") == contract.SHARED_GPU_NODE for expression in expressions)
+
+
+def _terms(pod: Json) -> list[Json]:
+    """The alternatives of the required node affinity."""
+    return list((_node_affinity(pod).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ())
+
+
+def _node_affinity(pod: Json) -> Json:
+    return (pod.get("affinity") or {}).get("nodeAffinity") or {}
+
+
+def _on_shared_nodes(pod: Json) -> Json:
+    selector = pod.get("nodeSelector") or {}
+    return pod | {"nodeSelector": selector | {contract.SHARED_GPU_NODE: contract.TRUE}}
+
+
+def _off_shared_nodes(pod: Json) -> Json:
+    """Any one of the terms suffices (core/v1 NodeSelector): so each of them says it."""
+    affinity = _node_affinity(pod)
+    required = affinity.get(_REQUIRED)
+    terms = [_apart(term) for term in _terms(pod)]
+    if required is not None and not terms:
+        return pod  # The API server refuses it in its own words.
+    terms = terms or [{"matchExpressions": [dict(_APART)]}]
+    with_terms = affinity | {_REQUIRED: (required or {}) | {"nodeSelectorTerms": terms}}
+    return pod | {"affinity": (pod.get("affinity") or {}) | {"nodeAffinity": with_terms}}
+
+
+def _apart(term: Json) -> Json:
+    expressions = term.get("matchExpressions") or []
+    if not expressions and not term.get("matchFields"):
+        return term  # It matches no node, and must go on so.
+    return term | {"matchExpressions": [*expressions, dict(_APART)]}

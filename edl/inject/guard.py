@@ -5,12 +5,13 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Denied, Finding
+from edl.inject import ceilings
+from edl.namespaces import NamespacePolicy
 from edl.parse import parse
 from edl.writes import Json
 
 _WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
 """Labels that the webhook fills in: a user's file need not have them."""
-_OUR_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 
 def labels(manifest: Json) -> Mapping[str, str]:
@@ -21,17 +22,26 @@ def annotations(manifest: Json) -> Mapping[str, str]:
     return (manifest.get("metadata") or {}).get("annotations") or {}
 
 
+def manager(manifest: Json) -> str:
+    """Who runs a Job instead of the Job controller; empty for that one."""
+    owner: str = (manifest.get("spec") or {}).get("managedBy") or ""
+    return "" if owner == contract.JOB_CONTROLLER else owner
+
+
 def refuse_other_queues(manifest: Json) -> None:
-    """Raises Denied for a Job that another controller runs or queues."""
-    owner = (manifest.get("spec") or {}).get("managedBy")
+    """Raises Denied for a Job that another controller runs or queues, or that opts out of us."""
     findings = []
-    if owner and owner != _OUR_CONTROLLER:
+    if owner := manager(manifest):
         what = f'this Job belongs to "{owner}"'
         findings.append(Finding("spec.managedBy", what, f"remove it, or {contract.FRAMEWORK}"))
     if contract.KUEUE_QUEUE in labels(manifest):
         path = f"metadata.labels[{contract.KUEUE_QUEUE}]"
         what = "this Job waits in a Kueue queue"
         findings.append(Finding(path, what, f"remove it, or {contract.FRAMEWORK}: one queue a Job"))
+    if labels(manifest).get(contract.INJECTION, contract.ENABLED) != contract.ENABLED:
+        path = f"metadata.labels[{contract.INJECTION}]"
+        what = f'"{labels(manifest)[contract.INJECTION]}" beside {contract.FRAMEWORK}'
+        findings.append(Finding(path, what, "remove one of them"))
     if findings:
         raise Denied(findings)
 
@@ -168,10 +178,11 @@ def _name(manifest: Json) -> str:
     return labels(manifest).get(contract.JOB) or name
 
 
-def check(new: Json, old: Json) -> None:
+def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
     """Raises Denied where the labels no longer parse, or max leaves what the pods were made for.
 
-    What was wrong before may stay wrong: an old object must not become untouchable.
+    Nor may a Job grow above its namespace's ceilings. What was wrong before may stay wrong: an old
+    object must not become untouchable.
     """
     try:
         spec = parse(new)
@@ -186,6 +197,8 @@ def check(new: Json, old: Json) -> None:
         path = f"metadata.labels[{contract.MAX}]"
         allowed = f"at most {text}: its pods were completed for that many; create it anew for more"
         raise Denied([Finding(path, f"{spec.max}", allowed)])
+    if findings := ceilings.outgrown(new, old, spec, policy):
+        raise Denied(findings)
 
 
 def _findings(manifest: Json) -> tuple[Finding, ...]:

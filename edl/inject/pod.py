@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import addresses, contract
 from edl.frameworks.needs import Env, LiveFile, Needs
-from edl.inject import gpu
+from edl.inject import gpu, ssh
 from edl.spec import JobSpec
 from edl.writes import Json
 
@@ -34,6 +34,8 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     }
     done = _with_command(_with_ports(done, needs), needs)
     done = _with_files(done, needs.files)
+    if needs.keys:
+        done = ssh.with_keys(done, spec)
     if needs.gated:
         done = _with_gate(done)
     if spec.tandem:

@@ -9,8 +9,9 @@ from typing import Any, Final, Protocol
 
 from edl.errors import ClusterError, Conflict, EdlError, NotFound
 from edl.kube.cluster import Cluster
+from edl.kube.keys import key_pair
 from edl.model import Target
-from edl.writes import Create, Delete, Json, Note, Patch, Step, Write
+from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
 
 THREADS: Final = 8
 
@@ -101,6 +102,9 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
             return cluster.patch(write.target, _with_version(write, version))
         case Create():
             return _create(cluster, write)
+        case CreateKeys():
+            _create_keys(cluster, write)
+            return None
         case Delete():
             _delete(cluster, write, version)
             return None
@@ -116,6 +120,15 @@ def _create(cluster: Cluster, write: Create) -> Json | None:
         return cluster.create(write.target, write.manifest)
     except Conflict:
         return None
+
+
+def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
+    """Ask first: a key pair costs a fraction of a second. Nothing of it is ever returned."""
+    try:
+        cluster.create(write.target, write.manifest, dry_run=True)
+        cluster.create(write.target, {**write.manifest, "data": key_pair()})
+    except Conflict:
+        return
 
 
 def _delete(cluster: Cluster, write: Delete, version: str) -> None:

@@ -10,9 +10,12 @@ from typing import Final
 
 import msgspec
 
-from edl import contract
+from edl import contract, namespaces
+from edl.kube import bare
+from edl.kube.bare import Bare
 from edl.kube.objects import (
     Metadata,
+    NamespaceObject,
     NodeObject,
     PodObject,
     PriorityClassObject,
@@ -20,17 +23,19 @@ from edl.kube.objects import (
 )
 from edl.kube.shapes import NODE_NAME, Shapes
 from edl.model import Node, Pod, PodPhase, Shape, Taint
+from edl.namespaces import SILENT, NamespacePolicy
 from edl.resources import Resources
 
 _TRUE: Final = "True"
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
 _tagged: Final = msgspec.json.Decoder(Tagged)
+_namespaces: Final = msgspec.json.Decoder(NamespaceObject)
 _classes: Final = msgspec.json.Decoder(PriorityClassObject)
 
 
 class PodFacts(msgspec.Struct, frozen=True, gc=False):
-    """One pod. `job` is the uid of the Job that owns it, and `pod` is there when one does."""
+    """One pod. `job` is the uid of the Job that owns it; `pod` is there with it, or with `bare`."""
 
     namespace: str
     name: str
@@ -43,6 +48,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     priority: int
     job: str = ""
     pod: Pod | None = None
+    bare: Bare | None = None
 
 
 class PriorityFacts(msgspec.Struct, frozen=True, gc=False):
@@ -58,6 +64,7 @@ class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     kubexec: bool
+    policy: NamespacePolicy = SILENT
 
 
 class Tag(msgspec.Struct, frozen=True, gc=False):
@@ -96,6 +103,7 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
     job = next((owner.uid for owner in owners if owner.kind == "Job" and owner.controller), "")
     # Of a Job of ours that is deleted, or that the watch has yet to bring: it asks by that Job.
     ours = bool(job and found.metadata.labels.framework)
+    alone = bare.read(raw) if found.metadata.labels.framework and not job else None
     held_back = ours or ended or leaving or bool(found.spec.scheduling_gates)
     return PodFacts(
         namespace=intern(found.metadata.namespace),
@@ -107,7 +115,8 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
         asking=not found.spec.node_name and not held_back,
         priority=found.spec.priority or 0,
         job=job,
-        pod=_job_pod(found) if job else None,
+        pod=_job_pod(found, alone) if job or alone else None,
+        bare=alone,
     )
 
 
@@ -117,8 +126,13 @@ def priority(raw: bytes) -> PriorityFacts:
 
 
 def namespace(raw: bytes) -> NamespaceFacts:
-    found = _tagged.decode(raw).metadata
-    return NamespaceFacts(found.name, _labels(found).get(contract.KUBEXEC) == contract.ENABLED)
+    found = _namespaces.decode(raw).metadata
+    labels = _labels(found)
+    return NamespaceFacts(
+        found.name,
+        kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
+        policy=namespaces.policy(found.name, labels, found.annotations or {}),
+    )
 
 
 def tag(kind: str, raw: bytes) -> Tag:
@@ -126,13 +140,14 @@ def tag(kind: str, raw: bytes) -> Tag:
     return Tag(kind, found.namespace, found.name, _labels(found).get(contract.JOB, ""))
 
 
-def _job_pod(found: PodObject) -> Pod:
+def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
     notes = found.metadata.annotations
+    rank = alone.spec.rank if alone else None
     conditions = found.status.conditions or ()
     ready = next((one for one in conditions if one.type == "Ready" and one.status == _TRUE), None)
     return Pod(
         name=found.metadata.name,
-        index=int(notes.index) if notes.index.isdecimal() else -1,
+        index=rank if rank is not None else _index(notes.index),
         node=intern(found.spec.node_name),
         phase=PodPhase(found.status.phase),
         ready=ready is not None,
@@ -145,6 +160,10 @@ def _job_pod(found: PodObject) -> Pod:
         confirmed_at=time(notes.confirmed_at),
         ready_since=ready.last_transition_time if ready else None,
     )
+
+
+def _index(text: str) -> int:
+    return int(text) if text.isdecimal() else -1
 
 
 def time(text: str) -> datetime | None:

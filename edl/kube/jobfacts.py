@@ -10,7 +10,7 @@ from edl import contract, frameworks
 from edl.errors import Denied
 from edl.kube.facts import time
 from edl.kube.shapes import Shapes
-from edl.model import Ending, JobKey, Role
+from edl.model import Ending, JobKey, Role, Scaling
 from edl.parse import parse
 from edl.spec import JobSpec
 from edl.writes import Json
@@ -22,6 +22,11 @@ _ENDINGS: Final = {
     "FailureTarget": Ending.FAILED,
 }
 """Both early conditions are final (KEP-3998): only the pods still have to go."""
+
+
+_WISHES: Final = frozenset(
+    {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
+)
 
 
 class JobFacts(msgspec.Struct, frozen=True, gc=False):
@@ -70,15 +75,15 @@ def job(raw: bytes, shapes: Shapes) -> JobFacts:
 
 
 def _read(manifest: Json) -> tuple[JobSpec | None, str]:
-    """A manual size that makes no sense is ignored with a reason: the job can run without it."""
+    """Manual wishes that make no sense are ignored with a reason: the job can run without them."""
     try:
         return parse(manifest), ""
     except Denied as denied:
         problem = str(denied)
         notes = manifest["metadata"].get("annotations") or {}
-    if contract.REPLICAS not in notes:
+    if not _WISHES & notes.keys():
         return None, problem
-    rest = {name: value for name, value in notes.items() if name != contract.REPLICAS}
+    rest = {name: value for name, value in notes.items() if name not in _WISHES}
     spec, other = _read(manifest | {"metadata": manifest["metadata"] | {"annotations": rest}})
     return (spec, problem) if spec else (None, other)
 
@@ -107,10 +112,25 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         account=_pod_spec(manifest).get("serviceAccountName") or "",
         resized_at=time(notes.get(contract.RESIZED_AT, "")),
         ending=_ending(manifest),
+        ended_at=_ended_at(manifest),
         reason=reason or notes.get(contract.REASON, ""),
         remaining=None if spec.tandem else _remaining(manifest),
         failures=_failures(manifest),
+        scaling=_scaling(spec, notes),
+        removing=frozenset(spec.removing),
+        history=notes.get(contract.HISTORY, ""),
     )
+
+
+def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> Scaling | None:
+    """The limit, and the clock that was started for it: `TIME BEFORE WANTED`."""
+    since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
+    known = int(before) if before.isdecimal() else None
+    timeout = spec.timeout if spec.wanted is not None else None
+    if timeout is None and known is None:
+        return None
+    counts = known is not None and wanted == str(spec.wanted)
+    return Scaling(timeout, spec.fallback, time(since) if counts else None, known)
 
 
 def _remaining(manifest: Mapping[str, Any]) -> int | None:
@@ -130,6 +150,16 @@ def _ending(manifest: Mapping[str, Any]) -> Ending | None:
     conditions = manifest.get("status", {}).get("conditions") or ()
     met = (_ENDINGS.get(entry["type"]) for entry in conditions if entry["status"] == "True")
     return next((ending for ending in met if ending), None)
+
+
+def _ended_at(manifest: Mapping[str, Any]) -> datetime | None:
+    conditions = manifest.get("status", {}).get("conditions") or ()
+    times = [
+        time(entry.get("lastTransitionTime") or "")
+        for entry in conditions
+        if entry["status"] == "True" and entry["type"] in _ENDINGS
+    ]
+    return min(filter(None, times), default=None)
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

@@ -34,6 +34,14 @@ class Tagged(_Part, frozen=True):
     metadata: Metadata
 
 
+class NamespaceMetadata(Metadata, frozen=True):
+    annotations: dict[str, str] | None = None
+
+
+class NamespaceObject(_Part, frozen=True):
+    metadata: NamespaceMetadata
+
+
 class TaintPart(_Part, frozen=True):
     key: str
     effect: str

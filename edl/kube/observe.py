@@ -7,6 +7,7 @@ from datetime import datetime
 
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.gather import Around, gather
+from edl.kube.gather_bare import trainings
 from edl.kube.jobfacts import JobFacts
 from edl.model import ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.resources import Resources
@@ -40,9 +41,12 @@ def observe(objects: Snapshot, now: datetime, memo: Memo | None = None) -> Clust
     by_job: defaultdict[str, list[PodFacts]] = defaultdict(list)
     ours = {job.uid for job in objects.jobs}
     asking: list[PodFacts] = []
+    alone: list[PodFacts] = []
     for pod in objects.pods:
         if pod.node and not pod.ended:
             by_node[pod.node].append(pod)
+        if pod.bare:
+            alone.append(pod)
         if pod.job in ours:
             by_job[pod.job].append(pod)
         elif pod.asking:
@@ -52,7 +56,21 @@ def observe(objects: Snapshot, now: datetime, memo: Memo | None = None) -> Clust
         nodes=_nodes(objects.nodes, by_node, memo),
         jobs=_jobs(objects, by_job, memo),
         demands=_demands(asking),
+        bare=_bare(objects, alone),
     )
+
+
+def _bare(objects: Snapshot, pods: Sequence[PodFacts]) -> tuple[TrainingJob, ...]:
+    if not pods:
+        return ()
+    taken = {job.key for job in objects.jobs}
+    mine = [pod for pod in pods if pod.bare and (pod.namespace, pod.bare.spec.job) not in taken]
+    return trainings(mine, objects.tags, _with_kubexec(objects))
+
+
+def _with_kubexec(objects: Snapshot) -> frozenset[str]:
+    """Namespaces in which launchers may exec into their workers."""
+    return frozenset(namespace.name for namespace in objects.namespaces if namespace.kubexec)
 
 
 def _nodes(
@@ -113,7 +131,7 @@ def _around(objects: Snapshot, pods: Mapping[str, list[PodFacts]]) -> dict[JobKe
     for tag in objects.tags:
         for name in {tag.job, tag.name}:
             tags[JobKey(tag.namespace, name)].append(tag)
-    kubexec = {namespace.name for namespace in objects.namespaces if namespace.kubexec}
+    kubexec = _with_kubexec(objects)
     priorities = {entry.name: entry.value for entry in objects.priorities}
     default = next((entry.value for entry in objects.priorities if entry.default), 0)
     return {

@@ -66,6 +66,12 @@ class Store(Generic[T]):
         with self._lock:
             return [item.facts for item in self._items.values() if item.facts is not None]
 
+    def get(self, name: Name) -> T | None:
+        """None for an object that does not exist, as far as we know, or that says nothing."""
+        with self._lock:
+            item = self._items.get(name)
+        return item.facts if item else None
+
     def __len__(self) -> int:
         return len(self._items)
 

@@ -12,6 +12,7 @@ from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Admission, Plan, Resize, Suspension
 from edl.steps import patches
+from edl.steps.bare import bare
 from edl.steps.life import live
 from edl.steps.start import start, stop
 from edl.writes import Step
@@ -62,8 +63,10 @@ def _makers(plan: Plan, state: ClusterState) -> Iterator[tuple[JobKey, Callable[
     now, resizes = state.observed_at, _by_job(plan)
     jobs = {job.key: job for job in state.jobs}
     moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
+    for alone in state.bare:
+        yield alone.key, partial(bare, alone, now)
     for suspension in plan.suspensions:
-        yield suspension.job, partial(_stopped, jobs[suspension.job], suspension)
+        yield suspension.job, partial(_stopped, jobs[suspension.job], suspension, now)
     for key, job in jobs.items():
         if key not in moved and not job.problem:
             yield key, partial(live, job, resizes.get(key, ()), now)
@@ -71,8 +74,8 @@ def _makers(plan: Plan, state: ClusterState) -> Iterator[tuple[JobKey, Callable[
         yield admission.job, partial(_started, jobs[admission.job], admission, now)
 
 
-def _stopped(job: TrainingJob, suspension: Suspension) -> _Due:
-    return stop(job, suspension), None
+def _stopped(job: TrainingJob, suspension: Suspension, now: datetime) -> _Due:
+    return stop(job, suspension, now), None
 
 
 def _started(job: TrainingJob, admission: Admission, now: datetime) -> _Due:

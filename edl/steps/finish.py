@@ -1,22 +1,32 @@
 """When the deciding role has ended: the others end too, as `edl.dev/clean-up` says."""
 
+from datetime import datetime
+
 from edl import contract, phases
 from edl.contract import CleanUp
 from edl.model import Ending, Role, Target, TrainingJob
-from edl.steps import patches
+from edl.steps import history, patches
+from edl.steps.history import Entry, Operation
 from edl.writes import Delete, Json, Step
 
 
-def finish(job: TrainingJob, ending: Ending) -> Step:
+def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
     """0/0 completes an Indexed Job at once and ends its pods (docs/kubernetes.md 10)."""
     if job.clean_up is CleanUp.NONE:
         return Step(job.key, ())
     why = phases.verdict(job.key, ending)
     # A Job that is 0/0 already only waits for its controller.
     others = [role for role in job.live if role.tandem and role.size]
-    writes = [patches.job(job.key, role, _end(role), {contract.REASON: why}) for role in others]
+    writes = [
+        patches.job(job.key, role, _end(role), {contract.REASON: why} | _told(role, why, now))
+        for role in others
+    ]
     notes = tuple(patches.note(job.key, role, "Ended", why) for role in others)
     return Step(job.key, (*writes, *_deletions(job)), notes)
+
+
+def _told(role: Role, why: str, now: datetime) -> dict[str, str]:
+    return history.annotation(role, [Entry(now, Operation.ENDED, role.size, 0, why)])
 
 
 def _end(role: Role) -> Json:

@@ -14,7 +14,9 @@ from typing import Final
 from edl import addresses, contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import Pod, Role, TrainingJob
+from edl.planner.plan import Resize
 from edl.steps import patches
+from edl.steps.removal import going
 from edl.writes import Patch
 
 LEAVE: Final = timedelta(seconds=3)
@@ -51,7 +53,12 @@ class _Workers:
 
     @property
     def leave(self) -> bool:
-        return self.size < self.role.size
+        return self.size < self.role.size or bool(going(self.role))
+
+    @property
+    def nobody_yet(self) -> bool:
+        """Those who stay are still to come: who leaves is all that there is."""
+        return self.leave and not self.ready and self.joining is not None
 
 
 def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publication:
@@ -76,6 +83,8 @@ def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publ
     ]
     waits = [_time_to_leave(pod, indexes, now) for pod, indexes in lists if not _is_gated(pod)]
     wait = max(filter(None, waits), default=None) if workers.leave else None
+    if workers.nobody_yet:
+        wait = workers.joining
     told = [(pod, _time_to_confirm(pod, now)) for pod, indexes in lists if indexes is None]
     writes += [_reminder(job, pod) for pod, left in told if left == _NOW]
     rechecks = [workers.joining, *(left for _, left in told)]
@@ -89,9 +98,7 @@ def _workers(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> _Wo
     if role is None:
         return None
     size = min(targets.get(role.name, role.size), role.size)
-    wanted = [
-        pod for pod in role.pods if 0 <= pod.index < size and not pod.terminating and not pod.ended
-    ]
+    wanted = _staying(role, size)
     ready = frozenset(pod.index for pod in wanted if pod.ready)
     left = [JOIN - (now - pod.created_at) for pod in wanted if not pod.ready]
     # A pod that the Job controller has yet to create joins as well, but a quota may forbid it.
@@ -99,6 +106,27 @@ def _workers(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> _Wo
     missing = [JOIN - (now - since)] if since and len(wanted) < size else []
     joining = min((time for time in left + missing if time > timedelta()), default=None)
     return _Workers(role, size, ready, joining)
+
+
+def _staying(role: Role, size: int) -> list[Pod]:
+    """The pods that are there and shall be at this size."""
+    leaving = going(role)
+    return [
+        pod
+        for pod in role.pods
+        if 0 <= pod.index < size and not (pod.terminating or pod.ended or pod in leaving)
+    ]
+
+
+def leaves_nobody(job: TrainingJob, resize: Resize) -> bool:
+    """Whether a shrink would leave only named pods that are to go, or nobody who is ready.
+
+    Then they go first, and it is decided again when who comes in their place is there.
+    """
+    if FRAMEWORKS[job.framework].publishes != resize.role or resize.after > resize.before:
+        return False
+    role = next(role for role in job.roles if role.name == resize.role)
+    return bool(going(role)) and not any(pod.ready for pod in _staying(role, resize.after))
 
 
 def _is_gated(pod: Pod) -> bool:

@@ -3,50 +3,56 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from edl import contract, phases
-from edl.model import TrainingJob
+from edl import phases
+from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import patches
+from edl.steps import scaling
+from edl.steps.changes import Change, change
 from edl.steps.finish import finish
-from edl.steps.hosts import Publication, publish
+from edl.steps.hosts import Publication, leaves_nobody, publish
+from edl.steps.keys import missed_keys
 from edl.steps.restart import restart
 from edl.steps.surroundings import surroundings
-from edl.writes import Note, Patch, Step
+from edl.writes import Step
 
 
 def live(
-    job: TrainingJob, resizes: Sequence[Resize], now: datetime
+    job: TrainingJob, planned: Sequence[Resize], now: datetime
 ) -> tuple[Step, timedelta | None]:
     """What is due now, and when to look again though nothing may have changed."""
     end = phases.ending(job)
     if end is not None:
-        return finish(job, end), None
+        return finish(job, end, now), None
+    resizes = scaling.limited(job, planned, now)
     if any(resize.restart for resize in resizes):
         return restart(job, resizes, now), None
+    resizes = [resize for resize in resizes if not leaves_nobody(job, resize)]
     published = publish(job, {resize.role: resize.after for resize in resizes}, now)
-    sized = [_resize(job, resize, now) for resize in resizes if _is_due(resize, published)]
+    changes = [_change(job, role, resizes, published, now) for role in job.live]
     # Who comes last must be an owner of what surrounds them too.
-    around = () if job.missing else surroundings(job)
+    around = () if job.missing else (*surroundings(job), *missed_keys(job, now))
     # Sizes first: somebody waits for that room, and a quota may forbid what is missing around.
-    writes = (*published.writes, *(patch for patch, _ in sized), *around)
-    rechecks = [time for time in (published.wait, published.recheck) if time is not None]
-    return Step(job.key, writes, tuple(note for _, note in sized)), min(rechecks, default=None)
+    writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
+    notes = tuple(note for found in changes for note in found.notes)
+    return Step(job.key, writes, notes), _recheck(job, published, now)
 
 
-def _is_due(resize: Resize, published: Publication) -> bool:
-    """Shrinking waits until those who leave had their time; growing never does."""
-    return resize.after > resize.before or published.wait is None
+def _change(
+    job: TrainingJob,
+    role: Role,
+    resizes: Sequence[Resize],
+    published: Publication,
+    now: datetime,
+) -> Change:
+    """Who leaves waits until it had its time; growing never does."""
+    resize = next((resize for resize in resizes if resize.role == role.name), None)
+    leaves = role.removing or (resize and resize.after < resize.before)
+    if leaves and published.wait is not None:
+        return Change()
+    return change(job, role, resize, now)
 
 
-def _resize(job: TrainingJob, resize: Resize, now: datetime) -> tuple[Patch, Note]:
-    role = next(role for role in job.roles if role.name == resize.role)
-    moment = patches.timestamp(now)
-    patch = patches.job(
-        job.key,
-        role,
-        patches.size(role, resize.after),
-        {contract.RESIZED_AT: moment, contract.REASON: resize.reason},
-    )
-    word = "Grown" if resize.after > resize.before else "Shrunk"
-    text = f"{resize.role} {resize.before} → {resize.after}: {resize.reason}"
-    return patch, patches.note(job.key, role, word, text)
+def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:
+    limits = (scaling.time_left(role, now) for role in job.live)
+    times = (published.wait, published.recheck, *limits)
+    return min((time for time in times if time is not None and time > timedelta()), default=None)

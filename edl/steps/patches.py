@@ -19,7 +19,10 @@ def size(role: Role, replicas: int) -> Json:
     return {"parallelism": replicas} | tandem
 
 
-def job(key: JobKey, role: Role, spec: Mapping[str, Any], annotations: Mapping[str, str]) -> Patch:
+def job(
+    key: JobKey, role: Role, spec: Mapping[str, Any], annotations: Mapping[str, str | None]
+) -> Patch:
+    """None removes an annotation."""
     metadata = {"resourceVersion": role.version, "annotations": dict(annotations)}
     body = {"metadata": metadata} | ({"spec": dict(spec)} if spec else {})
     return Patch(job_target(key, role), role.version, body)

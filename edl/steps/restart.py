@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 
 from edl import contract
 from edl.model import TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Resize
 from edl.steps import patches
+from edl.steps.changes import resized, told
 from edl.writes import Step
 
 
@@ -18,8 +20,9 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     plan stops them too.
     """
     after = {resize.role: resize.after for resize in resizes}
+    by_role = {resize.role: resize for resize in resizes}
     why = reasons.restart(next(resize.reason for resize in resizes if resize.restart))
-    moment = patches.timestamp(now)
+    moment = {contract.RESIZED_AT: patches.timestamp(now), contract.REASON: why}
     # Who is resized goes first, so that the new size is never forgotten.
     running = sorted(
         (role for role in job.live if not role.suspended), key=lambda role: role.name not in after
@@ -30,10 +33,11 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
             role,
             {"suspend": True}
             | (patches.size(role, after[role.name]) if role.name in after else {}),
-            {contract.RESIZED_AT: moment, contract.REASON: why},
+            resized(role, by_role.get(role.name), now) | moment,
         )
         for role in running
     )
     sizes = ", ".join(f"{one.role} {one.before} → {one.after}" for one in resizes)
     note = patches.note(job.key, running[0], "Restarting", f"{sizes}: {why}")
-    return Step(job.key, writes, (note,))
+    beside = (told(job, role, now) for role in running)
+    return Step(job.key, writes, (note, *chain.from_iterable(beside)))

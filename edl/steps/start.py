@@ -6,8 +6,11 @@ from datetime import datetime
 from edl import addresses, contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import Resizing, Role, TrainingJob
+from edl.planner import reasons
 from edl.planner.plan import Admission, Suspension
-from edl.steps import patches
+from edl.steps import history, patches
+from edl.steps.history import Entry, Operation
+from edl.steps.keys import keys
 from edl.steps.surroundings import surroundings
 from edl.writes import Json, Step
 
@@ -30,7 +33,8 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
                 contract.STARTED_AT: moment,
                 contract.RESIZED_AT: moment,
                 contract.REASON: admission.reason,
-            },
+            }
+            | _told(job, role, sizes[role.name], admission.reason, now),
         )
         for role in starting
     ]
@@ -40,7 +44,13 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         )
         for role in starting
     )
-    return Step(job.key, (*surroundings(job), *writes), notes)
+    return Step(job.key, (*surroundings(job), *keys(job), *writes), notes)
+
+
+def _told(job: TrainingJob, role: Role, size: int, reason: str, now: datetime) -> dict[str, str]:
+    again = Operation.RESTARTED if reasons.restarts(role.reason) else Operation.RESUMED
+    operation = again if job.started_at else Operation.STARTED
+    return history.annotation(role, [Entry(now, operation, size, size, reason)])
 
 
 def _template(job: TrainingJob, sizes: Mapping[str, int]) -> Json:
@@ -60,12 +70,27 @@ def _members(job: TrainingJob, role: Role, count: int) -> list[str]:
     ]
 
 
-def stop(job: TrainingJob, suspension: Suspension) -> Step:
-    """Suspend every Job that runs; sizes stay, so that nothing is lost but the nodes."""
+def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
+    """Suspend every Job that runs; sizes stay, so that nothing is lost but the nodes.
+
+    What waits for a size in time waits anew after the next start.
+    """
     running = [role for role in job.live if not role.suspended]
     writes = tuple(
-        patches.job(job.key, role, {"suspend": True}, {contract.REASON: suspension.reason})
+        patches.job(
+            job.key,
+            role,
+            {"suspend": True},
+            {contract.REASON: suspension.reason}
+            | ({contract.SCALING: None} if role.scaling else {})
+            | _stopped(role, suspension.reason, now),
+        )
         for role in running
     )
     notes = tuple(patches.note(job.key, role, "Suspended", suspension.reason) for role in running)
     return Step(job.key, writes, notes)
+
+
+def _stopped(role: Role, reason: str, now: datetime) -> dict[str, str]:
+    entry = Entry(now, Operation.SUSPENDED, role.size, role.size, reason)
+    return history.annotation(role, [entry])

@@ -7,16 +7,11 @@ from typing import Any, Final, TypeAlias
 from edl import addresses, contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import JobKey, Role, Target, TrainingJob
+from edl.steps.owned import owned
 from edl.writes import Create, Delete, Json, Write
 
 _LAUNCHER: Final = "launcher"
 _FIRST: Final = "-first-"
-_API_VERSIONS: Final = {
-    "Service": "v1",
-    "ServiceAccount": "v1",
-    "PodDisruptionBudget": "policy/v1",
-    "RoleBinding": "rbac.authorization.k8s.io/v1",
-}
 _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
@@ -24,7 +19,7 @@ def surroundings(job: TrainingJob) -> tuple[Write, ...]:
     """Creates what is missing; removes a budget that a changed minimum left behind."""
     wanted = dict(_wanted(job))
     missing = [
-        Create(target, _manifest(job, target, fields()))
+        Create(target, owned(job, target, fields()))
         for target, fields in wanted.items()
         if target not in job.surroundings
     ]
@@ -49,31 +44,18 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
     framework = FRAMEWORKS[job.framework]
     if framework.ranked:
         yield Target("Service", namespace, job.key.name), partial(_headless, job.key)
-    for role in job.live:
+    jobs = () if job.pods else job.live
+    for role in jobs:
         if role.name == framework.first_by_name and len(job.roles) == 1:
             name = addresses.hostname(role.job, 0)
             yield Target("Service", namespace, name), partial(_first, role)
-    for role in job.live:
+    for role in jobs:
         name = f"{role.job}{_FIRST}{role.min}"
         yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
+    mode = framework.mode(job.mode, [role.name for role in job.roles])
     for role in job.live:
-        if role.name == _LAUNCHER:
+        if role.name == _LAUNCHER and mode and mode.execs:
             yield from _rights(job, role)
-
-
-def _manifest(job: TrainingJob, target: Target, fields: Mapping[str, Any]) -> Json:
-    metadata = {
-        "name": target.name,
-        "namespace": target.namespace,
-        "labels": {contract.JOB: job.key.name, "app.kubernetes.io/managed-by": contract.MANAGED_BY},
-        "ownerReferences": [_owner(role) for role in job.roles],
-    }
-    version = _API_VERSIONS[target.kind]
-    return {"apiVersion": version, "kind": target.kind, "metadata": metadata, **fields}
-
-
-def _owner(role: Role) -> Json:
-    return {"apiVersion": "batch/v1", "kind": "Job", "name": role.job, "uid": role.uid}
 
 
 def _headless(key: JobKey) -> Json:

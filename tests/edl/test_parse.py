@@ -8,6 +8,7 @@ from edl.form import MOST_REPLICAS
 from edl.model import Resizing
 from edl.parse import parse
 from edl.spec import Seat
+from edl.writes import Json
 from tests.edl.manifests import CHIEF_CAST, cast, job, pod
 from tests.edl.readings import annotation, elastic, findings, label
 
@@ -232,15 +233,17 @@ def test_a_rank_is_below_the_size() -> None:
     assert found == (Finding(annotation("rank"), "2 of 2 pods", "0..1, see edl.dev/size"),)
 
 
-def test_a_bare_launcher_would_wait_for_ever() -> None:
-    manifest = pod(
-        framework="horovod",
-        role="launcher",
-        job="mnist",
-        annotations={"roles": "launcher=1,worker=2"},
-    )
-    what = "nobody writes host lists for bare horovod pods"
-    assert findings(manifest) == (Finding("kind", what, "make it a Job"),)
+def test_a_bare_launcher_names_an_account_that_may_exec() -> None:
+    def launcher(**spec: str) -> Json:
+        told = {"roles": "launcher=1,worker=2"}
+        return pod(framework="horovod", role="launcher", job="mnist", annotations=told, spec=spec)
+
+    what = "a bare launcher needs an account of its own: it may exec into its workers"
+    way_out = "kubectl create serviceaccount NAME, name it"
+    (found,) = findings(launcher())
+    assert found == Finding("spec.serviceAccountName", what, way_out)
+    assert findings(launcher(serviceAccountName="default")) == (found,)
+    assert parse(launcher(serviceAccountName="mine")).role == "launcher"
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:

@@ -1,0 +1,47 @@
+"""The training job's key pair in root's .ssh, where et-operator's images look for it.
+
+The Secret itself is made at the start (`edl.steps.keys`): a manifest only names it.
+"""
+
+from typing import Final
+
+from edl import addresses, contract
+from edl.spec import JobSpec
+from edl.writes import Json
+
+VOLUME: Final = "edl-ssh"
+_INSIDE: Final = ".ssh"
+_FILES: Final = {
+    addresses.SSH_PRIVATE_KEY: ("id_rsa",),
+    addresses.SSH_PUBLIC_KEY: ("id_rsa.pub", "authorized_keys"),
+    addresses.SSH_CONFIG: ("config",),
+}
+_OWNER_ONLY: Final = 0o600
+
+
+def with_keys(pod: Json, spec: JobSpec) -> Json:
+    """The pod spec with the key pair in every container that has nothing of its own there."""
+    volumes = pod.get("volumes") or []
+    if all(volume.get("name") != VOLUME for volume in volumes):
+        pod = pod | {"volumes": [*volumes, _volume(spec)]}
+    return pod | {"containers": [_mounted(container) for container in pod["containers"]]}
+
+
+def _volume(spec: JobSpec) -> Json:
+    items = [
+        {"key": key, "path": f"{_INSIDE}/{name}"} for key, names in _FILES.items() for name in names
+    ]
+    name = addresses.ssh_secret(spec.job)
+    return {
+        "name": VOLUME,
+        "secret": {"secretName": name, "defaultMode": _OWNER_ONLY, "items": items},
+    }
+
+
+def _mounted(container: Json) -> Json:
+    mounts = container.get("volumeMounts") or []
+    if any(mount.get("mountPath", "").rstrip("/") == contract.SSH_DIRECTORY for mount in mounts):
+        return container
+    # sshd trusts no directory that others can write, as a volume itself is; one inside it is not.
+    mount = {"name": VOLUME, "mountPath": contract.SSH_DIRECTORY, "subPath": _INSIDE}
+    return container | {"volumeMounts": [*mounts, mount]}

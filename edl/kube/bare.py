@@ -1,0 +1,25 @@
+"""What a bare pod with our labels says, read once a version."""
+
+import msgspec
+
+from edl.errors import Denied
+from edl.parse import parse
+from edl.spec import JobSpec
+
+
+class Bare(msgspec.Struct, frozen=True, gc=False):
+    """A pod that no Job made. `account` is its ServiceAccount."""
+
+    spec: JobSpec
+    uid: str
+    account: str
+
+
+def read(raw: bytes) -> Bare | None:
+    """From a whole pod that carries `edl.dev/framework`; None where its labels make no sense."""
+    manifest = msgspec.json.decode(raw)
+    try:
+        spec = parse(manifest | {"kind": "Pod"})
+    except Denied:
+        return None
+    return Bare(spec, manifest["metadata"]["uid"], manifest["spec"].get("serviceAccountName", ""))

@@ -1,0 +1,81 @@
+"""What a training job went through, kept on its Jobs: Events are gone after an hour.
+
+An operation is one line of an annotation, written by the very patch that carries it out, so that it
+costs no write of its own and is never lost or told twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+from edl import contract
+from edl.model import Role
+
+MOST: Final = 50
+LONGEST: Final = 4096
+"""Characters of a Job's whole history; the oldest entries go first."""
+_LONGEST_REASON: Final = 200
+_FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class Operation(StrEnum):
+    """What was done to a role."""
+
+    STARTED = "started"
+    RESTARTED = "restarted"
+    RESUMED = "resumed"
+    """Started again, after it was paused or went back to the queue."""
+    GROWN = "grown"
+    SHRUNK = "shrunk"
+    REMOVED = "removed"
+    """Named pods left."""
+    FAILED = "failed"
+    """A growth that did not come in time, and was taken back."""
+    SUSPENDED = "suspended"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One operation: the role's size before and after it, and why."""
+
+    at: datetime
+    operation: Operation
+    before: int
+    after: int
+    reason: str
+
+
+def annotation(role: Role, entries: Sequence[Entry]) -> dict[str, str]:
+    """The history of `role` with these entries as an annotation; nothing without entries."""
+    if not entries:
+        return {}
+    lines = [*role.history.splitlines(), *map(_line, entries)][-MOST:]
+    while len(lines) > 1 and sum(len(line) + 1 for line in lines) > LONGEST:
+        del lines[0]
+    return {contract.HISTORY: "\n".join(lines)}
+
+
+def entries(history: str) -> tuple[Entry, ...]:
+    """The oldest first. Lines that are none of ours are left out."""
+    found = (_entry(line) for line in history.splitlines())
+    return tuple(entry for entry in found if entry)
+
+
+def _line(entry: Entry) -> str:
+    reason = " ".join(entry.reason.split())
+    if len(reason) > _LONGEST_REASON:
+        reason = reason[: _LONGEST_REASON - 1] + "…"
+    at = entry.at.astimezone(UTC).strftime(_FORM)
+    return f"{at} {entry.operation} {entry.before} {entry.after} {reason}".rstrip()
+
+
+def _entry(line: str) -> Entry | None:
+    at, operation, before, after, reason = [*line.split(" ", 4), *[""] * 5][:5]
+    try:
+        moment = datetime.strptime(at, _FORM).replace(tzinfo=UTC)
+        return Entry(moment, Operation(operation), int(before), int(after), reason)
+    except ValueError:
+        return None
