@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from edl import contract
 from edl.spec import JobSpec
 
 SSH_PRIVATE_KEY: Final = "id_rsa"
@@ -35,9 +36,20 @@ def hosts(spec: JobSpec, role: str, count: int) -> Sequence[str]:
     return [host(job, index, spec.job, spec.namespace) for index in range(count)]
 
 
+def own_host(spec: JobSpec) -> str:
+    """A pod's own address: the kubelet writes its index in."""
+    index = f"$({contract.COMPLETION_INDEX_ENV})"
+    return f"{job_name(spec, spec.role)}-{index}.{spec.job}.{spec.namespace}.svc"
+
+
 def launcher_account(job: str) -> str:
     """The ServiceAccount (and RoleBinding) of a training job's launcher."""
     return f"{job}-launcher"
+
+
+def peers_account(job: str) -> str:
+    """The ServiceAccount (and RoleBinding) of pods that find their peers by listing them."""
+    return f"{job}-peers"
 
 
 def ssh_secret(job: str) -> str:

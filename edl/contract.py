@@ -29,10 +29,19 @@ REMOVE: Final = "edl.dev/remove"
 SLOTS: Final = "edl.dev/slots"
 PORT: Final = "edl.dev/port"
 CLEAN_UP: Final = "edl.dev/clean-up"
+RESTART: Final = "edl.dev/restart"
 GPU_LIMIT: Final = "edl.dev/gpu-limit"
 KUBESHARE: Final = "edl.dev/kubeshare"
 RANK: Final = "edl.dev/rank"
 SIZE: Final = "edl.dev/size"
+
+# Annotations of Paddle's mode cloud, by the words of its EDL controller's spec.
+PORTS_NUM: Final = "edl.dev/ports-num"
+PORTS_NUM_FOR_SPARSE: Final = "edl.dev/ports-num-for-sparse"
+PASSES: Final = "edl.dev/passes"
+ENTRYPOINT: Final = "edl.dev/entrypoint"
+WORKSPACE: Final = "edl.dev/workspace"
+ETCD_IMAGE: Final = "edl.dev/etcd-image"
 
 TUNER_SERVER_KEY: Final = "tuner-server-key"
 """training-operator's own name, on a pod template: the label of MXNet's tuning servers."""
@@ -40,6 +49,7 @@ TUNER_SERVER_KEY: Final = "tuner-server-key"
 # Annotations: ours. Nobody else can write them; the webhook puts them back.
 INJECTED_MAX: Final = "edl.dev/injected-max"
 STARTED_AT: Final = "edl.dev/started-at"
+FAILURES_AT_START: Final = "edl.dev/failures-at-start"
 RESIZED_AT: Final = "edl.dev/resized-at"
 REASON: Final = "edl.dev/reason"
 HISTORY: Final = "edl.dev/history"
@@ -76,6 +86,7 @@ TRUE: Final = "true"
 MANAGED_BY: Final = "kubectl-edl"
 SYSTEM_NAMESPACE: Final = "edl-system"
 LAUNCHER_CLUSTER_ROLE: Final = "edl-launcher"
+PEERS_CLUSTER_ROLE: Final = "edl-peers"
 RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"
 
 # Paths that users' images and commands know (et-operator, Horovod, Open MPI, AIACC).
@@ -115,6 +126,50 @@ PET_RDZV_ID_ENV: Final = "PET_RDZV_ID"
 PET_RDZV_CONF_ENV: Final = "PET_RDZV_CONF"
 PET_MAX_RESTARTS_ENV: Final = "PET_MAX_RESTARTS"
 PET_MONITOR_INTERVAL_ENV: Final = "PET_MONITOR_INTERVAL"
+
+PADDLE_ENV: Final = (
+    ("PADDLE_TRAINER_ID", "the index"),
+    ("PADDLE_TRAINERS_NUM", f"the annotation `{WORKERS}`"),
+    ("PADDLE_TRAINER_ENDPOINTS", f"the annotation `{CLUSTER}`"),
+    ("PADDLE_CURRENT_ENDPOINT", "collective: this trainer's `host:port`"),
+    ("PADDLE_DISTRI_BACKEND", "collective without GPUs: gloo"),
+    ("FLAGS_selected_gpus", "collective with GPUs: the first"),
+    ("TRAINING_ROLE", "TRAINER or PSERVER"),
+    ("PADDLE_PSERVERS_IP_PORT_LIST", "ps: the servers' `host:port,…`"),
+    ("PADDLE_PORT", "ps: every server's port"),
+    ("POD_IP", "the pod's address; ps: its host name"),
+    ("PADDLE_MASTER", "elastic: `etcd://host:port`"),
+    ("PADDLE_JOB_ID", "elastic: the training job"),
+    ("PADDLE_NNODES", "elastic: how many pods make a world, `1:max`"),
+    ("PADDLE_NPROC_PER_NODE", "elastic: processes a pod, its slots"),
+    ("PADDLE_MAX_RESTART", "elastic: 1000, for each resize costs one"),
+    ("PADDLE_ELASTIC_LEVEL", "elastic: 1, start again"),
+    ("PADDLE_ELASTIC_TIMEOUT", "elastic: seconds without a change that make a world"),
+    ("PADDLE_ELASTIC_SERVER", "elastic, older releases: the etcd"),
+    ("PADDLE_ELASTIC_JOB_ID", "elastic, older releases: the training job"),
+    ("PADDLE_ELASTIC_NP", "elastic, older releases: `min:max`"),
+    ("PADDLE_JOB_NAME", "cloud: the training job"),
+    ("TRAINERS", f"cloud: trainers' min; without a master, the annotation `{WORKERS}`"),
+    ("PSERVERS", "cloud: pservers"),
+    ("ENTRY", f"cloud: the annotation `{ENTRYPOINT}`"),
+    ("TOPOLOGY", f"cloud: the annotation `{ENTRYPOINT}`"),
+    ("TRAINER_PACKAGE", f"cloud: the annotation `{WORKSPACE}`"),
+    ("PADDLE_INIT_PORT", f"cloud: the annotation `{PORT}`, 7164"),
+    ("PADDLE_INIT_TRAINER_COUNT", "cloud: GPUs a trainer, or its CPUs"),
+    ("PADDLE_INIT_PORTS_NUM", f"cloud: the annotation `{PORTS_NUM}`"),
+    ("PADDLE_INIT_PORTS_NUM_FOR_SPARSE", f"cloud: the annotation `{PORTS_NUM_FOR_SPARSE}`"),
+    ("PADDLE_INIT_NUM_GRADIENT_SERVERS", "cloud: as TRAINERS"),
+    ("PADDLE_INIT_NUM_PASSES", f"cloud: the annotation `{PASSES}`"),
+    ("PADDLE_INIT_USE_GPU", "cloud: 1 with a GPU"),
+    ("LD_LIBRARY_PATH", "cloud: CUDA's libraries"),
+    ("NAMESPACE", "cloud: the pod's namespace"),
+)
+"""Paddle's variables by its modes, and what each is."""
+
+# Pod labels by which v1 images of Paddle list their peers.
+PADDLE_TRAINER_LABEL: Final = "paddle-job"
+PADDLE_PSERVER_LABEL: Final = "paddle-job-pserver"
+PADDLE_MASTER_LABEL: Final = "paddle-job-master"
 
 # Kubernetes' own names.
 COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
@@ -160,6 +215,15 @@ class CleanUp(StrEnum):
     RUNNING = "Running"
     ALL = "All"
     NONE = "None"
+
+
+class Restart(StrEnum):
+    """What happens when a pod fails, in the words of the kubeflow operators."""
+
+    ALWAYS = "Always"
+    ON_FAILURE = "OnFailure"
+    NEVER = "Never"
+    EXIT_CODE = "ExitCode"
 
 
 class KubeShare(StrEnum):
@@ -244,10 +308,21 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     _annotation(SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
     _annotation(PORT, "1..65535", "the framework's port; default: the framework's own"),
     _annotation(
+        RESTART,
+        "Always, OnFailure, Never, ExitCode",
+        "when a pod fails; default: as the Job itself says, see docs/failures.md",
+    ),
+    _annotation(
         CLEAN_UP, "Running, All, None", "what ends with the deciding role; default: Running"
     ),
     _annotation(GPU_LIMIT, "`0.8`", "most of the GPU a share may use; default: the share"),
     _annotation(KUBESHARE, "1, 2", "whose words ask for a share: annotations, labels; default: 2"),
+    _annotation(PORTS_NUM, "whole number", "paddle cloud: a pserver's ports; default: 1"),
+    _annotation(PORTS_NUM_FOR_SPARSE, "whole number", "those for sparse updates; default: 1"),
+    _annotation(PASSES, "whole number", "paddle cloud: passes over the data; default: 1"),
+    _annotation(ENTRYPOINT, "a command", "paddle cloud: what a trainer runs"),
+    _annotation(WORKSPACE, "a folder", "paddle cloud: where a trainer runs it"),
+    _annotation(ETCD_IMAGE, "an image", "paddle cloud: of the etcd beside the master"),
     _annotation(RANK, "whole number from 0", "bare pods: this pod's index in its role"),
     _annotation(SIZE, "whole number from 1", "bare pods: how many pods the role has"),
     _ours(INJECTED_MAX, _WEBHOOK, "whole number", "the max that the pods were completed for"),
@@ -257,9 +332,10 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     _ours(MPI_HOSTFILE, _RECONCILER, "`host slots=n` a line", f"content of `{MPI_HOSTFILE_PATH}`"),
     _ours(PUBLISHED_AT, _RECONCILER, _TIME, "when the host list was last written"),
     _ours(CONFIRMED_AT, _RECONCILER, _TIME, "the publication that the kubelet was reminded of"),
-    _ours(CLUSTER, _RECONCILER, "JSON", "the cluster's addresses as they were at the start"),
+    _ours(CLUSTER, _RECONCILER, "JSON or a list", "the addresses as they were at the start"),
     _ours(WORKERS, _RECONCILER, "whole number", "how many workers were started"),
     _ours(STARTED_AT, _RECONCILER, _TIME, "when the training job was last started"),
+    _ours(FAILURES_AT_START, _RECONCILER, "whole number", "more: a pod was lost since the start"),
     _ours(RESIZED_AT, _RECONCILER, _TIME, "when the size last changed"),
     _ours(REASON, _RECONCILER, "text", "why the size is what it is"),
     _ours(HISTORY, _RECONCILER, "an operation a line", "see `kubectl edl history`"),
@@ -311,6 +387,11 @@ ENTRIES: Final[tuple[Entry, ...]] = (
         PET_MAX_RESTARTS_ENV, Kind.ENV, _WEBHOOK, "1000", "a leaving peer costs each one restart"
     ),
     Entry(PET_MONITOR_INTERVAL_ENV, Kind.ENV, _WEBHOOK, "1", "seconds between looks at the world"),
+    *(Entry(name, Kind.ENV, _WEBHOOK, "", meaning) for name, meaning in PADDLE_ENV),
+    *(
+        Entry(name, Kind.LABEL, _WEBHOOK, "the training job", "paddle cloud: finds its peers by it")
+        for name in (PADDLE_TRAINER_LABEL, PADDLE_PSERVER_LABEL, PADDLE_MASTER_LABEL)
+    ),
     Entry(EDL_HOSTFILE, Kind.PATH, _RECONCILER, "`host:slots` a line", "live host list"),
     Entry(EDL_DISCOVER_HOSTS, Kind.PATH, _WEBHOOK, "script", "prints the live host list"),
     Entry(MPI_HOSTFILE_PATH, Kind.PATH, _RECONCILER, "`host slots=n` a line", "for Open MPI"),

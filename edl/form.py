@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
+from math import ceil
 from typing import Any, Final, TypeVar
 
 from edl import contract
@@ -14,6 +16,9 @@ from edl.writes import Json
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _SHARE: Final = re.compile(r"0\.[0-9]*[1-9][0-9]*")
 _FULL: Final = re.compile(r"1(\.0+)?")
+_DURATION: Final = re.compile(r"(?P<count>[1-9][0-9]{0,6})(?P<unit>[smh])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours"}
+_POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 MOST_REPLICAS: Final = 100_000
 """The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -77,6 +82,24 @@ class Form:
         found = [str(limit.get(contract.GPU_RESOURCE)) for limit in limits]
         return max((int(text) for text in found if _WHOLE.fullmatch(text)), default=0)
 
+    @property
+    def own_cpus(self) -> int:
+        """Whole CPUs that the first container asks for, rounded up; 0 if it does not say."""
+        containers = self.pod.get("containers")
+        first = containers[0] if isinstance(containers, list) and containers else None
+        resources = _mapping(_mapping(first).get("resources"))
+        asked = {**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))}
+        try:
+            return ceil(quantity(str(asked.get("cpu", 0))))
+        except ValueError:
+            return 0  # the API server says so in its own words
+
+    @property
+    def completions(self) -> int | None:
+        """`spec.completions`, as the API server has it: 1 beside no size at all, else as given."""
+        given, sized = self.whole("completions"), self.job.get("parallelism") is not None
+        return given if sized or self.is_pod or given is not None else 1
+
     def whole(self, field: str) -> int | None:
         """A number of the Job's spec, None where it is absent or no number."""
         value = self.job.get(field)
@@ -109,6 +132,25 @@ class Form:
             self.found(path, f'"{text}"', allowed)
             return None
         return int(text)
+
+    def duration(self, name: str) -> timedelta | None:
+        """`60s`, `5m` or `1h`; None where it is absent or wrong."""
+        text = self.annotations.get(name)
+        length = None if text is None else duration(text)
+        if text is not None and length is None:
+            self.found(self.annotation_path(name), f'"{text}"', "a time such as 60s, 5m or 1h")
+        return length
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Names of pods between commas; none where it is absent or wrong."""
+        text = self.annotations.get(name)
+        found = [] if text is None else text.split(",")
+        wrong = [one for one in found if not _POD_NAME.fullmatch(one)]
+        if wrong:
+            allowed = "names of pods, separated by commas"
+            self.found(self.annotation_path(name), f'"{wrong[0]}" is no name', allowed)
+            return ()
+        return tuple(found)
 
     def choice(self, name: str, choices: type[_Choice], usual: _Choice) -> _Choice:
         text = self.annotations.get(name, usual.value)
@@ -163,6 +205,12 @@ class Form:
         if amount < 1 or amount != int(amount):
             self.found(path, f'"{text}"', "whole bytes, such as 3Gi")
         return int(amount)
+
+
+def duration(text: str) -> timedelta | None:
+    """`60s`, `5m` or `1h`; None for anything else."""
+    match = _DURATION.fullmatch(text)
+    return timedelta(**{_UNITS[match["unit"]]: int(match["count"])}) if match else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 — JSON enters here

@@ -201,6 +201,12 @@ class Role:
     """Work items (`completions` - succeeded) still to do: no more pods than that can be."""
     failures: int = 0
     """Pods that failed or were deleted, as the Job controller counts them: it makes them again."""
+    lost: bool = False
+    """One of its pods failed or was deleted since the start, and the others cannot go on so."""
+    backoff_limit: int = 0
+    """With more failures than that the Job fails."""
+    retries: int = 0
+    """What its `backoffLimit` leaves when nothing has failed, if it is ours; else 0."""
     scaling: Scaling | None = None
     """How long `wanted` may take to come, None for as long as it takes."""
     removing: frozenset[str] = frozenset()

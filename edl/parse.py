@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract, naming
-from edl.contract import CleanUp, KubeShare
+from edl.contract import CleanUp, KubeShare, Restart
 from edl.errors import Denied
 from edl.form import MOST_REPLICAS, Form
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework, Mode
 from edl.model import Resizing
-from edl.spec import JobSpec, Seat
+from edl.spec import POD_POLICIES, JobSpec, Seat
 from edl.writes import Json
 
 _CAST: Final = re.compile(
@@ -56,10 +56,11 @@ def _read(form: Form, framework: Framework) -> JobSpec | None:
     wanted = _wanted(form, seat)
     timeout, fallback = form.duration(contract.SCALE_TIMEOUT), form.count(contract.SCALE_FALLBACK)
     removing = form.names(contract.REMOVE)
-    threads = mode and mode.threads and role == framework.worker and form.own_cpus
+    threads = form.own_cpus if mode and mode.threads and role == framework.worker else 0
     slots = form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1
-    port = form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port
+    port = form.count(contract.PORT, most=65535) or (mode.port if mode else 0) or framework.port
     clean_up = form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING)
+    restart = _restart(form)
     paused = _paused(form)
     rank = _rank(form, seat) if form.is_pod else None
     settings = _settings(form, framework)
@@ -87,6 +88,7 @@ def _read(form: Form, framework: Framework) -> JobSpec | None:
         slots=slots,
         port=port,
         clean_up=clean_up,
+        restart=restart,
         rank=rank,
         accelerated=bool(gpu or form.own_gpus),
         settings=settings,
@@ -204,7 +206,7 @@ def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None)
         form.found(path, f"a {seat.role} is never resized", "min = max, or leave both out")
     if (kind.single or seat.role in mode.single) and seat.max > 1:
         form.found(path, f"{seat.max} × {seat.role}", f"{framework.name} has exactly one")
-    completions = form.whole("completions")
+    completions = form.completions
     if mode.resizing is Resizing.ITEMS and completions is not None and seat.max > completions:
         form.found(
             path,
@@ -216,7 +218,7 @@ def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None)
 
 def _check_ranks(form: Form) -> None:
     """Ranked pods: as many completions as pods."""
-    completions = form.whole("completions")
+    completions = form.completions
     if completions is not None and completions != form.parallelism:
         form.found(
             "spec.completions",
@@ -250,6 +252,19 @@ def _settings(form: Form, framework: Framework) -> tuple[tuple[str, str], ...]:
         (setting.annotation, form.annotations.get(setting.annotation) or setting.default)
         for setting in framework.settings
     )
+
+
+def _restart(form: Form) -> Restart | None:
+    """What happens when a pod fails, None where the Job itself says so."""
+    if contract.RESTART not in form.annotations:
+        return None
+    found = form.choice(contract.RESTART, Restart, Restart.ON_FAILURE)
+    # The API server fills in Always, which no Job may keep.
+    own, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[found]
+    if own not in ("Always", wanted):
+        path = "spec.template.spec.restartPolicy"
+        form.found(path, f'"{own}" with {contract.RESTART}: {found}', f"leave it out, or {wanted}")
+    return found
 
 
 def _paused(form: Form) -> bool:

@@ -1,7 +1,16 @@
 """A training job's phase, read off its roles: nothing is stored that could be derived."""
 
+from datetime import datetime, timedelta
+from typing import Final
+
 from edl.contract import CleanUp
-from edl.model import Ending, JobKey, Phase, PodPhase, Role, TrainingJob
+from edl.model import Ending, JobKey, Phase, PodPhase, Resizing, Role, TrainingJob
+
+STOPPED_TO_RESTART: Final = "restarts: "
+RESTARTED: Final = "restarted: "
+"""How the reasons begin of roles that are stopped for a new size, and that have started at it."""
+_MADE_BY: Final = timedelta(seconds=10)
+"""A pod that is so much younger than a resize was made by it; a later one replaces a lost one."""
 
 
 def ending(job: TrainingJob) -> Ending | None:
@@ -27,9 +36,16 @@ def phase(job: TrainingJob) -> Phase:
         return _ended(job, end)
     if all(role.suspended for role in job.live):
         return _waiting(job)
+    if any(_scales(job, role) for role in job.live):
+        return Phase.SCALING
     if job.missing or any(not runs(role) for role in job.live):
         return Phase.STARTING
     return Phase.RUNNING
+
+
+def waits(job: TrainingJob) -> bool:
+    """Whether it waits in the queue, or for a moment to return to its nodes at a new size."""
+    return phase(job) in (Phase.QUEUED, Phase.SCALING) and all(role.suspended for role in job.live)
 
 
 def _ended(job: TrainingJob, end: Ending) -> Phase:
@@ -41,6 +57,8 @@ def _ended(job: TrainingJob, end: Ending) -> Phase:
 def _waiting(job: TrainingJob) -> Phase:
     if job.paused:
         return Phase.PAUSED
+    if any(role.reason.startswith(STOPPED_TO_RESTART) for role in job.live):
+        return Phase.SCALING
     return Phase.INCOMPLETE if job.missing else Phase.QUEUED
 
 
@@ -50,3 +68,30 @@ def runs(role: Role) -> bool:
         pod.ready or pod.phase is PodPhase.SUCCEEDED for pod in role.pods if not pod.terminating
     )
     return not role.suspended and at_work >= min(role.min, role.size)
+
+
+def _scales(job: TrainingJob, role: Role) -> bool:
+    """Whether a new size of this role is on its way: pods of it come, or leave."""
+    if role.suspended:
+        return role.reason.startswith(STOPPED_TO_RESTART)
+    if role.removing or (role.scaling and role.scaling.since):
+        return True
+    resized, started = role.resized_at, job.started_at
+    if role.resizing is Resizing.FIXED or resized is None:
+        return False
+    if role.tandem and any(pod.terminating and pod.index >= role.size for pod in role.pods):
+        return True
+    # Below its minimum it is no better off than one that starts, unless it restarts for its size.
+    grown = runs(role) and (started is None or resized > started)
+    return (grown or role.reason.startswith(RESTARTED)) and _comes(role, resized)
+
+
+def _comes(role: Role, resized: datetime) -> bool:
+    """Whether pods that this resize asked for do not run yet."""
+    if role.tandem and len([pod for pod in role.pods if not pod.terminating]) < role.size:
+        return True
+    return any(
+        not (pod.ready or pod.ended or pod.terminating) and pod.created_at - resized < _MADE_BY
+        for pod in role.pods
+        if pod.created_at >= resized
+    )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 from edl import contract
 from edl.model import Resizing
@@ -25,6 +26,18 @@ class Gpu:
     limit: str = ""
     memory: int | None = None
     """Bytes of the shared GPU, None for KubeShare's default."""
+
+
+RETRIES: Final = 6
+"""The API's default `backoffLimit`, for a whole Job: here it counts for each replica."""
+
+POD_POLICIES: Final = {
+    contract.Restart.ALWAYS: "OnFailure",
+    contract.Restart.ON_FAILURE: "OnFailure",
+    contract.Restart.NEVER: "Never",
+    contract.Restart.EXIT_CODE: "Never",
+}
+"""A template's restartPolicy. A Job takes no Always: a container that ends with 0 is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,7 @@ class JobSpec:
     slots: int = 1
     port: int = 0
     clean_up: contract.CleanUp = contract.CleanUp.RUNNING
+    restart: contract.Restart | None = None
     rank: int | None = None
     """A bare pod's index in its role; None for Jobs."""
     accelerated: bool = False

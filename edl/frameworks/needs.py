@@ -77,8 +77,8 @@ class Needs:
     companion: Companion | None = None
     leaving: tuple[str, ...] = ()
     """What the first container runs before it is told to end."""
-    no_first_process: bool = False
-    """Its program must not be process 1, which ends with 0 when it is told to leave."""
+    shares_processes: bool = False
+    """Nobody in the pod is process 1, who may end with 0 when he is told to leave."""
     first_decides: bool = False
     """The Job is complete when index 0 is."""
     any_decides: bool = False

@@ -1,18 +1,86 @@
-"""PaddlePaddle: v1's cloud variables, and today's collective, parameter server and elastic modes."""
+"""PaddlePaddle: today's collective, parameter server and elastic modes, and v1's cloud mode.
 
+Collective and ps as paddle.distributed's role maker and init_parallel_env read them (3.3.1). They
+know how many trainers there are and take nobody else, so every resize is a restart of all.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from edl.frameworks.needs import Framework, Mode, Needs, RoleKind
+from edl import addresses, contract
+from edl.frameworks import paddle_cloud, paddle_elastic
+from edl.frameworks.needs import Env, Framework, Mode, Needs, RoleKind
 from edl.model import Resizing
 from edl.spec import JobSpec
 
+_INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
 _MASTER: Final = "master"
 _PSERVER: Final = "pserver"
 _TRAINER: Final = "trainer"
+_SERVED: Final = (_PSERVER, _TRAINER)
+_PORT: Final = 6170
+"""Where Paddle's own launchers begin to count."""
+_PORT_NAME: Final = "paddle"
 
 
-def describe(spec: JobSpec) -> Needs:  # noqa: ARG001
-    return Needs()
+def _endpoints(spec: JobSpec, role: str) -> str:
+    (count,) = (seat.max for seat in spec.cast if seat.role == role)
+    return ",".join(f"{host}:{spec.port}" for host in addresses.hosts(spec, role, count))
+
+
+def _trainers(spec: JobSpec) -> tuple[Env, ...]:
+    """How many trainers there are, and where."""
+    number, where = "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS"
+    if spec.rank is None:
+        return (Env(number, annotation=contract.WORKERS), Env(where, annotation=contract.CLUSTER))
+    # Bare pods are never resized: they are the whole cast.
+    endpoints = _endpoints(spec, _TRAINER)
+    return (Env(number, str(endpoints.count(",") + 1)), Env(where, endpoints))
+
+
+def _collective(spec: JobSpec) -> Needs:
+    backend = (
+        ("FLAGS_selected_gpus", "0") if spec.accelerated else ("PADDLE_DISTRI_BACKEND", "gloo")
+    )
+    env = (
+        Env("PADDLE_TRAINER_ID", _INDEX),
+        *_trainers(spec),
+        Env("PADDLE_CURRENT_ENDPOINT", f"{addresses.own_host(spec)}:{spec.port}"),
+        Env("TRAINING_ROLE", _TRAINER.upper()),
+        Env(*backend),
+    )
+    return Needs(env=env, ports=((_PORT_NAME, spec.port),))
+
+
+def _ps(spec: JobSpec) -> Needs:
+    env = (
+        Env("TRAINING_ROLE", spec.role.upper()),
+        Env("PADDLE_PSERVERS_IP_PORT_LIST", _endpoints(spec, _PSERVER)),
+        *_trainers(spec),
+        Env("PADDLE_PORT", str(spec.port)),
+        # A server looks itself up in the list, which has names.
+        Env("POD_IP", addresses.own_host(spec)),
+    )
+    ranked = (*env, Env("PADDLE_TRAINER_ID", _INDEX)) if spec.role == _TRAINER else env
+    return Needs(env=ranked, ports=((_PORT_NAME, spec.port),))
+
+
+_DESCRIBE: Final = {
+    "cloud": paddle_cloud.describe,
+    "ps": _ps,
+    "elastic": paddle_elastic.describe,
+    "collective": _collective,
+}
+
+
+def describe(spec: JobSpec) -> Needs:
+    return _DESCRIBE[spec.mode](spec)
+
+
+def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+    """The trainers that run: where they are, and how many."""
+    trainers = members.get(_TRAINER, ())
+    return {contract.CLUSTER: ",".join(trainers), contract.WORKERS: str(len(trainers))}
 
 
 FRAMEWORK: Final = Framework(
@@ -25,11 +93,37 @@ FRAMEWORK: Final = Framework(
     worker=_TRAINER,
     deciders=(_TRAINER,),
     modes=(
-        Mode("ps", Resizing.RESTART, role=_PSERVER, needed=(_PSERVER, _TRAINER)),
-        Mode("elastic", Resizing.LIVE, role=_MASTER, needed=(_MASTER, _TRAINER)),
-        Mode("collective", Resizing.RESTART, roles=(_TRAINER,)),
-        Mode("cloud", Resizing.LIVE, role=_PSERVER, needed=(_PSERVER, _TRAINER), asked=True),
+        Mode(
+            "cloud",
+            Resizing.LIVE,
+            role=_MASTER,
+            needed=(_MASTER, *_SERVED),
+            asked=True,
+            lists_pods=True,
+            threads=True,
+        ),
+        Mode(
+            "cloud",
+            Resizing.RESTART,
+            role=_PSERVER,
+            needed=_SERVED,
+            asked=True,
+            lists_pods=True,
+            threads=True,
+        ),
+        Mode("ps", Resizing.RESTART, role=_PSERVER, needed=_SERVED, roles=_SERVED, port=_PORT),
+        Mode(
+            "elastic",
+            Resizing.LIVE,
+            role=_MASTER,
+            needed=(_MASTER, _TRAINER),
+            roles=(_MASTER, _TRAINER),
+            port=paddle_elastic.PORT,
+        ),
+        Mode("collective", Resizing.RESTART, roles=(_TRAINER,), port=_PORT),
     ),
     describe=describe,
     port=7164,
+    at_start=at_start,
+    settings=paddle_cloud.SETTINGS,
 )

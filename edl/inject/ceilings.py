@@ -12,6 +12,10 @@ from edl.spec import JobSpec
 from edl.writes import Json
 
 _SHARES: Final = (contract.SHARED_GPU_REQUEST, contract.SHARED_GPU_LIMIT)
+_SHARES_1: Final = tuple(
+    old for new in _SHARES for old in contract.KUBESHARE_1 if contract.KUBESHARE_1[old] == new
+)
+"""KubeShare 1.0's words, where a Job is asked for in them."""
 _NOTHING: Final = Decimal(0)
 
 
@@ -48,8 +52,9 @@ def gpus(manifest: Json) -> Decimal:
     Raises Denied for requests that are no quantities.
     """
     template = manifest if manifest.get("kind") == "Pod" else _template(manifest)
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    share = next((labels[name] for name in _SHARES if name in labels), "0")
+    metadata = template.get("metadata") or {}
+    words = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
+    share = next((words[name] for name in (*_SHARES, *_SHARES_1) if name in words), "0")
     try:
         whole = pod_requests(template.get("spec") or {}).get(contract.GPU_RESOURCE)
     except ValueError as error:

@@ -7,13 +7,12 @@ from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Needs
 from edl.inject import gpu, kubeshare, pod
+from edl.inject.retries import with_retries
 from edl.spec import JobSpec
 from edl.writes import Json
 
 _FIRST_DECIDES: Final = {"rules": [{"succeededIndexes": "0"}]}
 _ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
-_RETRIES: Final = 6
-"""The API's default `backoffLimit`, for a whole Job: here it counts for each replica."""
 _LONGEST_ENV: Final = 131_072
 """Linux starts no program with a longer `NAME=value` (MAX_ARG_STRLEN, its final 0 included)."""
 
@@ -67,9 +66,7 @@ def _identity(spec: JobSpec) -> dict[str, str]:
 
 
 def _sized(job: Json, spec: JobSpec, needs: Needs) -> Json:
-    if job.get("backoffLimit", _RETRIES) == _RETRIES:
-        # The Job controller counts preempted and evicted pods as failures, too.
-        job = job | {"backoffLimit": _RETRIES * spec.max}
+    job = with_retries(job, spec)
     if not spec.tandem:
         return job
     size = job.get("parallelism") or 1

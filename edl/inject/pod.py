@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from edl import addresses, contract
-from edl.frameworks.needs import Env, LiveFile, Needs
+from edl.frameworks.needs import Companion, Env, LiveFile, Needs
 from edl.inject import gpu, ssh
 from edl.spec import JobSpec
 from edl.writes import Json
@@ -26,13 +26,19 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         return pod  # The API server refuses it in its own words.
     # Our own container comes first, so that a second pass finds it as complete as the others.
     done = _with_kubectl(pod, spec, image) if needs.kubectl else pod
+    if needs.lists_pods:
+        done = _with_account(done, addresses.peers_account(spec.job))
+    if needs.companion:
+        done = _with_companion(done, needs.companion)
     env = _env(spec, needs)
     done = done | {
         field: [_with_env(container, env) for container in done[field]]
         for field in ("initContainers", "containers")
         if done.get(field)
     }
-    done = _with_command(_with_ports(done, needs), needs)
+    done = _with_leaving(_with_command(_with_ports(done, needs), needs), needs)
+    if needs.shares_processes:
+        done = {"shareProcessNamespace": True} | done
     done = _with_files(done, needs.files)
     if needs.keys:
         done = ssh.with_keys(done, spec)
@@ -57,7 +63,8 @@ def _entry(env: Env) -> Json:
         return {"name": env.name} | _field(f"metadata.annotations['{env.annotation}']")
     if env.field:
         return {"name": env.name} | _field(env.field)
-    return {"name": env.name, "value": env.value}
+    # The API server stores no empty text.
+    return {"name": env.name} | ({"value": env.value} if env.value else {})
 
 
 def _field(path: str) -> Json:
@@ -94,6 +101,16 @@ def _with_command(pod: Json, needs: Needs) -> Json:
     if not needs.command or first.get("command") or first.get("args"):
         return pod
     return pod | {"containers": [first | {"command": list(needs.command)}, *others]}
+
+
+def _with_leaving(pod: Json, needs: Needs) -> Json:
+    """A preStop hook on the first container, unless it has one."""
+    first, *others = pod["containers"]
+    lifecycle = first.get("lifecycle") or {}
+    if not needs.leaving or lifecycle.get("preStop"):
+        return pod
+    hook = {"preStop": {"exec": {"command": list(needs.leaving)}}}
+    return pod | {"containers": [first | {"lifecycle": lifecycle | hook}, *others]}
 
 
 def _with_files(pod: Json, files: Iterable[LiveFile]) -> Json:
@@ -139,10 +156,29 @@ def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     inits = pod.get("initContainers") or []
     if all(container.get("name") != _KUBECTL_CONTAINER for container in inits):
         pod = pod | {"initContainers": [_kubectl_container(image), *inits]}
+    return _with_account(pod, addresses.launcher_account(spec.job))
+
+
+def _with_account(pod: Json, account: str) -> Json:
     if pod.get("serviceAccountName") or pod.get("serviceAccount"):
         return pod
-    account = addresses.launcher_account(spec.job)
     return pod | {"serviceAccountName": account, "serviceAccount": account}
+
+
+def _with_companion(pod: Json, companion: Companion) -> Json:
+    containers = pod["containers"]
+    if any(container.get("name") == companion.name for container in containers):
+        return pod
+    added = {
+        "name": companion.name,
+        "image": companion.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": list(companion.command),
+        "resources": {},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+    return pod | {"containers": [*containers, added]}
 
 
 def _kubectl_container(image: str) -> Json:

@@ -14,10 +14,10 @@ import msgspec
 
 from edl import contract
 from edl.errors import Gone, Unreachable
-from edl.kube.cluster import RESOURCES, RawListing, Resource, Selection
+from edl.kube.cluster import RESOURCES, LogRequest, RawEvent, RawListing, Resource, Selection
 from edl.kube.login import Login, log_in
 from edl.kube.refusals import Request, refusal
-from edl.kube.stream import EventStream
+from edl.kube.stream import LineStream, events, text
 from edl.kube.transport import Transport
 from edl.model import Target
 from edl.writes import Json
@@ -27,6 +27,8 @@ PAGE_SIZE: Final = 500
 ANSWER_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 300
 _WATCH_SILENCE: Final = WATCH_SECONDS * 2 + 30.0
+_LOG_SILENCE: Final = 600.0
+"""Who trains may have nothing to say for long; whoever follows asks again after that."""
 _PAUSES: Final = (0.1, 0.4, 1.6)
 
 
@@ -81,7 +83,7 @@ class ApiServer:
             if not query["continue"]:
                 return
 
-    def watch(self, selection: Selection, version: str) -> EventStream:
+    def watch(self, selection: Selection, version: str) -> LineStream[RawEvent]:
         request = _asked_all("watch", selection, self.server)
         query = _query(selection) | {
             "watch": "true",
@@ -94,7 +96,16 @@ class ApiServer:
         response = self._transport.stream(url, _WATCH_SILENCE)
         if response.status != 200:  # noqa: PLR2004 - HTTP
             raise refusal(request, response.status, response.data)
-        return EventStream(response, request)
+        return events(response, request)
+
+    def log(self, wanted: LogRequest) -> LineStream[str]:
+        pod = wanted.pod
+        request = Request("get", "pods/log", pod.namespace, pod.name, self.server)
+        url = f"{_path(pod)}/log?{urlencode(_log_query(wanted))}"
+        response = self._transport.stream(url, _LOG_SILENCE)
+        if response.status != 200:  # noqa: PLR2004 - HTTP
+            raise refusal(request, response.status, response.data)
+        return text(response, request)
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         path = _collection(target.kind, target.namespace) + _options(dry_run=dry_run)
@@ -170,6 +181,19 @@ def _path(target: Target) -> str:
 
 def _query(selection: Selection) -> dict[str, str]:
     return {"labelSelector": selection.labels} if selection.labels else {}
+
+
+def _log_query(wanted: LogRequest) -> dict[str, str]:
+    query = {
+        "container": wanted.container,
+        "timestamps": "true",
+        "follow": "true" if wanted.follow else "",
+        "previous": "true" if wanted.previous else "",
+        "tailLines": "" if wanted.tail is None else str(wanted.tail),
+        "sinceSeconds": "" if wanted.since is None else str(wanted.since),
+        "sinceTime": wanted.after,
+    }
+    return {name: value for name, value in query.items() if value}
 
 
 def _options(*, dry_run: bool) -> str:

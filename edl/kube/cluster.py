@@ -96,6 +96,33 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """Which lines of a container's log; the default is all of them, and then the end."""
+
+    pod: Target
+    container: str
+    follow: bool = False
+    """Go on until the container ends."""
+    previous: bool = False
+    """Of the container that ran before the last restart."""
+    tail: int | None = None
+    since: int | None = None
+    """Seconds back."""
+    after: str = ""
+    """RFC 3339; the API knows whole seconds only, so earlier lines of that one come again."""
+
+
+class Log(Protocol):
+    """A log: lines without their ends, each begins with its RFC 3339 time and a blank."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Raise Unreachable when the connection breaks."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class Cluster(Protocol):
     """What kubectl-edl asks of an API server."""
 
@@ -121,4 +148,12 @@ class Cluster(Protocol):
 
     def delete(self, target: Target, *, version: str = "") -> None:
         """Delete in the background (never orphan), only this version when one is given."""
+        ...
+
+
+class ClusterWithLogs(Cluster, Protocol):
+    """What the plugin asks besides."""
+
+    def log(self, wanted: LogRequest) -> Log:
+        """Raise Invalid before the container has started, and without a previous one."""
         ...

@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from edl.errors import Conflict, NotFound
-from edl.kube.cluster import RESOURCES, RawEvent, RawListing, Selection
+from edl.kube.cluster import RESOURCES, LogRequest, RawEvent, RawListing, Selection
+from edl.kube.fakelogs import FakeLog, FakeLogs
 from edl.kube.history import Change, History, Key
 from edl.kube.selector import matches
 from edl.merge import merged
@@ -35,6 +36,7 @@ class FakeCluster:
         self._objects: dict[Key, Json] = {}
         self._history = History()
         self._lock = self._history.lock
+        self.logs = FakeLogs()
 
     def get(self, target: Target) -> Json:
         with self._lock:
@@ -56,6 +58,11 @@ class FakeCluster:
 
     def watch(self, selection: Selection, version: str) -> "FakeWatch":
         return FakeWatch(self._history, selection, int(version))
+
+    def log(self, wanted: LogRequest) -> FakeLog:
+        with self._lock:
+            self._found(_key(wanted.pod))
+        return self.logs.open(wanted, self._clock())
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         with self._lock:

@@ -10,9 +10,9 @@ from edl import contract, frameworks
 from edl.errors import Denied
 from edl.kube.facts import time
 from edl.kube.shapes import Shapes
-from edl.model import Ending, JobKey, Role, Scaling
+from edl.model import Ending, JobKey, Resizing, Role, Scaling
 from edl.parse import parse
-from edl.spec import JobSpec
+from edl.spec import RETRIES, JobSpec
 from edl.writes import Json
 
 _ENDINGS: Final = {
@@ -116,6 +116,9 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         reason=reason or notes.get(contract.REASON, ""),
         remaining=None if spec.tandem else _remaining(manifest),
         failures=_failures(manifest),
+        lost=_lost(manifest, spec),
+        backoff_limit=_backoff_limit(manifest),
+        retries=_retries(manifest),
         scaling=_scaling(spec, notes),
         removing=frozenset(spec.removing),
         history=notes.get(contract.HISTORY, ""),
@@ -144,6 +147,27 @@ def _failures(manifest: Mapping[str, Any]) -> int:
     status = manifest.get("status", {})
     uncounted = (status.get("uncountedTerminatedPods") or {}).get("failed") or ()
     return (status.get("failed") or 0) + len(uncounted)
+
+
+def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
+    mode = frameworks.FRAMEWORKS[spec.framework].mode(spec.mode, [seat.role for seat in spec.cast])
+    then = (manifest["metadata"].get("annotations") or {}).get(contract.FAILURES_AT_START, "")
+    together = mode is not None and mode.resizing is Resizing.RESTART
+    return together and then.isdecimal() and _failures(manifest) > int(then)
+
+
+def _backoff_limit(manifest: Mapping[str, Any]) -> int:
+    found: int | None = manifest["spec"].get("backoffLimit")
+    return RETRIES if found is None else found
+
+
+def _retries(manifest: Mapping[str, Any]) -> int:
+    """What the webhook wrote as `backoffLimit`, 0 where the user wrote another."""
+    injected = (manifest["metadata"].get("annotations") or {}).get(contract.INJECTED_MAX, "")
+    ours = RETRIES * int(injected) if injected.isdecimal() else 0
+    # It may have been raised since, by what had failed.
+    raised = _backoff_limit(manifest) - ours
+    return ours if 0 <= raised <= _failures(manifest) else 0
 
 
 def _ending(manifest: Mapping[str, Any]) -> Ending | None:

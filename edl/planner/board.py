@@ -160,14 +160,14 @@ def bound(board: Board, standing: Standing) -> None:
     standing.cap = max(
         standing.floor, most if role.remaining is None else min(most, role.remaining)
     )
-    if standing.restarts and _nearly_done(standing.job):
+    if standing.restarts and nearly_done(standing.job):
         standing.floor = role.size
         standing.held, standing.reserves = reasons.NEARLY_DONE, False
     else:
         _cool(board, standing)
 
 
-def _nearly_done(job: TrainingJob) -> bool:
+def nearly_done(job: TrainingJob) -> bool:
     """Whoever is done would be missing when all the others start again."""
     pods = (pod for role in job.live for pod in role.pods)
     return any(pod.phase is PodPhase.SUCCEEDED for pod in pods)

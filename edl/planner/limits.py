@@ -19,6 +19,8 @@ class Limits:
     Shrinks that make room for others never wait."""
     restart_cooldown: timedelta = timedelta(minutes=5)
     """The same for those who take a new size by a restart: each one costs them work."""
+    loss_patience: timedelta = timedelta(seconds=30)
+    """A start lasts so long at least before a lost pod restarts them all: crashes do not spin."""
     queue_patience: timedelta = timedelta(minutes=5)
     """Once the head of the queue has waited so long, nobody behind it starts before it."""
     pending_limit: timedelta = timedelta(seconds=30)

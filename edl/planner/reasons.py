@@ -6,6 +6,7 @@ What follows a semicolon is figures of the moment: `lasting` is the rest.
 from collections.abc import Sequence
 from typing import Final
 
+from edl import phases
 from edl.model import Demand, JobKey, TrainingJob
 from edl.resources import CPU, Resources
 
@@ -19,9 +20,9 @@ GANG_AGAIN_LATER: Final = "its last start found no room for all pods: tries agai
 COOLDOWN: Final = "cooldown: its size changed a moment ago"
 PREVIOUS_PODS: Final = "waiting until its previous pods have left"
 MOVING: Final = "waits until replicas have moved to a job with a smaller share"
+LOST: Final = "a pod was lost, and the others cannot go on without it"
 NEARLY_DONE: Final = "some of its pods are done: it is not restarted any more"
 _EQUAL_SHARE: Final = "equal share with "
-_RESTARTS: Final = "restarts: "
 MINIMUM_PENDING: Final = "pods of its minimum wait for a node"
 
 
@@ -32,17 +33,17 @@ def remembered(reason: str) -> bool:
 
 def restart(reason: str) -> str:
     """Why a training job is stopped and started again at another size."""
-    return f"{_RESTARTS}{reason}"
+    return f"{phases.STOPPED_TO_RESTART}{reason}"
 
 
 def restarts(reason: str) -> bool:
     """Whether a role was stopped in order to start again at the size that it has now."""
-    return reason.startswith(_RESTARTS)
+    return reason.startswith(phases.STOPPED_TO_RESTART)
 
 
 def restarted(reason: str) -> str:
     """The reason of a restart, when it is done."""
-    return f"restarted: {reason.removeprefix(_RESTARTS)}"
+    return f"{phases.RESTARTED}{reason.removeprefix(phases.STOPPED_TO_RESTART)}"
 
 
 def lasting(reason: str) -> str:

@@ -1,7 +1,7 @@
 """Before anybody gets room: pauses, failed starts, manual sizes, extras that found no node."""
 
 from edl.planner import reasons
-from edl.planner.board import Board
+from edl.planner.board import Board, nearly_done
 from edl.planner.ledger import Ledger, note_yield
 from edl.planner.standing import Standing, target
 
@@ -14,7 +14,7 @@ def suspend(board: Board, ledger: Ledger) -> None:
     for standing in board.standings:
         if standing.job.paused:
             ledger.suspended[standing.job.key] = reasons.PAUSED
-        elif why := _half_stopped(standing):
+        elif why := _half_stopped(standing) or _lost(board, standing):
             ledger.suspended.setdefault(standing.job.key, why)
         elif _minimum_pending(board, standing):
             ledger.suspended.setdefault(standing.job.key, reasons.GANG_PENDING)
@@ -29,6 +29,15 @@ def _half_stopped(standing: Standing) -> str:
     """Why the other roles of its training job were stopped, where a crash left this one running."""
     why = (role.reason for role in standing.job.live if role.suspended)
     return next(filter(reasons.restarts, why), "")
+
+
+def _lost(board: Board, standing: Standing) -> str:
+    """Frameworks that cannot go on without one of them start again, all together."""
+    job = standing.job
+    lost = standing.role.lost and not (job.problem or nearly_done(job))
+    if lost and board.past(job.started_at, board.limits.loss_patience):
+        return reasons.restart(reasons.LOST)
+    return ""
 
 
 def _minimum_pending(board: Board, standing: Standing) -> bool:

@@ -55,11 +55,6 @@ class _Workers:
     def leave(self) -> bool:
         return self.size < self.role.size or bool(going(self.role))
 
-    @property
-    def nobody_yet(self) -> bool:
-        """Those who stay are still to come: who leaves is all that there is."""
-        return self.leave and not self.ready and self.joining is not None
-
 
 def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publication:
     """The launchers' lists as they should be when the roles have these target sizes."""
@@ -82,9 +77,8 @@ def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publ
         if indexes is not None
     ]
     waits = [_time_to_leave(pod, indexes, now) for pod, indexes in lists if not _is_gated(pod)]
+    waits += [_time_for_somebody(pod, workers, now) for pod in launchers]
     wait = max(filter(None, waits), default=None) if workers.leave else None
-    if workers.nobody_yet:
-        wait = workers.joining
     told = [(pod, _time_to_confirm(pod, now)) for pod, indexes in lists if indexes is None]
     writes += [_reminder(job, pod) for pod, left in told if left == _NOW]
     rechecks = [workers.joining, *(left for _, left in told)]
@@ -146,6 +140,14 @@ def _next_list(pod: Pod, workers: _Workers, now: datetime) -> frozenset[int] | N
     held = workers.joining or _time_to_settle(pod, now)
     wanted = listed & workers.ready if held else workers.ready
     return wanted if wanted and wanted != listed else None
+
+
+def _time_for_somebody(pod: Pod, workers: _Workers, now: datetime) -> timedelta | None:
+    """How long who leaves may still be needed: those who stay are yet to come, or to be listed."""
+    held = workers.joining or _time_to_settle(pod, now)
+    if _is_gated(pod) or workers.ready & _listed(pod):
+        return None
+    return held
 
 
 def _time_to_settle(pod: Pod, now: datetime) -> timedelta | None:

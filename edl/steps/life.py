@@ -1,6 +1,7 @@
 """One round in the life of a training job that is neither started nor stopped."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from edl import phases
@@ -9,6 +10,7 @@ from edl.planner.plan import Resize
 from edl.steps import scaling
 from edl.steps.changes import Change, change
 from edl.steps.finish import finish
+from edl.steps.forgive import forgive
 from edl.steps.hosts import Publication, leaves_nobody, publish
 from edl.steps.keys import missed_keys
 from edl.steps.restart import restart
@@ -49,7 +51,8 @@ def _change(
     leaves = role.removing or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:
         return Change()
-    return change(job, role, resize, now)
+    found = change(job, role, resize, now)
+    return found if found.writes else replace(found, writes=forgive(job, role, now))
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:

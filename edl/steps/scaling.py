@@ -49,15 +49,15 @@ def failure(role: Role) -> str:
 def overdue(role: Role, now: datetime) -> bool:
     """Whether its manual size did not come in time. Only growth can fail: a shrink always comes."""
     left = time_left(role, now)
-    return left is not None and left <= timedelta() and not came(role)
+    return left is not None and left <= timedelta()
 
 
 def time_left(role: Role, now: datetime) -> timedelta | None:
-    """How long its growth still has; None where no clock runs."""
+    """How long its growth still has; None where no clock runs, or none need run any more."""
     scaling = role.scaling
     if scaling is None or scaling.since is None or scaling.timeout is None:
         return None
-    if role.wanted is None or role.wanted <= before(role):
+    if role.wanted is None or role.wanted <= before(role) or came(role):
         return None
     return scaling.timeout - (now - scaling.since)
 

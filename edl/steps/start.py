@@ -32,6 +32,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             {
                 contract.STARTED_AT: moment,
                 contract.RESIZED_AT: moment,
+                contract.FAILURES_AT_START: str(role.failures),
                 contract.REASON: admission.reason,
             }
             | _told(job, role, sizes[role.name], admission.reason, now),
@@ -93,4 +94,6 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
 
 def _stopped(role: Role, reason: str, now: datetime) -> dict[str, str]:
     entry = Entry(now, Operation.SUSPENDED, role.size, role.size, reason)
-    return history.annotation(role, [entry])
+    # Who comes back at once says since when.
+    returns = {contract.RESIZED_AT: patches.timestamp(now)} if reasons.restarts(reason) else {}
+    return history.annotation(role, [entry]) | returns

@@ -1,6 +1,6 @@
 """What a training job needs around its Jobs, owned by them so that deletion cleans up."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -55,7 +55,11 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
     mode = framework.mode(job.mode, [role.name for role in job.roles])
     for role in job.live:
         if role.name == _LAUNCHER and mode and mode.execs:
-            yield from _rights(job, role)
+            name = addresses.launcher_account(job.key.name)
+            yield from _rights(job, [role], name, contract.LAUNCHER_CLUSTER_ROLE)
+    if mode and mode.lists_pods and jobs:
+        name = addresses.peers_account(job.key.name)
+        yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
 
 
 def _headless(key: JobKey) -> Json:
@@ -92,20 +96,20 @@ def _budget(role: Role) -> Json:
     return {"spec": spec}
 
 
-def _rights(job: TrainingJob, launcher: Role) -> Iterator[tuple[Target, _Fields]]:
-    """The launcher may exec into its workers; a ServiceAccount that its user chose is kept."""
-    namespace, name = job.key.namespace, addresses.launcher_account(job.key.name)
-    account = launcher.account or name
-    if account == name:
+def _rights(
+    job: TrainingJob, roles: Sequence[Role], name: str, granted: str
+) -> Iterator[tuple[Target, _Fields]]:
+    """What these roles' pods may do; ServiceAccounts that their user chose are kept."""
+    namespace = job.key.namespace
+    accounts = sorted({role.account or name for role in roles})
+    if name in accounts:
         yield Target("ServiceAccount", namespace, name), dict
-    yield Target("RoleBinding", namespace, name), partial(_binding, account, namespace)
+    yield Target("RoleBinding", namespace, name), partial(_binding, accounts, namespace, granted)
 
 
-def _binding(account: str, namespace: str) -> Json:
-    role = {
-        "apiGroup": "rbac.authorization.k8s.io",
-        "kind": "ClusterRole",
-        "name": contract.LAUNCHER_CLUSTER_ROLE,
-    }
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    return {"roleRef": role, "subjects": [subject]}
+def _binding(accounts: Sequence[str], namespace: str, granted: str) -> Json:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": granted}
+    subjects = [
+        {"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts
+    ]
+    return {"roleRef": role, "subjects": subjects}

@@ -51,6 +51,8 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.KUBEXEC_SCRIPT,
         contract.PUBLISHED_AT,
         contract.CONFIRMED_AT,
+        contract.HISTORY,
+        contract.SCALING,
     } == contract.OWNED_ANNOTATIONS
 
 

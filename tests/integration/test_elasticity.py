@@ -178,3 +178,13 @@ def test_a_manual_size_restarts_a_collective_job_with_its_new_cluster(installed:
         before = now
     assert "restarted" in installed.reason("solo")
     assert installed.job("solo")["status"].get("failed", 0) == 0, "a restart is no failure"
+
+
+def test_a_lost_pod_restarts_all_of_a_collective_job(installed: Stage) -> None:
+    installed.apply(elastic("solo", labels={"framework": "tensorflow", "max": "3", "min": "3"}))
+    installed.until_runs("solo", 3)
+    before = installed.uids("solo")["0"]
+    installed.complete("solo", 1, code=137)
+    installed.until(lambda: installed.uids("solo").get("0") != before, "who was well stops too")
+    installed.until_runs("solo", 3)
+    assert "a pod was lost" in installed.reason("solo")

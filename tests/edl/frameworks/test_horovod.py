@@ -34,6 +34,7 @@ def test_the_launcher_reads_live_files_where_users_commands_look() -> None:
         "/etc/edl/discover_hosts.sh": (contract.DISCOVER_HOSTS, 0o755),
         "/etc/mpi/hostfile": (contract.MPI_HOSTFILE, None),
         "/etc/mpi/kubexec.sh": (contract.KUBEXEC_SCRIPT, 0o755),
+        "/job/hostfile": (contract.MPI_HOSTFILE, None),
     }
 
 
@@ -108,7 +109,12 @@ def test_an_own_mount_at_our_directory_stays() -> None:
     )
     mounts = found["containers"][0]["volumeMounts"]
     assert own in mounts
-    assert {mount["mountPath"] for mount in mounts} == {"/etc/edl/", "/etc/mpi", "/opt/kube"}
+    assert {mount["mountPath"] for mount in mounts} == {
+        "/etc/edl/",
+        "/etc/mpi",
+        "/job",
+        "/opt/kube",
+    }
 
 
 def test_own_init_containers_and_gates_stay() -> None:

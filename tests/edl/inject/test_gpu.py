@@ -1,3 +1,5 @@
+"""Whole GPUs and shares on the pods of a Job, and the nodes where they are."""
+
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +9,7 @@ from edl.writes import Json
 from tests.edl.manifests import cast, created, labels, pod, pod_spec, template
 
 GPU = "nvidia.com/gpu"
+APART = {"key": "SharedGPU", "operator": "NotIn", "values": ["true"]}
 
 
 def shared(manifest: Json) -> dict[str, Any]:
@@ -105,3 +108,87 @@ def test_a_bare_pod_gets_its_share_on_itself() -> None:
     found = created(pod(framework="none", gpu="0.5"))
     assert shared(found)["sharedgpu/gpu_request"] == "0.5"
     assert pod_spec(found)["schedulerName"] == "kubeshare-scheduler"
+
+
+def required(manifest: Json) -> Any:  # noqa: ANN401
+    """The alternatives of the required node affinity, None without it."""
+    affinity = pod_spec(manifest).get("affinity", {}).get("nodeAffinity", {})
+    found = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return found and found["nodeSelectorTerms"]
+
+
+def with_terms(*terms: Json) -> Json:
+    """A pod's fields: its user's own required node affinity."""
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}
+    return {"affinity": {"nodeAffinity": rule}}
+
+
+ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+DISK = {"key": "disk", "operator": "Exists"}
+ON_NODE_1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+
+
+def test_whole_gpus_stay_off_kubeshares_nodes() -> None:
+    found = worker(gpu="2")
+    assert required(found) == [{"matchExpressions": [APART]}]
+    assert "nodeSelector" not in pod_spec(found)
+
+
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_so_do_gpus_that_a_container_asks_for_itself(field: str) -> None:
+    own = {"name": "own", "image": "a", "resources": {"limits": {GPU: "1"}}}
+    found = worker(pod={"containers": [{"name": "main", "image": "a"}]} | {field: [own]})
+    assert required(found) == [{"matchExpressions": [APART]}]
+
+
+def test_each_alternative_of_the_users_affinity_says_so() -> None:
+    own = with_terms({"matchExpressions": [ZONE]}, {"matchExpressions": [DISK]}, ON_NODE_1)
+    assert required(worker(gpu="2", pod=own)) == [
+        {"matchExpressions": [ZONE, APART]},
+        {"matchExpressions": [DISK, APART]},
+        ON_NODE_1 | {"matchExpressions": [APART]},
+    ]
+
+
+def test_an_alternative_that_matches_no_node_goes_on_so() -> None:
+    assert required(worker(gpu="2", pod=with_terms({}))) == [{}]
+
+
+def test_an_affinity_that_the_api_server_refuses_stays_as_it_is() -> None:
+    assert required(worker(gpu="2", pod=with_terms())) == []
+
+
+def test_wishes_of_the_user_stay_beside_it() -> None:
+    wish = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}
+    found = worker(gpu="2", pod={"affinity": {"nodeAffinity": wish}})
+    assert pod_spec(found)["affinity"]["nodeAffinity"].items() >= wish.items()
+    assert required(found) == [{"matchExpressions": [APART]}]
+
+
+DECIDED = [
+    {"nodeSelector": {"SharedGPU": "true"}},
+    {"nodeSelector": {"SharedGPU": "false"}},
+    {"nodeName": "n1"},
+    with_terms({"matchExpressions": [{"key": "SharedGPU", "operator": "Exists"}]}, {}),
+]
+
+
+@pytest.mark.parametrize("own", DECIDED)
+@pytest.mark.parametrize("gpu", ["2", "0.5"])
+def test_a_user_who_speaks_of_these_nodes_has_decided(gpu: str, own: Json) -> None:
+    found = worker(gpu=gpu, pod=own)
+    assert pod_spec(found).get("nodeSelector") == own.get("nodeSelector")
+    terms = own.get("affinity", {}).get("nodeAffinity", {})
+    assert pod_spec(found).get("affinity", {}).get("nodeAffinity", {}) == terms
+
+
+def test_a_share_goes_to_kubeshares_nodes() -> None:
+    found = worker(gpu="0.5", pod={"nodeSelector": {"disk": "ssd"}})
+    assert pod_spec(found)["nodeSelector"] == {"disk": "ssd", "SharedGPU": "true"}
+    assert required(found) is None
+
+
+def test_a_job_without_gpus_runs_anywhere() -> None:
+    found = worker(pod=with_terms({"matchExpressions": [ZONE]}))
+    assert required(found) == [{"matchExpressions": [ZONE]}]
+    assert "nodeSelector" not in pod_spec(worker())

@@ -7,7 +7,14 @@ from threading import Timer
 import pytest
 
 from edl.errors import Conflict, NotFound
-from edl.kube.cluster import Cluster, RawEvent, Selection, Watch
+from edl.kube.cluster import (
+    Cluster,
+    ClusterWithLogs,
+    LogRequest,
+    RawEvent,
+    Selection,
+    Watch,
+)
 from edl.model import Target
 from edl.writes import Json
 
@@ -208,3 +215,9 @@ class ClusterContract:
         watch = cluster.watch(selection, cluster.list(selection).version)
         Timer(0.2, watch.close).start()
         assert list(_changes(watch)) == []
+
+    def test_the_log_of_a_pod_that_is_not_there_is_not_found(
+        self, cluster: ClusterWithLogs, namespace: str
+    ) -> None:
+        with pytest.raises(NotFound, match='"nobody" not found'):
+            cluster.log(LogRequest(Target("Pod", namespace, "nobody"), "main"))

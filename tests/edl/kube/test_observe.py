@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from edl import contract
 from edl.contract import CleanUp
 from edl.kube import facts, jobfacts
 from edl.kube.observe import Memo, Snapshot, observe
@@ -295,3 +296,29 @@ def test_a_job_that_cannot_be_read_hides_no_other() -> None:
     ]
     items, mnist = look(replace(found, jobs=odd)).jobs
     assert (items.problem, mnist.problem) == ("", "it cannot be read: KeyError: 'caffe'")
+
+
+@pytest.mark.parametrize(
+    ("framework", "then", "lost"),
+    [("mxnet", "0", True), ("mxnet", "1", False), ("mxnet", "", False), ("tensorflow", "0", False)],
+)
+def test_a_loss_counts_since_the_start_and_where_nobody_can_go_on(
+    framework: str, then: str, *, lost: bool
+) -> None:
+    roles = {"mxnet": "scheduler=1,server=1,worker=1..4", "tensorflow": "ps=1,worker=1..4"}
+    notes = {contract.ROLES: roles[framework], contract.FAILURES_AT_START: then}
+    labels = {contract.FRAMEWORK: framework, contract.JOB: "mnist", contract.ROLE: "worker"}
+    body = job("mnist-worker", labels=labels, notes=notes)
+    body["status"]["failed"] = 1
+    (role,) = only(look(snapshot([body]))).roles
+    assert role.lost == lost
+
+
+@pytest.mark.parametrize(
+    ("limit", "failed", "retries"), [(24, 0, 24), (27, 3, 24), (28, 3, 0), (3, 0, 0), (0, 9, 0)]
+)
+def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, retries: int) -> None:
+    body = member("chief", notes={contract.INJECTED_MAX: "4"}, backoffLimit=limit)
+    body["status"]["failed"] = failed
+    (role,) = only(look(snapshot([body]))).roles
+    assert (role.backoff_limit, role.retries) == (limit, retries)

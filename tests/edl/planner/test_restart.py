@@ -107,3 +107,19 @@ def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
     plan = plan_for(cluster(node("a", 9), job("mnist", part("server"), part("worker"))))
     assert [(found.job.name, found.reason) for found in plan.suspensions] == [("mnist", WHY)]
     assert not plan.admissions
+
+
+def test_a_lost_pod_restarts_them_all_at_the_size_that_they_have() -> None:
+    lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-30))
+    (stop,) = plan_for(cluster(node("a", 9), lost)).suspensions
+    assert stop.reason == reasons.restart(reasons.LOST)
+    back = stopped(size=2, reason=stop.reason, lost=True)
+    first = worker("first", 9, 9, priority=9)
+    assert started(plan_for(cluster(node("a", 9), back, first)))["mnist"]["worker"] >= 2
+
+
+def test_who_crashes_at_once_is_left_alone_for_a_moment() -> None:
+    lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-29))
+    plan = plan_for(cluster(node("a", 9), lost))
+    assert plan.suspensions == ()
+    assert plan.recheck_after == timedelta(seconds=1)

@@ -96,7 +96,7 @@ def test_all_waits_for_the_others() -> None:
 
 def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
     over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
-    step = finish(training(replace(CHIEF, pods=over), clean_up=CleanUp.ALL), Ending.COMPLETE)
+    step = finish(training(replace(CHIEF, pods=over), clean_up=CleanUp.ALL), Ending.COMPLETE, NOW)
     (delete,) = step.writes
     assert isinstance(delete, Delete)
     assert delete.version == over[0].version

@@ -50,10 +50,13 @@ def test_work_items_keep_their_completions() -> None:
 
 def test_a_start_says_when_and_why() -> None:
     for patch in patches(started(*ALL)):
+        size = patch.body["spec"]["parallelism"]
         assert written(patch) == {
             contract.STARTED_AT: "2026-01-01T12:00:00Z",
             contract.RESIZED_AT: "2026-01-01T12:00:00Z",
+            contract.FAILURES_AT_START: "0",
             contract.REASON: "room for all",
+            contract.HISTORY: f"2026-01-01T12:00:00Z started {size} {size} room for all",
         }
 
 
@@ -98,8 +101,14 @@ def test_a_start_is_told_for_each_job() -> None:
 
 def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
     job = training(role("chief"), WORKER, role("ps", 2))
-    step = stop(job, Suspension(KEY, "paused"))
+    step = stop(job, Suspension(KEY, "paused"), NOW)
     assert job_patches(step) == {"mnist-chief": {"suspend": True}, "mnist-ps": {"suspend": True}}
-    assert [written(patch) for patch in patches(step)] == [{contract.REASON: "paused"}] * 2
+    assert [written(patch) for patch in patches(step)] == [
+        {
+            contract.REASON: "paused",
+            contract.HISTORY: f"2026-01-01T12:00:00Z suspended {size} {size} paused",
+        }
+        for size in (1, 2)
+    ]
     assert all(patch.version for patch in patches(step))
     assert [note.reason for note in step.notes] == ["Suspended", "Suspended"]

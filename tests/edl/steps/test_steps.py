@@ -71,6 +71,7 @@ def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
     assert written(patch) == {
         contract.RESIZED_AT: "2026-01-01T12:00:00Z",
         contract.REASON: "idle room",
+        contract.HISTORY: "2026-01-01T12:00:00Z grown 2 4 idle room",
     }
     assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"
     (note,) = step.notes

@@ -1,0 +1,98 @@
+"""The replicas of an MXJob: a map by role, or a list whose entries name their role."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from edl import contract
+from edl.convert import replicas, templates
+from edl.convert.fields import Fields
+from edl.convert.replicas import Replica
+
+ROLES: Final = {
+    "scheduler": "scheduler",
+    "server": "server",
+    "worker": "worker",
+    "tunertracker": "tunertracker",
+    "tunerserver": "tunerserver",
+    "tuner": "tuner",
+}
+_TYPES: Final = ("mxReplicaType", "MxReplicaType")
+_PORTS: Final = ("PsRootPort", "psRootPort")
+_SERVER: Final = "tunerserver"
+
+
+def read(spec: Fields) -> tuple[tuple[Replica, ...], int | None]:
+    """The replicas, and the scheduler's port where one of them says it."""
+    if "mxReplicaSpecs" in spec.names():
+        found = replicas.read(spec.fields("mxReplicaSpecs"), ROLES, "Never")
+    else:
+        found = tuple(_entries(spec))
+        if not found:
+            spec.wrong("", "has no replicas", "mxReplicaSpecs, or replicaSpecs of older versions")
+    ports = [port for replica in found if (port := _port(replica.fields)) is not None]
+    return _with_key(_with_verbosity(found)), next(iter(ports), None)
+
+
+def _entries(spec: Fields) -> Iterator[Replica]:
+    """Older replica specs: an entry's role is its type, or its name in a map."""
+    for fields, said in _named(spec):
+        role = ROLES.get(said.lower())
+        if role is None:
+            fields.wrong("", f'"{said}" is no role', f"one of {', '.join(ROLES)}")
+            continue
+        size = fields.whole("replicas", least=1)
+        yield replicas.by_template(fields, role, 1 if size is None else size)
+
+
+def _named(spec: Fields) -> Iterator[tuple[Fields, str]]:
+    if not spec.is_array("replicaSpecs"):
+        specs = spec.fields("replicaSpecs")
+        yield from ((specs.fields(name), name) for name in specs.names())
+        return
+    for fields in spec.entries("replicaSpecs"):
+        said = [fields.text(name) for name in _TYPES]
+        yield fields, next((text for text in said if text), "worker")
+
+
+def _port(fields: Fields) -> int | None:
+    said = [fields.whole(name, least=1) for name in _PORTS]
+    return next((port for port in said if port is not None), None)
+
+
+def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
+    """ps-lite reads its own variable."""
+    said = {replica.role: replica.fields.whole("psVerbose") for replica in found}
+    return tuple(
+        replicas.with_template(
+            one, templates.with_env(one.template, {"PS_VERBOSE": str(said[one.role])})
+        )
+        if said[one.role] is not None
+        else one
+        for one in found
+    )
+
+
+def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
+    """What tuner servers are found by: everybody is told it, as MX_CONFIG told everybody."""
+    keys = [key for replica in found for key in _keys(replica)]
+    if not keys:
+        return tuple(found)
+    note = {contract.TUNER_SERVER_KEY: keys[0]}
+    return tuple(
+        replicas.with_template(one, templates.annotated(one.template, note)) for one in found
+    )
+
+
+def _keys(replica: Replica) -> Iterator[str]:
+    """Said by a label of the replicas, in the tuner's spec, or by the pods' annotation."""
+    spec = replica.fields.fields("tunerSpec")
+    instead = "write a TunerServer into mxReplicaSpecs"
+    spec.drop("tunerServerReplicas", instead=instead)
+    spec.drop("tunerServerGPU", instead=f"{instead}, with its GPUs")
+    annotations = (replica.template.get("metadata") or {}).get("annotations") or {}
+    said = (
+        replica.fields.text("label"),
+        spec.text("tunerServerKey"),
+        annotations.get(contract.TUNER_SERVER_KEY, "") if replica.role == _SERVER else "",
+    )
+    yield from (text for text in said if text)

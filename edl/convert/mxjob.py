@@ -1,0 +1,108 @@
+"""MXJob and MxJob, in all their variants.
+
+| API | replicas |
+|---|---|
+| mlkube.io, mxnet.mlkube.io v1beta1 (MxJob) | the list `replicaSpecs`, `jobMode` dist or local |
+| kubeflow.org v1alpha1 | the same list |
+| kubeflow.org v1alpha2, v1beta1, v1 | the map `mxReplicaSpecs`, `jobMode` MXTrain or MXTune |
+| qiniu.com, ava.qiniu.com v1alpha1 | the map `replicaSpecs` |
+
+Fields: deepinsight, kubeflow and qiniu-ava mxnet-operator, kubeflow/training-operator.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from edl import contract
+from edl.convert import metadata, mx_replicas, policies, restarts, shares, templates, training
+from edl.convert.fields import Fields
+from edl.convert.policies import RunPolicy
+from edl.convert.replicas import Replica
+from edl.convert.source import Source
+from edl.convert.training import Part, Training
+from edl.frameworks import FRAMEWORKS
+from edl.writes import Json
+
+_FRAMEWORK: Final = FRAMEWORKS["mxnet"]
+_MODES: Final = {"MXTrain": "", "MXTune": "tune", "dist": "dist", "local": "local"}
+_CONTAINER: Final = "mxnet"
+_PORT_NAME: Final = "mxjob-port"
+
+
+def read(document: Fields) -> Sequence[Json]:
+    meta = metadata.read(document)
+    spec = document.fields("spec")
+    policy = policies.read(spec, clean_up="cleanupPodPolicy")
+    found, port = mx_replicas.read(spec)
+    roles = [replica.role for replica in found]
+    annotations = policy.annotations | _mode(spec, roles) | _port(found, port)
+    _drop_the_rest(spec)
+    parts = tuple(_part(replica, policy, spec) for replica in found)
+    return training.manifests(Training(meta, _FRAMEWORK.name, parts, annotations))
+
+
+def _part(replica: Replica, policy: RunPolicy, spec: Fields) -> Part:
+    main = templates.main_container(replica.template, _CONTAINER).get("name", "")
+    restart, job = restarts.restarted(replica.restart, policy.retries, main)
+    serves = _FRAMEWORK.kinds[replica.role].serves
+    restarts.remark_on(replica.fields, replica.restart, serves=serves)
+    template, share = shares.on_template(replica.template)
+    template = templates.with_priority(template, policy.priority_class)
+    template = templates.with_scheduler(template, spec.text("schedulerName"))
+    return Part(
+        role=replica.role,
+        size=replica.size,
+        least=replica.size,
+        most=replica.size,
+        template=templates.with_restart(template, restart),
+        job=policy.job | job,
+        labels=share.labels,
+        annotations=share.annotations,
+    )
+
+
+def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
+    """Only where the roles do not say it themselves."""
+    wanted = _MODES.get(spec.choice("jobMode", tuple(_MODES)), "")
+    usual = _FRAMEWORK.mode("", roles)
+    return {contract.MODE: wanted} if wanted and usual and usual.name != wanted else {}
+
+
+def _port(found: Sequence[Replica], port: int | None) -> dict[str, str]:
+    """The list form says it at a replica, the map form by a container's port."""
+    named = (
+        templates.port_named(templates.main_container(one.template, _CONTAINER), _PORT_NAME)
+        for one in found
+    )
+    number = port or next((number for number in named if number), _FRAMEWORK.port)
+    return {} if number == _FRAMEWORK.port else {contract.PORT: str(number)}
+
+
+def _drop_the_rest(spec: Fields) -> None:
+    if spec.value("RuntimeId") is not None:
+        spec.note("RuntimeId", "written by the operator: left out")
+    spec.drop("mxImage", instead="each template names its image")
+    if spec.choice("successPolicy", ("AllWorkers",)):
+        what = "the scheduler ends when all workers have, and it decides"
+        spec.note("successPolicy", what)
+    for name in ("startWebhook", "finishWebhook"):
+        spec.drop(name, instead="watch the Job, or its Events")
+    spec.drop("schedulingSpec", instead="kubectl-edl starts a job when all of it fits")
+    chief = spec.fields("terminationPolicy").fields("chief")
+    name, index = chief.text("replicaName"), chief.whole("replicaIndex")
+    if name and (name.lower(), index or 0) != ("scheduler", 0):
+        what = f"{name} {index or 0} decided when the job is done"
+        chief.lose("replicaName", what, "the scheduler decides here")
+
+
+SOURCE: Final = Source(
+    apis=(
+        ("kubeflow.org", "MXJob"),
+        ("mlkube.io", "MxJob"),
+        ("mxnet.mlkube.io", "MxJob"),
+        ("qiniu.com", "MXJob"),
+        ("ava.qiniu.com", "MXJob"),
+    ),
+    versions=("v1alpha1", "v1alpha2", "v1beta1", "v1"),
+    read=read,
+)

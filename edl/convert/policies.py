@@ -1,0 +1,73 @@
+"""Run policies: how long, how often, and what remains. Kubeflow writes them in two places."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from edl import contract
+from edl.contract import CleanUp
+from edl.convert.fields import Fields
+from edl.writes import Json
+
+_CLEAN_UPS: Final = tuple(choice.value for choice in CleanUp)
+_FIELDS: Final = (
+    "backoffLimit",
+    "activeDeadlineSeconds",
+    "ttlSecondsAfterFinished",
+    "cleanPodPolicy",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPolicy:
+    """None and empty where the source says nothing."""
+
+    retries: int | None = None
+    deadline: int | None = None
+    keep: int | None = None
+    """Seconds that a finished Job stays."""
+    clean_up: str = ""
+    paused: bool = False
+    priority_class: str = ""
+
+    @property
+    def job(self) -> Json:
+        """Fields of every Job's spec; retries are the role's."""
+        said = {"activeDeadlineSeconds": self.deadline, "ttlSecondsAfterFinished": self.keep}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        cleaned = {contract.CLEAN_UP: self.clean_up} if self.clean_up else {}
+        return cleaned | ({contract.PAUSED: contract.TRUE} if self.paused else {})
+
+
+def read(spec: Fields, clean_up: str = "") -> RunPolicy:
+    """From `runPolicy`, and from the spec itself, where older versions have the same fields.
+
+    `clean_up` is another name that the clean-up policy once had.
+    """
+    inner = spec.fields("runPolicy")
+    for name in _FIELDS:
+        if name in inner.names() and name in spec.names():
+            spec.drop(name, "runPolicy says it too, and wins", "remove one of them")
+    places = {name: inner if name in inner.names() else spec for name in _FIELDS}
+    inner.drop("managedBy", instead="kubectl-edl runs these Jobs")
+    return RunPolicy(
+        retries=places["backoffLimit"].whole("backoffLimit"),
+        deadline=places["activeDeadlineSeconds"].whole("activeDeadlineSeconds"),
+        keep=places["ttlSecondsAfterFinished"].whole("ttlSecondsAfterFinished"),
+        clean_up=places["cleanPodPolicy"].choice("cleanPodPolicy", _CLEAN_UPS)
+        or (spec.choice(clean_up, _CLEAN_UPS) if clean_up else ""),
+        paused=inner.flag("suspend"),
+        priority_class=_scheduling(inner.fields("schedulingPolicy")),
+    )
+
+
+def _scheduling(fields: Fields) -> str:
+    """The priority class of a gang; what is about how gangs start is ours to decide."""
+    gang = "kubectl-edl starts a training job when every role's minimum fits"
+    fields.drop("minAvailable", instead=f"{gang}: {contract.MIN} says it by role")
+    fields.drop("minResources", instead=gang)
+    fields.drop("scheduleTimeoutSeconds", instead=f"{gang}, and never half of it")
+    fields.drop("queue", instead="one queue orders a cluster: set a priority class")
+    return fields.text("priorityClass")

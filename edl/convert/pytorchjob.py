@@ -1,0 +1,172 @@
+"""PyTorchJob: kubeflow.org/v1, with and without an elastic policy.
+
+torchrun's agents are equals, so Master and Worker are one Job, whose index 0 is the master. The
+variables that the training operator sets beside PET_* stand in the template.
+
+Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: pkg/controller.v1/pytorch.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from edl import contract
+from edl.convert import bounds, metadata, policies, replicas, restarts, shares, templates, training
+from edl.convert.bounds import Bounds
+from edl.convert.fields import Fields
+from edl.convert.policies import RunPolicy
+from edl.convert.replicas import Replica
+from edl.convert.source import Source
+from edl.convert.training import Part, Training
+from edl.writes import Json
+
+_ROLES: Final = {"master": "master", "worker": "worker"}
+_CONTAINER: Final = "pytorch"
+_PORT_NAME: Final = "pytorchjob-port"
+_PORT: Final = 23456
+_FIRST_DECIDES: Final = {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
+_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What is said by variables of the pods, and by annotations of the Job."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    def __or__(self, other: "_Words") -> "_Words":
+        return _Words({**self.env, **other.env}, {**self.annotations, **other.annotations})
+
+
+def read(document: Fields) -> Sequence[Json]:
+    meta = metadata.read(document)
+    spec = document.fields("spec")
+    policy = policies.read(spec)
+    found = replicas.read(spec.fields("pytorchReplicaSpecs"), _ROLES, "OnFailure")
+    is_elastic = "elasticPolicy" in spec.names()
+    elastic = spec.fields("elasticPolicy")
+    limits = bounds.read(elastic, "minReplicas", "maxReplicas")
+    said = _elastic(elastic, meta.name) | _processes(elastic, "nProcPerNode")
+    said |= _processes(spec, "nprocPerNode")
+    if not found:
+        return ()
+    size = sum(replica.size for replica in found)
+    kept = _kept(found)
+    port = templates.port_named(templates.main_container(kept.template, _CONTAINER), _PORT_NAME)
+    if not is_elastic and any(replica.role == "master" for replica in found):
+        said = _classic(meta.name, size, port or _PORT, said) | said
+    elif port and contract.PORT not in said.annotations:
+        said |= _Words(annotations={contract.PORT: str(port)})
+    part = _part(kept, policy, limits, (size, said))
+    if any(replica.role == "master" for replica in found):
+        part = training.saying(part, _FIRST_DECIDES)
+    annotations = {**policy.annotations, **said.annotations}
+    return training.manifests(Training(meta, "pytorch", (part,), annotations))
+
+
+def _part(replica: Replica, policy: RunPolicy, limits: Bounds, sized: tuple[int, _Words]) -> Part:
+    size, said = sized
+    main = templates.main_container(replica.template, _CONTAINER).get("name", "")
+    restart, job = restarts.restarted(replica.restart, policy.retries, main)
+    restarts.remark_on(replica.fields, replica.restart, serves=False)
+    template, share = shares.on_template(replica.template)
+    template = templates.with_env(
+        templates.with_priority(template, policy.priority_class), said.env
+    )
+    least, begin, most = limits.around(replica.fields, size)
+    return Part(
+        role="worker",
+        size=begin,
+        least=least,
+        most=most,
+        template=templates.with_restart(template, restart),
+        job=policy.job | job,
+        labels=share.labels,
+        annotations=share.annotations,
+    )
+
+
+def _kept(found: Sequence[Replica]) -> Replica:
+    """The one template that is left: the workers'. What the master's said otherwise is lost."""
+    kept = next((replica for replica in found if replica.role == "worker"), found[0])
+    for other in found:
+        if other is kept:
+            continue
+        way_out = (
+            "Master and Worker are one Job here: let the program look at RANK, 0 is the master"
+        )
+        for place in templates.differences(other.template, kept.template):
+            other.fields.lose_at(
+                ("template", *place), "the Worker's template says it otherwise", way_out
+            )
+        if other.restart != kept.restart:
+            what = f"{other.restart} here and {kept.restart} in Worker"
+            other.fields.lose("restartPolicy", what, "both are one Job, which has one policy")
+    return kept
+
+
+def _classic(name: str, size: int, port: int, said: _Words) -> _Words:
+    """What a program without torchrun reads."""
+    processes = int(said.annotations.get(contract.SLOTS, "1"))
+    return _Words(
+        env={
+            "PYTHONUNBUFFERED": "1",
+            "MASTER_ADDR": f"{name}-0",
+            "MASTER_PORT": str(port),
+            "WORLD_SIZE": str(size * processes),
+            "RANK": f"$({contract.COMPLETION_INDEX_ENV})",
+        }
+    )
+
+
+def _processes(fields: Fields, name: str) -> _Words:
+    """Processes a pod: a number, or what torchrun finds out itself (auto, cpu, gpu)."""
+    value = fields.value(name)
+    if value is None:
+        return _Words()
+    text = str(value)
+    if text.isdigit() and int(text) > 0:
+        return _Words(annotations={contract.SLOTS: text})
+    if text not in ("auto", "cpu", "gpu"):
+        fields.wrong(name, f'"{text}"', "auto, cpu, gpu or a whole number from 1")
+    return _Words(env={contract.PET_NPROC_PER_NODE_ENV: text})
+
+
+def _elastic(fields: Fields, name: str) -> _Words:
+    fields.drop("metrics", instead="idle room decides, and who waits for it: no metric does")
+    port = fields.whole("rdzvPort", least=1)
+    annotations = {} if port is None else {contract.PORT: str(port)}
+    env = {
+        contract.PET_RDZV_BACKEND_ENV: fields.choice("rdzvBackend", _BACKENDS),
+        contract.PET_RDZV_ENDPOINT_ENV: _endpoint(fields, name, port),
+        contract.PET_RDZV_ID_ENV: fields.text("rdzvId"),
+        contract.PET_RDZV_CONF_ENV: ",".join(_conf(fields)),
+    }
+    if env[contract.PET_RDZV_BACKEND_ENV] == "c10d":
+        del env[contract.PET_RDZV_BACKEND_ENV]  # It is so anyway.
+    restarts_ = fields.whole("maxRestarts")
+    said = {name: text for name, text in env.items() if text}
+    if restarts_ is not None:
+        said[contract.PET_MAX_RESTARTS_ENV] = str(restarts_)
+        what = "every worker that comes or goes costs each of the others one restart"
+        fields.note("maxRestarts", what, "too few end a training that is resized often")
+    if fields.flag("standalone"):
+        said["PET_STANDALONE"] = ""
+    return _Words(said, annotations)
+
+
+def _endpoint(fields: Fields, name: str, port: int | None) -> str:
+    """Worker 0 keeps the store here, too; only another host must be said."""
+    host = fields.text("rdzvHost")
+    if not host or host == f"{name}-worker-0":
+        return ""
+    return f"{host}:{port or _PORT}"
+
+
+def _conf(fields: Fields) -> Iterator[str]:
+    for entry in fields.entries("rdzvConf"):
+        yield f"{entry.text('key')}={entry.text('value')}"
+
+
+SOURCE: Final = Source(apis=(("kubeflow.org", "PyTorchJob"),), versions=("v1",), read=read)

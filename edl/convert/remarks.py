@@ -1,0 +1,45 @@
+"""What there is to say about a field of a document, and where it stands."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from edl.errors import EdlError
+
+Place: TypeAlias = tuple[str | int, ...]
+"""Where a value stands in a document: `("spec", "volumes", 0, "name")`."""
+
+_BRACKETED: Final = frozenset("./ ")
+
+
+def path_of(place: Place) -> str:
+    """`spec.volumes[0].name`; names that are no words stand in brackets, as in messages of ours."""
+    text = ""
+    for step in place:
+        if isinstance(step, int) or _BRACKETED & set(step):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something to say about a field of the document: what was found, and the way out."""
+
+    place: Place
+    what: str
+    instead: str = ""
+
+    def __str__(self) -> str:
+        path = path_of(self.place)
+        said = f"{path}: {self.what}" if path else self.what
+        return said + (f"; {self.instead}" if self.instead else "")
+
+
+class Malformed(EdlError):
+    """A document that cannot be converted; carries every reason."""
+
+    def __init__(self, remarks: Iterable[Remark]) -> None:
+        self.remarks = tuple(remarks)
+        super().__init__(" | ".join(str(remark) for remark in self.remarks))

@@ -1,0 +1,57 @@
+"""What the parts of a pod template that are looked at must be; the rest is nobody's business."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from edl.convert.remarks import Place, Remark
+
+Shape: TypeAlias = Any
+"""`str`, `dict`, `{field: Shape}`, `[Shape]` for a list of them, or `{...: Shape}` for a map."""
+
+_NAMED: Final[Shape] = {"name": str}
+_QUANTITIES: Final[Shape] = {"limits": dict, "requests": dict}
+CONTAINER: Final[Shape] = {
+    "name": str,
+    "image": str,
+    "command": [str],
+    "args": [str],
+    "env": [_NAMED],
+    "ports": [_NAMED],
+    "resources": _QUANTITIES,
+    "volumeMounts": [{"name": str, "mountPath": str}],
+}
+POD: Final[Shape] = {
+    "containers": [CONTAINER],
+    "initContainers": [CONTAINER],
+    "volumes": [_NAMED],
+    "restartPolicy": str,
+    "priorityClassName": str,
+    "schedulerName": str,
+    "nodeName": str,
+    "nodeSelector": {...: str},
+    "subdomain": str,
+    "serviceAccountName": str,
+}
+METADATA: Final[Shape] = {"labels": {...: str}, "annotations": {...: str}}
+TEMPLATE: Final[Shape] = {"metadata": METADATA, "spec": POD}
+
+_WORDS: Final[Mapping[type, str]] = {str: "a text", dict: "an object", list: "a list"}
+
+
+def misfits(value: object, shape: Shape, place: Place) -> Iterator[Remark]:
+    """What is of another kind than it must be; null is as good as absent."""
+    kind = shape if isinstance(shape, type) else type(shape)
+    if value is None:
+        return
+    if not isinstance(value, kind):
+        yield Remark(place, f"{value!r} is not {_WORDS[kind]}", f"it must be {_WORDS[kind]}")
+    elif isinstance(shape, list) and isinstance(value, list):
+        for index, item in enumerate(value):
+            if item is None:
+                yield Remark((*place, index), "null in a list", "remove it")
+            yield from misfits(item, shape[0], (*place, index))
+    elif isinstance(shape, dict) and isinstance(value, dict):
+        for name, item in value.items():
+            inner = shape.get(..., shape.get(name))
+            if inner is not None:
+                yield from misfits(item, inner, (*place, name))

@@ -1,0 +1,119 @@
+"""TFJob: kubeflow.org v1alpha2 to v1, and DRAGON's, which is v1 with bounds and GPU shares.
+
+Fields: kubeflow/training-operator pkg/apis/tensorflow and pkg/apis/kubeflow.org/v1,
+NTHU-LSALAB/DRAGON pkg/apis/tensorflow/v1.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from edl import contract
+from edl.convert import bounds, metadata, policies, replicas, restarts, shares, templates, training
+from edl.convert.fields import Fields
+from edl.convert.policies import RunPolicy
+from edl.convert.replicas import Replica
+from edl.convert.source import Source
+from edl.convert.training import Part, Training
+from edl.frameworks import FRAMEWORKS
+from edl.writes import Json
+
+_ROLES: Final = {
+    "chief": "chief",
+    "master": "chief",
+    "worker": "worker",
+    "ps": "ps",
+    "evaluator": "evaluator",
+}
+_FRAMEWORK: Final = FRAMEWORKS["tensorflow"]
+_CONTAINER: Final = "tensorflow"
+_PORT_NAME: Final = "tfjob-port"
+_DRAGON_KUBESHARE: Final = "DRAGON_KUBESHARE"
+"""DRAGON's switch between whole GPUs and shares; here the template alone says it."""
+
+
+def read(document: Fields) -> Sequence[Json]:
+    meta = metadata.read(document, own=(_DRAGON_KUBESHARE,))
+    spec = document.fields("spec")
+    policy = policies.read(spec)
+    found = replicas.read(spec.fields("tfReplicaSpecs"), _ROLES, "Never")
+    limits = bounds.read(spec, "min-instances", "max-instances")
+    parts = tuple(_part(replica, policy, limits) for replica in found)
+    parts = _with_success(spec, parts)
+    roles = [part.role for part in parts]
+    if "worker" not in roles:
+        limits.lose(spec, "there is no Worker that they could bound")
+    annotations = policy.annotations | _port(found) | _mode(spec, roles)
+    return training.manifests(Training(meta, _FRAMEWORK.name, parts, annotations))
+
+
+def _part(replica: Replica, policy: RunPolicy, limits: bounds.Bounds) -> Part:
+    kind = _FRAMEWORK.kinds[replica.role]
+    main = templates.main_container(replica.template, _CONTAINER).get("name", "")
+    restart, job = restarts.restarted(replica.restart, policy.retries, main)
+    restarts.remark_on(replica.fields, replica.restart, serves=kind.serves)
+    template, share = shares.on_template(replica.template)
+    template = templates.with_priority(template, policy.priority_class)
+    least, size, most = (replica.size,) * 3
+    if kind.resizable:
+        least, size, most = limits.around(replica.fields, replica.size)
+    return Part(
+        role=replica.role,
+        size=size,
+        least=least,
+        most=most,
+        template=templates.with_restart(template, restart),
+        job=policy.job | job,
+        labels=share.labels,
+        annotations=share.annotations,
+    )
+
+
+def _with_success(spec: Fields, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """AllWorkers counts only without a chief, and a Job can say it of a fixed number."""
+    policy = spec.choice("successPolicy", ("AllWorkers",))
+    worker = training.named(parts, "worker")
+    if not policy or not worker or _FRAMEWORK.decider([part.role for part in parts]) != "worker":
+        return parts
+    if worker.least != worker.most:
+        what = "AllWorkers of a number that changes cannot be said to a Job"
+        spec.lose("successPolicy", what, "worker 0 decides, or write spec.successPolicy yourself")
+        return parts
+    all_of_them = {"successPolicy": {"rules": [{"succeededCount": worker.size}]}}
+    changed = training.saying(worker, all_of_them)
+    return tuple(changed if part is worker else part for part in parts)
+
+
+def _port(found: Sequence[Replica]) -> dict[str, str]:
+    """Where the port is not TensorFlow's usual one, TF_CONFIG must say it."""
+    ports = {
+        replica.role: port
+        for replica in found
+        if (port := templates.port_named(_main(replica), _PORT_NAME)) is not None
+    }
+    first = next(iter(ports.values()), _FRAMEWORK.port)
+    for replica in found:
+        if ports.get(replica.role, first) != first:
+            what = f"{_PORT_NAME} is {ports[replica.role]} here and {first} in another role"
+            replica.fields.lose("template", what, f"TF_CONFIG says {first} for all: use one port")
+    return {} if first == _FRAMEWORK.port else {contract.PORT: str(first)}
+
+
+def _main(replica: Replica) -> Json:
+    return templates.main_container(replica.template, _CONTAINER)
+
+
+def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
+    if not spec.flag("enableDynamicWorker"):
+        return {}
+    if _FRAMEWORK.mode("sparse", roles) is None:
+        what = "a worker map without gaps cannot be said without parameter servers"
+        spec.lose("enableDynamicWorker", what, "the workers restart together at each resize")
+        return {}
+    return {contract.MODE: "sparse"}
+
+
+SOURCE: Final = Source(
+    apis=(("kubeflow.org", "TFJob"),),
+    versions=("v1alpha2", "v1beta1", "v1beta2", "v1"),
+    read=read,
+)

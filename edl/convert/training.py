@@ -1,0 +1,88 @@
+"""A training job as the source meant it, and the labelled Jobs that say the same."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from edl import contract
+from edl.convert.metadata import Metadata
+from edl.frameworks import FRAMEWORKS
+from edl.writes import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One role: `size` replicas to begin with, from `least` to `most`.
+
+    `job` is what its Job's spec says besides the size and the template. `labels` and `annotations`
+    are added to the Job's.
+    """
+
+    role: str
+    size: int
+    least: int
+    most: int
+    template: Json
+    job: Json = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def seat(self) -> str:
+        """`worker=1..12`, as the annotation `edl.dev/roles` says it."""
+        bounds = f"{self.least}..{self.most}" if self.least != self.most else f"{self.most}"
+        return f"{self.role}={bounds}"
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """All roles of a training job. `annotations` stand on each of its Jobs."""
+
+    metadata: Metadata
+    framework: str
+    parts: tuple[Part, ...]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """By the contract's names."""
+
+
+_NAMES: Final = {"apiVersion": "batch/v1", "kind": "Job"}
+
+
+def manifests(training: Training) -> tuple[Json, ...]:
+    """One Job a role; a role alone is named as the training job itself."""
+    cast = ",".join(part.seat for part in training.parts)
+    return tuple(_job(training, part, cast) for part in training.parts)
+
+
+def _job(training: Training, part: Part, cast: str) -> Json:
+    alone = len(training.parts) == 1
+    name = training.metadata.name
+    annotations = {} if alone else {contract.ROLES: cast}
+    return _NAMES | {
+        "metadata": training.metadata.of(
+            name if alone else f"{name}-{part.role}",
+            {**_labels(training, part, alone=alone), **part.labels},
+            {**annotations, **training.annotations, **part.annotations},
+        ),
+        "spec": {"parallelism": part.size, **part.job, "template": part.template},
+    }
+
+
+def _labels(training: Training, part: Part, *, alone: bool) -> Mapping[str, str]:
+    labels = {contract.FRAMEWORK: training.framework}
+    if not alone:
+        labels |= {contract.JOB: training.metadata.name}
+    if not alone or part.role != FRAMEWORKS[training.framework].worker:
+        labels |= {contract.ROLE: part.role}
+    if part.least != part.most:
+        labels |= {contract.MIN: str(part.least), contract.MAX: str(part.most)}
+    return labels
+
+
+def named(parts: Sequence[Part], role: str) -> Part | None:
+    return next((part for part in parts if part.role == role), None)
+
+
+def saying(part: Part, job: Json) -> Part:
+    """The part with more to say in its Job's spec."""
+    return replace(part, job=part.job | job)

@@ -1,0 +1,97 @@
+"""Paddle's cloud mode: what PaddlePaddle's EDL controller gave the images of its v1 and Fluid days.
+
+Names, values and commands as its pkg/updater/jobparser.go writes them (podEnv, podPorts, parseTo…).
+A master in the cast is what its spec called fault_tolerant: then trainers come and go by the tasks
+that the master hands out. Without one, every number is that of the last start.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract
+from edl.frameworks.needs import Companion, Env, Needs, Setting
+from edl.spec import JobSpec
+
+SETTINGS: Final = (
+    Setting(contract.PORTS_NUM, "1", whole=True),
+    Setting(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True),
+    Setting(contract.PASSES, "1", whole=True),
+    Setting(contract.ENTRYPOINT),
+    Setting(contract.WORKSPACE),
+    Setting(contract.ETCD_IMAGE, "quay.io/coreos/etcd:v3.5.21"),
+)
+_MASTER: Final = "master"
+_LABELS: Final = {
+    _MASTER: contract.PADDLE_MASTER_LABEL,
+    "pserver": contract.PADDLE_PSERVER_LABEL,
+    "trainer": contract.PADDLE_TRAINER_LABEL,
+}
+_MASTER_PORTS: Final = (("master-port", 8080), ("etcd-port", 2379))
+_TOLERANT: Final[Mapping[str, tuple[str, ...]]] = {
+    _MASTER: ("paddle_k8s", "start_master"),
+    "pserver": ("paddle_k8s", "start_new_pserver"),
+    "trainer": ("paddle_k8s", "start_new_trainer"),
+}
+_STATIC: Final[Mapping[str, tuple[str, ...]]] = {
+    "pserver": ("paddle_k8s", "start_pserver"),
+    "trainer": ("paddle_k8s", "start_trainer", "v2"),
+}
+_ETCD: Final = (
+    *("etcd", "-name", "etcd0"),
+    *("-advertise-client-urls", "http://$(POD_IP):2379,http://$(POD_IP):4001"),
+    *("-listen-client-urls", "http://0.0.0.0:2379,http://0.0.0.0:4001"),
+    *("-initial-advertise-peer-urls", "http://$(POD_IP):2380"),
+    *("-listen-peer-urls", "http://0.0.0.0:2380"),
+    *("-initial-cluster", "etcd0=http://$(POD_IP):2380"),
+    *("-initial-cluster-state", "new"),
+)
+
+
+def describe(spec: JobSpec) -> Needs:
+    tolerant = any(seat.role == _MASTER for seat in spec.cast)
+    master = spec.role == _MASTER
+    image = spec.setting(contract.ETCD_IMAGE)
+    return Needs(
+        env=_env(spec, tolerant=tolerant),
+        ports=_MASTER_PORTS if master else _ports(spec),
+        labels=((_LABELS[spec.role], spec.job),),
+        command=(_TOLERANT if tolerant else _STATIC)[spec.role],
+        companion=Companion("etcd", image, _ETCD) if master else None,
+        # A bare pod cannot wait for its account.
+        lists_pods=spec.rank is None,
+    )
+
+
+def _ports(spec: JobSpec) -> tuple[tuple[str, int], ...]:
+    names = (contract.PORTS_NUM, contract.PORTS_NUM_FOR_SPARSE)
+    count = sum(int(spec.setting(name)) for name in names)
+    return tuple((f"jobport-{port}", port) for port in range(spec.port, spec.port + count))
+
+
+def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
+    entry = spec.setting(contract.ENTRYPOINT)
+    sizes = {seat.role: str(seat.min) for seat in spec.cast}
+    pairs = {
+        "PSERVERS": sizes["pserver"],
+        "ENTRY": entry,
+        "TOPOLOGY": entry,
+        "TRAINER_PACKAGE": spec.setting(contract.WORKSPACE),
+        "PADDLE_INIT_PORT": str(spec.port),
+        "PADDLE_INIT_TRAINER_COUNT": str(spec.slots),
+        "PADDLE_INIT_PORTS_NUM": spec.setting(contract.PORTS_NUM),
+        "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": spec.setting(contract.PORTS_NUM_FOR_SPARSE),
+        "PADDLE_INIT_NUM_PASSES": spec.setting(contract.PASSES),
+        "PADDLE_INIT_USE_GPU": str(int(spec.accelerated)),
+        "LD_LIBRARY_PATH": "/usr/local/cuda/lib64",
+    }
+    # Trainers that the master knows may be any number; the others wait for exactly so many.
+    fixed = tolerant or spec.rank is not None
+    told = {"value": sizes["trainer"]} if fixed else {"annotation": contract.WORKERS}
+    return (
+        Env("PADDLE_JOB_NAME", spec.job),
+        Env("TRAINERS", **told),
+        *(Env(name, value) for name, value in pairs.items()),
+        Env("PADDLE_INIT_NUM_GRADIENT_SERVERS", **told),
+        Env("NAMESPACE", field="metadata.namespace"),
+        Env("POD_IP", field="status.podIP"),
+    )

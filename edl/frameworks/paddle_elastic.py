@@ -1,0 +1,98 @@
+"""Paddle's elastic mode: `paddle.distributed.launch`, told everything by its own variables.
+
+Launchers meet at an etcd, which is the master. Each keeps a key there that lives while its heart
+beats, and every change of the keys lets all of them end their scripts and start them again.
+
+Two habits of theirs (seen in 3.3.1) decide the numbers below. Who joins wipes all keys, and the
+others write theirs again within five seconds. And a launcher that misses its minimum ends with 0,
+as if the training were done.
+"""
+
+from typing import Final
+
+from edl import addresses
+from edl.frameworks.needs import Env, Needs
+from edl.spec import JobSpec
+
+PORT: Final = 2379
+_TIMEOUT: Final = "7"
+"""Seconds without a change that make a world. Below five, two of them would train at once."""
+_PATIENCE: Final = "360"
+"""The same where no other number will do; the launcher takes it ten times."""
+_RESTARTS: Final = "1000"
+"""Every world costs its launchers one."""
+
+_LEAVE: Final = """\
+# Leaves the others well: this launcher's key goes first, and all of them end their scripts by
+# themselves. Told to end before, it would be missed by the others' scripts, and those would fail.
+import os, pathlib, signal, time
+import etcd3
+
+def processes():
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            command, told = (path.joinpath(name).read_bytes() for name in ("cmdline", "environ"))
+        except OSError:
+            continue  # it has ended
+        pairs = (pair.partition(b"=") for pair in told.split(b"\\0"))
+        yield int(path.name), command, {name: value for name, _, value in pairs}
+
+def own_name():
+    # Only its scripts are told what a launcher calls itself.
+    environments = (told for _, _, told in processes() if b"PADDLE_GLOBAL_RANK" in told)
+    return next((told[b"POD_NAME"] for told in environments), b"")
+
+# Nobody may be missed while they come together: twice the same script, and they have.
+name, patience = b"", time.monotonic() + 15
+while time.monotonic() < patience:
+    before, name = name, own_name()
+    if name and name == before:
+        break
+    time.sleep(1)
+host, port = os.environ["PADDLE_MASTER"].removeprefix("etcd://").split(":")
+etcd = etcd3.client(host, int(port), timeout=3)
+for value, key in etcd.get_prefix("/paddle/" + os.environ["PADDLE_JOB_ID"] + "/heartbeat/"):
+    if value == name:
+        etcd.revoke_lease(key.lease_id)  # without it the key cannot come back
+time.sleep(3)  # launchers look every two seconds
+for number, command, _ in processes():
+    if b"paddle.distributed.launch" in command and number != os.getpid():
+        os.kill(number, signal.SIGTERM)
+"""
+
+
+def describe(spec: JobSpec) -> Needs:
+    (host,) = addresses.hosts(spec, "master", 1)
+    return _master(spec, host) if spec.role == "master" else _trainer(spec, f"{host}:{spec.port}")
+
+
+def _master(spec: JobSpec, host: str) -> Needs:
+    command = (
+        *("etcd", "--data-dir", "/tmp/edl-etcd"),  # noqa: S108 — the container's own
+        *("--listen-client-urls", f"http://0.0.0.0:{spec.port}"),
+        *("--advertise-client-urls", f"http://{host}:{spec.port}"),
+    )
+    # As process 1 etcd would leave a drained node with 0, and its Job would be complete.
+    return Needs(command=command, ports=(("etcd", spec.port),), shares_processes=True)
+
+
+def _trainer(spec: JobSpec, server: str) -> Needs:
+    elastic = spec.min < spec.max
+    pairs = {
+        "PADDLE_MASTER": f"etcd://{server}",
+        "PADDLE_JOB_ID": spec.job,
+        # The gang starts with its minimum; who waits for it here would end with 0.
+        "PADDLE_NNODES": f"1:{spec.max}" if elastic else str(spec.max),
+        "PADDLE_NPROC_PER_NODE": str(spec.slots),
+        "PADDLE_MAX_RESTART": _RESTARTS,
+        "PADDLE_ELASTIC_LEVEL": "1",
+        "PADDLE_ELASTIC_TIMEOUT": _TIMEOUT if elastic else _PATIENCE,
+        # Releases before 2.3 read these.
+        "PADDLE_ELASTIC_SERVER": server,
+        "PADDLE_ELASTIC_JOB_ID": spec.job,
+        "PADDLE_ELASTIC_NP": f"{spec.min}:{spec.max}" if elastic else str(spec.max),
+    }
+    return Needs(
+        env=(*(Env(*pair) for pair in pairs.items()), Env("POD_IP", field="status.podIP")),
+        leaving=("python3", "-c", _LEAVE),
+    )

@@ -1,0 +1,116 @@
+"""What holds for every document: nothing is lost in silence, and nothing breaks."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl.convert import convert
+from edl.convert.remarks import Malformed
+from edl.convert.source import Converted
+from edl.writes import Json
+from tests.edl.convert.documents import admitted, leaves, objects, with_value
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "convert"
+DOCUMENTS: list[Json] = [
+    document
+    for path in sorted(EXAMPLES.glob("*.yaml"))
+    if not path.name.endswith(".jobs.yaml")
+    for document in yaml.safe_load_all(path.read_text())
+    if document is not None and convert(document) is not None
+]
+LAW = settings(max_examples=300, deadline=None)
+MARK = "marked-7f3a"
+JUNK = st.sampled_from([None, True, 0, -1, 2.5, "", "x", [], {}, [1], {"a": "b"}, [{}], ["x"]])
+
+
+def _value(document: Json, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 (JSON)
+    inner: Any = document
+    for step in place:
+        inner = inner[step]
+    return inner
+
+
+def _is_told(found: Converted, place: tuple[str | int, ...]) -> bool:
+    """Something is said about the field, or about what it is a part of."""
+    places = [remark.place for remark in (*found.dropped, *found.notes)]
+    return any(place[: len(said)] == said for said in places if said)
+
+
+def test_there_are_examples() -> None:
+    assert DOCUMENTS
+
+
+@LAW
+@given(st.data())
+def test_an_unknown_field_is_carried_or_named(data: st.DataObject) -> None:
+    document = data.draw(st.sampled_from(DOCUMENTS))
+    place = (*data.draw(st.sampled_from(list(objects(document)))), "unheardOf")
+    try:
+        found = convert(with_value(document, place, MARK))
+    except Malformed as malformed:
+        assert "unheardOf" in str(malformed)  # noqa: PT017 (any of its reasons)
+        return
+    assert found is not None
+    assert MARK in json.dumps(found.manifests) or _is_told(found, place)
+
+
+@LAW
+@given(st.data())
+def test_a_known_field_is_carried_or_named(data: st.DataObject) -> None:
+    document = data.draw(st.sampled_from(DOCUMENTS))
+    texts = [place for place in leaves(document) if isinstance(_value(document, place), str)]
+    place = data.draw(st.sampled_from([place for place in texts if place[0] == "spec"]))
+    try:
+        found = convert(with_value(document, place, MARK))
+    except Malformed:
+        return
+    assert found is not None
+    assert MARK in json.dumps(found.manifests) or _is_told(found, place)
+
+
+@LAW
+@given(st.data())
+def test_nonsense_is_refused_or_converted_and_never_breaks(data: st.DataObject) -> None:
+    document = data.draw(st.sampled_from(DOCUMENTS))
+    places = [*leaves(document), *objects(document)]
+    place = data.draw(st.sampled_from([place for place in places if place and place[0] != "kind"]))
+    changed = with_value(document, place, data.draw(JUNK))
+    try:
+        convert(changed)
+    except Malformed as malformed:
+        assert malformed.remarks  # noqa: PT017 (any of them)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: f"{one['kind']}")
+def test_converting_twice_is_converting_once(document: Json) -> None:
+    found = convert(document)
+    assert found is not None
+    assert [convert(manifest) for manifest in found.manifests] == [None] * len(found.manifests)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: f"{one['kind']}")
+def test_the_webhook_takes_every_result_and_the_document_stays(document: Json) -> None:
+    before = copy.deepcopy(document)
+    found = convert(document)
+    assert document == before
+    assert found is not None
+    for manifest in found.manifests:
+        assert admitted(manifest)["spec"]["suspend"] is True
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    ),
+    st.sampled_from(["", "v1", "apps/v1", "kubeflow.org/v1", "example.com/v1"]),
+    st.sampled_from(["Deployment", "Job", "ConfigMap", "TFJobs", "", None]),
+)
+def test_other_kinds_are_not_ours(spec: object, version: str, kind: object) -> None:
+    assert convert({"apiVersion": version, "kind": kind, "spec": spec}) is None

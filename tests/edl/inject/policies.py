@@ -1,0 +1,40 @@
+"""Namespaces' policies for the tests of this folder, and requests under one."""
+
+from dataclasses import replace
+from typing import Any
+
+from edl.inject.admission import Request, Verdict, mutate, validate
+from edl.namespaces import NamespacePolicy
+from edl.writes import Json
+from tests.edl.manifests import CONTEXT, USER
+
+LAB = NamespacePolicy("lab")
+OPTED_IN = NamespacePolicy("lab", adopts=True)
+
+
+def saying(**fields: Any) -> NamespacePolicy:  # noqa: ANN401 - fields of several types
+    return replace(LAB, **fields)
+
+
+def opted_in(**fields: Any) -> NamespacePolicy:  # noqa: ANN401 - the same
+    return replace(OPTED_IN, **fields)
+
+
+def create(manifest: Json, policy: NamespacePolicy) -> Verdict:
+    return mutate(Request("CREATE", manifest, None, USER, policy), CONTEXT)
+
+
+def created(manifest: Json, policy: NamespacePolicy) -> Json:
+    return create(manifest, policy).manifest
+
+
+def update(new: Json, old: Json, policy: NamespacePolicy) -> Verdict:
+    """As both looks judge it."""
+    verdict = mutate(Request("UPDATE", new, old, USER, policy), CONTEXT)
+    validate(Request("UPDATE", verdict.manifest, old, USER, policy), CONTEXT)
+    return verdict
+
+
+def look_again(manifest: Json, policy: NamespacePolicy) -> None:
+    """The last look at a creation."""
+    validate(Request("CREATE", manifest, None, USER, policy), CONTEXT)

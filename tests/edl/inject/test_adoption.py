@@ -1,0 +1,151 @@
+"""Jobs without our label in a namespace that opted in as a whole."""
+
+import pytest
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.inject.admission import Request, mutate
+from edl.writes import Json
+from tests.edl.inject.policies import LAB, create, created, look_again, opted_in, update
+from tests.edl.manifests import CONTEXT, USER, annotations, changed, job, labels, pod
+
+POLICY = opted_in()
+CONTROLLED = {"kind": "Workflow", "name": "w", "controller": True}
+
+
+def test_a_job_there_is_completed_and_waits() -> None:
+    stored = created(job("sweep", spec={"parallelism": 2}), POLICY)
+    assert stored["spec"]["suspend"] is True
+    assert labels(stored) == {
+        contract.FRAMEWORK: "none",
+        contract.JOB: "sweep",
+        contract.ROLE: "worker",
+        contract.MIN: "2",
+        contract.MAX: "2",
+    }
+    look_again(stored, POLICY)
+
+
+def test_it_gets_the_namespaces_framework() -> None:
+    stored = created(job("net"), opted_in(framework="pytorch"))
+    assert labels(stored)[contract.FRAMEWORK] == "pytorch"
+    assert stored["spec"]["completionMode"] == "Indexed"
+
+
+def test_a_framework_of_its_own_wins() -> None:
+    stored = created(job("net", framework="none"), opted_in(framework="pytorch"))
+    assert labels(stored)[contract.FRAMEWORK] == "none"
+
+
+def test_elsewhere_it_is_left_alone() -> None:
+    given = job()
+    assert create(given, LAB).manifest is given
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (f"metadata labels {contract.INJECTION}", contract.DISABLED),
+        (f"metadata labels {contract.KUEUE_QUEUE}", "team"),
+        ("spec managedBy", "kueue.x-k8s.io/multikueue"),
+        ("metadata ownerReferences", [CONTROLLED]),
+        ("metadata annotations helm.sh/hook", "pre-install"),
+        ("metadata annotations argocd.argoproj.io/hook", "Sync"),
+    ],
+)
+def test_a_job_that_opts_out_or_is_somebody_elses_is_left_alone(path: str, value: object) -> None:
+    given = changed(job(), path, value)
+    verdict = create(given, POLICY)
+    assert (verdict.manifest, verdict.warnings) == (given, ())
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        {"kind": "CronJob", "name": "nightly", "controller": True},
+        {"kind": "ConfigMap", "name": "release"},
+    ],
+)
+def test_a_cronjobs_job_is_ours_and_so_is_one_that_only_goes_with_another_object(
+    owner: Json,
+) -> None:
+    stored = created(changed(job("nightly-29001"), "metadata ownerReferences", [owner]), POLICY)
+    assert labels(stored)[contract.JOB] == "nightly-29001"
+
+
+def test_a_generated_name_works_without_a_framework() -> None:
+    nameless = changed(changed(job(), "metadata name", None), "metadata generateName", "sweep-")
+    stored = created(nameless, POLICY)
+    assert stored["spec"]["suspend"] is True
+    look_again(changed(stored, "metadata name", "sweep-x7k2p"), POLICY)
+
+
+def test_a_job_that_does_not_fit_and_never_asked_stays_ordinary_with_a_warning() -> None:
+    nameless = changed(changed(job(), "metadata name", None), "metadata generateName", "sweep-")
+    verdict = create(nameless, opted_in(framework="tensorflow"))
+    assert verdict.manifest is nameless
+    first, second = verdict.warnings
+    assert first == (
+        "an ordinary Job, not elastic: it does not fit tensorflow, the default of namespace "
+        '"lab"; edl.dev/injection: disabled says that it need not'
+    )
+    assert second.startswith("metadata.name: generateName gives no address")
+    assert all(len(warning) <= 256 for warning in verdict.warnings), "the API server cuts longer"
+
+
+@pytest.mark.parametrize("given", [job(max="2", min="3"), job(annotations={"slots": "x"})])
+def test_one_that_speaks_to_us_is_told_what_is_wrong_and_whence_the_framework(given: Json) -> None:
+    with pytest.raises(Denied) as denied:
+        create(given, opted_in(framework="pytorch"))
+    *_, origin = denied.value.findings
+    assert len(denied.value.findings) == 2
+    assert origin == Finding(
+        "metadata.labels[edl.dev/framework]",
+        '"pytorch" is the edl.dev/default-framework of namespace "lab"',
+        "name another, or opt out by edl.dev/injection: disabled",
+    )
+
+
+def test_a_job_that_opts_out_and_in_is_refused() -> None:
+    given = job(framework="none", injection="disabled")
+    for policy in (LAB, POLICY):
+        with pytest.raises(Denied, match=r'"disabled" beside edl.dev/framework; remove one'):
+            create(given, policy)
+
+
+def test_a_word_that_opts_neither_in_nor_out_is_refused() -> None:
+    with pytest.raises(Denied, match=r'injection\]: "disable" beside'):
+        create(job(injection="disable"), POLICY)
+
+
+def test_bare_pods_are_never_ours_by_their_namespace() -> None:
+    given = pod()
+    assert create(given, POLICY).manifest is given
+
+
+def test_an_update_adopts_nobody() -> None:
+    old, new = job(), job(team="vision")
+    assert mutate(Request("UPDATE", new, old, USER, POLICY), CONTEXT).manifest is new
+
+
+def test_its_users_suspend_is_a_pause() -> None:
+    stored = created(job(spec={"suspend": True}), POLICY)
+    assert annotations(stored)[contract.PAUSED] == contract.TRUE
+
+
+def test_its_labels_belong_to_it_as_if_its_user_had_written_them() -> None:
+    stored = created(job("sweep"), POLICY)
+    with pytest.raises(Denied, match="it cannot change after creation"):
+        update(changed(stored, f"metadata labels {contract.FRAMEWORK}", None), stored, POLICY)
+
+
+def test_opting_out_later_is_refused() -> None:
+    stored = created(job("sweep"), POLICY)
+    with pytest.raises(Denied, match='"disabled" beside '):
+        update(changed(stored, f"metadata labels {contract.INJECTION}", "disabled"), stored, POLICY)
+
+
+def test_the_second_pass_finds_nothing_to_do() -> None:
+    stored = created(job("sweep"), POLICY)
+    verdict = create(stored, POLICY)
+    assert (verdict.manifest, verdict.warnings) == (stored, ())

@@ -1,0 +1,120 @@
+"""Injections as the old systems' sources have them: tests/golden/README.md says how they came."""
+
+import copy
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from edl import contract, patch
+from edl.frameworks import FRAMEWORKS
+from edl.inject.admission import Request, mutate, validate
+from edl.namespaces import SILENT
+from edl.writes import Json
+from tests.edl.manifests import USER
+from tests.golden.cases import CONTEXT, Denial, Golden, denials, goldens, sources
+from webhook import judge
+from webhook.review import Review
+
+GOLDENS = goldens()
+DENIALS = denials()
+every_golden = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
+_OURS = {
+    ("spec", "suspend"),
+    ("spec", "parallelism"),
+    ("spec", "completionMode"),
+}
+"""Fields of a Job that say something else once it is queued: a start decides them."""
+_DEFAULTS = {"backoffLimit": 6, "schedulerName": "default-scheduler"}
+"""Written out, they cannot be told from what the API server writes by itself."""
+
+
+def created(manifest: Json) -> Json:
+    return mutate(Request("CREATE", manifest, None, USER), CONTEXT).manifest
+
+
+@every_golden
+def test_what_users_write_becomes_what_the_sources_say(golden: Golden) -> None:
+    assert created(golden.given) == golden.stored
+
+
+@every_golden
+def test_twice_is_once(golden: Golden) -> None:
+    assert created(golden.stored) == golden.stored
+    validate(Request("CREATE", golden.stored, None, USER), CONTEXT)
+
+
+@every_golden
+def test_the_patch_of_the_answer_makes_it(golden: Golden) -> None:
+    before = json.loads(json.dumps(golden.given))
+    operations = json.loads(json.dumps(patch.diff(before, created(before))))
+    assert jsonpatch.apply_patch(golden.given, operations) == golden.stored
+
+
+@every_golden
+def test_the_order_of_names_does_not_matter(golden: Golden) -> None:
+    assert created(_reversed(golden.given)) == golden.stored
+
+
+@every_golden
+def test_what_the_user_set_himself_is_still_there(golden: Golden) -> None:
+    assert not list(_lost(golden.given, golden.stored, ()))
+
+
+@every_golden
+def test_each_says_where_its_values_come_from(golden: Golden) -> None:
+    assert len(sources(golden)) > len("As some other case.")
+
+
+def test_every_framework_has_its_goldens() -> None:
+    counted = [golden.name.partition("/")[0] for golden in GOLDENS]
+    assert set(counted) == set(FRAMEWORKS)
+    assert len(counted) >= 60
+
+
+@pytest.mark.parametrize("denial", DENIALS, ids=lambda denial: denial.name)
+def test_a_refusal_tells_everything_at_once(denial: Denial) -> None:
+    metadata = denial.given.get("metadata") or {}
+    review = Review(
+        uid="1",
+        kind=denial.given["kind"],
+        operation="CREATE",
+        namespace=metadata.get("namespace", ""),
+        name=metadata.get("name", ""),
+        user=USER,
+        manifest=denial.given,
+        old=None,
+    )
+    refusal = judge.mutate(review, SILENT, judge.Core(), CONTEXT).answer.refusal
+    assert refusal is not None
+    assert refusal.message == denial.message
+
+
+def _reversed(value: Any) -> Any:  # noqa: ANN401 — JSON
+    if isinstance(value, dict):
+        return {name: _reversed(value[name]) for name in reversed(value)}
+    return [_reversed(item) for item in value] if isinstance(value, list) else copy.copy(value)
+
+
+def _lost(own: Any, stored: Any, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401 — JSON
+    """Paths of what stands in `own` and not, unchanged, in `stored`."""
+    name = path[-1] if path else ""
+    if path in _OURS or name in contract.OWNED_ANNOTATIONS or own == _DEFAULTS.get(name, _lost):
+        return
+    if isinstance(own, dict) and isinstance(stored, dict):
+        for name, value in own.items():
+            yield from _lost(value, stored.get(name), (*path, name))
+    elif isinstance(own, list) and isinstance(stored, list):
+        yield from _lost_items(own, stored, path)
+    elif own != stored:
+        yield f"{'.'.join(path)}: {own!r} became {stored!r}"
+
+
+def _lost_items(own: Sequence[Any], stored: Sequence[Any], path: tuple[str, ...]) -> Iterator[str]:
+    """The user's items stand in the stored list in their order, perhaps with more in them."""
+    rest = iter(stored)
+    for item in own:
+        if not any(not list(_lost(item, candidate, path)) for candidate in rest):
+            yield f"{'.'.join(path)}: {item!r} is gone"

@@ -1,0 +1,154 @@
+"""What must hold for every manifest in every namespace."""
+
+import copy
+import json
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edl import contract
+from edl.errors import Denied
+from edl.inject import ceilings
+from edl.inject.admission import Verdict
+from edl.namespaces import SILENT, NamespacePolicy, read
+from edl.parse import parse
+from edl.writes import Json
+from tests.edl.inject.policies import create, look_again, update
+from tests.edl.inject.test_laws import GPUS, LAW, manifests
+from tests.edl.manifests import changed, job, labels, pod_spec
+
+COUNTS = st.sampled_from(["1", "2", "3", "4", "8", "500"])
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        contract.DEFAULT_FRAMEWORK: st.sampled_from(["none", "pytorch", "tensorflow"]),
+        contract.DEFAULT_MIN: COUNTS,
+        contract.DEFAULT_MAX: COUNTS,
+        contract.DEFAULT_PRIORITY: st.just("training"),
+        contract.LARGEST_MAX: COUNTS,
+        contract.GPU_BUDGET: st.sampled_from(["0", "0.5", "2", "8", "100"]),
+    },
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> NamespacePolicy:
+    """Of a namespace that opted in, or did not; only settings that its own review lets in."""
+    injection = draw(st.sampled_from([contract.ENABLED, contract.DISABLED]))
+    metadata = {"name": "lab", "annotations": draw(SETTINGS)}
+    policy = read({"metadata": metadata | {"labels": {contract.INJECTION: injection}}})
+    return policy if not policy.findings else SILENT
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> Json:
+    """Labelled objects, and the same without any label of ours."""
+    manifest = draw(manifests())
+    if draw(st.booleans()):
+        for place in ("labels", "annotations"):
+            own = manifest["metadata"][place]
+            manifest["metadata"][place] = {
+                name: text for name, text in own.items() if not name.startswith(contract.PREFIX)
+            }
+    return manifest
+
+
+def without_ceilings(policy: NamespacePolicy) -> NamespacePolicy:
+    return replace(policy, largest_max=None, gpu_budget=None)
+
+
+def accepted(manifest: Json, policy: NamespacePolicy) -> Verdict | None:
+    try:
+        return create(manifest, policy)
+    except Denied:
+        return None
+
+
+@LAW
+@given(jobs(), policies())
+def test_twice_is_once_in_every_namespace(manifest: Json, policy: NamespacePolicy) -> None:
+    if verdict := accepted(manifest, policy):
+        stored = json.loads(json.dumps(verdict.manifest))
+        again = create(stored, policy)
+        assert again.manifest == stored
+        look_again(stored, policy)
+
+
+@LAW
+@given(jobs(), policies(), policies())
+def test_defaults_that_change_between_two_looks_accuse_nobody(
+    manifest: Json, policy: NamespacePolicy, later: NamespacePolicy
+) -> None:
+    if verdict := accepted(manifest, policy):
+        look_again(verdict.manifest, without_ceilings(later))
+
+
+@LAW
+@given(jobs(), policies())
+def test_what_went_in_is_never_changed(manifest: Json, policy: NamespacePolicy) -> None:
+    before = copy.deepcopy(manifest)
+    accepted(manifest, policy)
+    assert manifest == before
+
+
+@LAW
+@given(jobs(), policies())
+def test_what_a_user_says_himself_wins_over_every_default(
+    manifest: Json, policy: NamespacePolicy
+) -> None:
+    verdict = accepted(manifest, policy)
+    if verdict is None:
+        return
+    own, stored = labels(manifest), labels(verdict.manifest)
+    assert own.items() <= stored.items()
+    priority = pod_spec(manifest).get("priorityClassName")
+    assert priority is None or pod_spec(verdict.manifest)["priorityClassName"] == priority
+
+
+@LAW
+@given(jobs(), policies())
+def test_a_default_never_makes_a_good_job_bad(manifest: Json, policy: NamespacePolicy) -> None:
+    """Only a ceiling refuses what the contract alone lets in."""
+    if accepted(manifest, SILENT):
+        assert accepted(manifest, without_ceilings(replace(policy, adopts=False)))
+
+
+@LAW
+@given(jobs(), policies())
+def test_nothing_is_ever_above_a_ceiling(manifest: Json, policy: NamespacePolicy) -> None:
+    verdict = accepted(manifest, policy)
+    if verdict is None or contract.FRAMEWORK not in labels(verdict.manifest):
+        return
+    most = parse(verdict.manifest).max
+    assert policy.largest_max is None or most <= policy.largest_max
+    used = most * ceilings.gpus(verdict.manifest)
+    assert policy.gpu_budget is None or used <= policy.gpu_budget
+
+
+@LAW
+@given(GPUS, policies(), st.integers(1, 8), st.integers(1, 8))
+def test_an_edit_rises_above_no_ceiling_and_may_always_go_down(
+    gpu: Json, policy: NamespacePolicy, before: int, after: int
+) -> None:
+    """Whatever the ceilings were when the Job was made."""
+    made = create(job(framework="pytorch", min="1", max="8", **gpu), SILENT).manifest
+    old, new = (changed(made, f"metadata labels {contract.MAX}", str(n)) for n in (before, after))
+    above = policy.largest_max is not None and after > policy.largest_max
+    hungry = policy.gpu_budget is not None and after * ceilings.gpus(new) > policy.gpu_budget
+    try:
+        update(new, old, policy)
+    except Denied:
+        assert after > before
+        assert above or hungry
+    else:
+        assert after <= before or not (above or hungry)
+
+
+@LAW
+@given(jobs(), policies())
+def test_strangers_stay_strangers_where_nobody_opted_in(
+    manifest: Json, policy: NamespacePolicy
+) -> None:
+    if contract.FRAMEWORK not in labels(manifest) and not policy.adopts:
+        assert create(manifest, policy) == Verdict(manifest)

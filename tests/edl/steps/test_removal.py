@@ -1,0 +1,137 @@
+"""Named pods leave: off the list first, then they and the highest index, each exactly once."""
+
+from dataclasses import replace
+
+from edl import contract
+from edl.model import Pod, Role, TrainingJob
+from edl.planner.plan import Resize
+from edl.steps.hosts import JOIN, LEAVE
+from edl.steps.life import live
+from edl.writes import Delete, Step
+from tests.edl.trainings import (
+    KEY,
+    LONG_AGO,
+    NOW,
+    deleted,
+    hostfile,
+    job_patches,
+    patches,
+    pod,
+    pods,
+    published,
+    role,
+    seconds,
+    training,
+    written,
+)
+
+NAMED = "mnist-worker-1-abcde"
+
+
+def launcher(*listed: int, told: int = 3600) -> Role:
+    at = NOW - seconds(told)
+    found = pod("launcher", 0, hosts=hostfile(listed), published_at=at, confirmed_at=at)
+    return role("launcher", pods=(found,))
+
+
+def workers(*found: Pod, size: int, **fields: object) -> Role:
+    return role("worker", 1, 12, size=size, pods=found, removing=frozenset({NAMED}), **fields)
+
+
+def horovod(*roles: Role) -> TrainingJob:
+    return training(*roles, framework="horovod", started_at=LONG_AGO)
+
+
+def shrink(job: TrainingJob, before: int, after: int) -> tuple[Step, object]:
+    return live(job, [Resize(KEY, "worker", before, after, "manual size")], NOW)
+
+
+def test_at_first_the_list_loses_the_named_and_the_highest() -> None:
+    job = horovod(launcher(0, 1, 2, 3), workers(*pods("worker", range(4)), size=4))
+    step, recheck = shrink(job, 4, 3)
+    assert published(step.writes) == hostfile([0, 2])
+    assert deleted(step) == []
+    assert job_patches(step) == {}
+    assert recheck == LEAVE
+
+
+def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
+    job = horovod(launcher(0, 2, told=4), workers(*pods("worker", range(4)), size=4))
+    step, _ = shrink(job, 4, 3)
+    first, second = step.writes[:2]
+    assert isinstance(first, Delete)
+    assert (first.target.name, first.version) == (NAMED, f"v-{NAMED}")
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 3, "completions": 3}}
+    (patch,) = patches(step)
+    assert patch is second
+    assert written(patch)[contract.REMOVE] is None
+    assert written(patch)[contract.HISTORY].endswith(f" removed 4 3 removed by name: {NAMED}")
+    assert [note.reason for note in step.notes] == ["Shrunk", "Removed"]
+
+
+def test_who_came_in_its_place_is_not_taken_for_it() -> None:
+    again = replace(pod("worker", 1), name="mnist-worker-1-fghij", ready=False, created_at=NOW)
+    rest = pods("worker", [0, 2, 3])
+    job = horovod(launcher(0, 2, told=5), workers(*rest, again, size=4))
+    step, _ = shrink(job, 4, 3)
+    assert deleted(step) == []
+    (patch,) = patches(step)
+    assert written(patch)[contract.REMOVE] is None
+    assert patch.body["spec"] == {"parallelism": 3, "completions": 3}
+
+
+def test_a_pod_that_leaves_already_is_not_ended_twice() -> None:
+    leaving = pod("worker", 1, terminating=True)
+    job = horovod(launcher(0, 2, told=5), workers(*pods("worker", [0, 2]), leaving, size=3))
+    step, _ = live(job, [], NOW)
+    assert deleted(step) == []
+    assert written(patches(step)[0])[contract.REMOVE] is None
+
+
+def test_a_name_is_a_whole_name() -> None:
+    found = (*pods("worker", [0]), pod("worker", 1), pod("worker", 10))
+    job = horovod(launcher(0, 10, told=5), workers(*found, size=11))
+    assert [target.name for target in deleted(live(job, [], NOW)[0])] == [NAMED]
+
+
+def test_without_a_list_it_goes_at_once() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(3)), size=3))
+    step, _ = shrink(job, 3, 2)
+    assert [target.name for target in deleted(step)] == [NAMED]
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
+
+
+def test_without_a_new_size_its_index_comes_back_at_the_same_size() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(3)), size=3))
+    step, _ = live(job, [], NOW)
+    assert [target.name for target in deleted(step)] == [NAMED]
+    (patch,) = patches(step)
+    assert "spec" not in patch.body
+    assert written(patch)[contract.HISTORY].endswith(f" removed 3 3 removed by name: {NAMED}")
+
+
+def test_it_never_takes_the_last_two_at_once() -> None:
+    """Index 0 is named and 1 is above the new size: nobody who trains would be left."""
+    last = role(
+        "worker",
+        1,
+        2,
+        size=2,
+        pods=pods("worker", range(2)),
+        removing=frozenset({"mnist-worker-0-abcde"}),
+    )
+    step, recheck = shrink(horovod(launcher(0, 1), last), 2, 1)
+    assert published(step.writes) == hostfile([1])
+    assert (job_patches(step), deleted(step), recheck) == ({}, [], LEAVE)
+    step, _ = shrink(horovod(launcher(1, told=4), last), 2, 1)
+    assert [target.name for target in deleted(step)] == ["mnist-worker-0-abcde"]
+    (patch,) = patches(step)
+    assert "spec" not in patch.body
+
+
+def test_the_shrink_waits_until_the_one_that_stays_is_back() -> None:
+    back = replace(pod("worker", 0), ready=False, created_at=NOW - seconds(10))
+    staying = role("worker", 1, 2, size=2, pods=(back, pod("worker", 1)), resized_at=NOW)
+    step, recheck = shrink(horovod(launcher(1, told=9), staying), 2, 1)
+    assert (job_patches(step), published(step.writes)) == ({}, None)
+    assert recheck == JOIN - seconds(10)

@@ -1,0 +1,95 @@
+"""`edl.dev/restart` on a real Job controller: what a failed pod, and a disrupted one, comes to."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from edl.kube.act import perform
+from edl.kube.observe import observe
+from edl.kube.watched import read_once
+from edl.planner.plan import Plan
+from edl.steps import steps
+from edl.steps.forgive import CALM
+from edl.writes import Json
+from tests.integration.support.stage import Stage, elastic
+
+pytestmark = pytest.mark.integration
+
+
+def job(name: str, restart: str | None, **fields: Any) -> Json:  # noqa: ANN401 — JSON
+    """Two or three workers, worker 0 decides."""
+    made = elastic(name, labels={"framework": "tensorflow", "max": "3", "min": "1"}, **fields)
+    if restart:
+        made["metadata"]["annotations"] = {"edl.dev/restart": restart}
+        made["metadata"]["annotations"]["edl.dev/replicas"] = "2"
+        del made["spec"]["template"]["spec"]["restartPolicy"]
+    return made
+
+
+def failed(stage: Stage, name: str) -> str:
+    """Why the Job has failed; nothing while it has not."""
+    conditions = stage.job(name).get("status", {}).get("conditions", ())
+    found = (one["reason"] for one in conditions if one["type"] == "Failed")
+    return next(found, "")
+
+
+def replaced(stage: Stage, name: str, index: int, uid: str) -> bool:
+    return stage.running(name) == 2 and stage.uids(name).get(str(index)) != uid
+
+
+@pytest.mark.parametrize("code", [1, 127])
+def test_with_exit_code_a_permanent_error_fails_the_job(installed: Stage, code: int) -> None:
+    installed.apply(job("strict", "ExitCode"))
+    installed.until_runs("strict", 2)
+    installed.complete("strict", 1, code)
+    installed.until(lambda: failed(installed, "strict") == "PodFailurePolicy", "it has failed")
+
+
+def test_with_exit_code_a_signal_is_tried_again(installed: Stage) -> None:
+    installed.apply(job("strict", "ExitCode"))
+    installed.until_runs("strict", 2)
+    before = installed.uids("strict")["1"]
+    installed.complete("strict", 1, 137)
+    installed.until(lambda: replaced(installed, "strict", 1, before), "another pod takes over")
+    assert not failed(installed, "strict")
+
+
+def test_with_never_the_first_failure_is_the_last(installed: Stage) -> None:
+    installed.apply(job("once", "Never"))
+    installed.until_runs("once", 2)
+    installed.complete("once", 1, 137)
+    installed.until(lambda: failed(installed, "once") == "BackoffLimitExceeded", "it has failed")
+
+
+def test_with_never_an_evicted_pod_has_not_failed(installed: Stage) -> None:
+    installed.apply(job("once", "Never"))
+    installed.until_runs("once", 2)
+    before = installed.uids("once")["1"]
+    name = installed.pod("once", 1)["metadata"]["name"]
+    installed.kubectl("delete", "pdb", "--all")  # it protects the minimum, 1 among it
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": installed.namespace},
+    }
+    path = f"/api/v1/namespaces/{installed.namespace}/pods/{name}/eviction"
+    installed.kubectl("create", "--raw", path, "-f", "-", text=json.dumps(eviction))
+    installed.until(lambda: replaced(installed, "once", 1, before), "another pod takes over")
+    assert not failed(installed, "once")
+
+
+def test_what_failed_long_ago_does_not_count(installed: Stage) -> None:
+    """The round of a reconciler whose clock is ahead, on the cluster as it is."""
+    installed.apply(job("long", None))
+    installed.until_runs("long", 3)
+    installed.complete("long", 2, 1)
+    installed.until(lambda: installed.job("long")["status"].get("failed") == 1, "one has failed")
+    installed.until_runs("long", 3)
+    assert installed.job("long")["spec"]["backoffLimit"] == 18
+    state = observe(read_once(installed.api), datetime.now(UTC) + CALM + timedelta(seconds=9))
+    mine = [one for one in steps(Plan(), state).steps if one.job.namespace == installed.namespace]
+    for write in [write for step in mine for write in step.writes]:
+        perform(installed.api, write)
+    assert installed.job("long")["spec"]["backoffLimit"] == 19
