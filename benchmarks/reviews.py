@@ -130,6 +130,7 @@ def webhook(port: int) -> Iterator[Server]:
         bundle = issue(service_names("edl-webhook", "edl-system"), datetime.now(UTC))
         directory.write(Path(folder), to_files(bundle))
         options = ["--cert-dir", folder, "--port", str(port), "--log-level", "warning"]
+        options += ["--no-namespaces"]
         command = [sys.executable, "-m", "webhook", *options, "--image", "x", "--drain", "0"]
         process = subprocess.Popen(command)
         try:

@@ -56,6 +56,8 @@ HISTORY: Final = "edl.dev/history"
 SCALING: Final = "edl.dev/scaling"
 CLUSTER: Final = "edl.dev/cluster"
 WORKERS: Final = "edl.dev/workers"
+NEW_WORKER: Final = "edl.dev/new-worker"
+WORKER_HOSTS: Final = "edl.dev/worker-hosts"
 HOSTFILE: Final = "edl.dev/hostfile"
 MPI_HOSTFILE: Final = "edl.dev/mpi-hostfile"
 DISCOVER_HOSTS: Final = "edl.dev/discover-hosts"
@@ -93,6 +95,7 @@ RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"
 EDL_DIRECTORY: Final = "/etc/edl"
 EDL_HOSTFILE: Final = "/etc/edl/hostfile"
 EDL_DISCOVER_HOSTS: Final = "/etc/edl/discover_hosts.sh"
+EDL_WORKER_HOSTS: Final = "/etc/edl/worker_hosts"
 MPI_DIRECTORY: Final = "/etc/mpi"
 MPI_HOSTFILE_PATH: Final = "/etc/mpi/hostfile"
 MPI_KUBEXEC: Final = "/etc/mpi/kubexec.sh"
@@ -115,6 +118,9 @@ DMLC_NUM_WORKER_ENV: Final = "DMLC_NUM_WORKER"
 DMLC_ROLE_ENV: Final = "DMLC_ROLE"
 DMLC_USE_KUBERNETES_ENV: Final = "DMLC_USE_KUBERNETES"
 DMLC_WORKER_ID_ENV: Final = "DMLC_WORKER_ID"
+ELASTIC_TRAINING_ENV: Final = "ELASTIC_TRAINING_ENABLED"
+WORKER_HOST_FILE_ENV: Final = "WORKER_HOST_FILE"
+NEW_WORKER_ENV: Final = "NEW_WORKER"
 DMLC_TUNER_TRACKER_URI_ENV: Final = "DMLC_TUNER_TRACKER_URI"
 DMLC_TUNER_TRACKER_PORT_ENV: Final = "DMLC_TUNER_TRACKER_PORT"
 DMLC_TUNER_SERVER_KEY_ENV: Final = "DMLC_TUNER_SERVER_KEY"
@@ -330,6 +336,8 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     _ours(KUBEXEC_SCRIPT, _WEBHOOK, "script", f"content of `{MPI_KUBEXEC}`"),
     _ours(HOSTFILE, _RECONCILER, "`host:slots` a line", f"content of `{EDL_HOSTFILE}`"),
     _ours(MPI_HOSTFILE, _RECONCILER, "`host slots=n` a line", f"content of `{MPI_HOSTFILE_PATH}`"),
+    _ours(WORKER_HOSTS, _RECONCILER, "a host a line", f"content of `{EDL_WORKER_HOSTS}`"),
+    _ours(NEW_WORKER, _RECONCILER, "0, 1", "whether its training began without this worker"),
     _ours(PUBLISHED_AT, _RECONCILER, _TIME, "when the host list was last written"),
     _ours(CONFIRMED_AT, _RECONCILER, _TIME, "the publication that the kubelet was reminded of"),
     _ours(CLUSTER, _RECONCILER, "JSON or a list", "the addresses as they were at the start"),
@@ -368,6 +376,9 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     Entry(DMLC_ROLE_ENV, Kind.ENV, _WEBHOOK, "a role", "this pod's"),
     Entry(DMLC_USE_KUBERNETES_ENV, Kind.ENV, _WEBHOOK, "1", "the scheduler listens everywhere"),
     Entry(DMLC_WORKER_ID_ENV, Kind.ENV, _WEBHOOK, "whole number", "on workers: the index"),
+    Entry(ELASTIC_TRAINING_ENV, Kind.ENV, _WEBHOOK, "1", "mxnet's mode fork"),
+    Entry(WORKER_HOST_FILE_ENV, Kind.ENV, _WEBHOOK, EDL_WORKER_HOSTS, "mode fork: the scheduler's"),
+    Entry(NEW_WORKER_ENV, Kind.ENV, _WEBHOOK, "0, 1", f"mode fork: the annotation `{NEW_WORKER}`"),
     Entry(DMLC_TUNER_TRACKER_URI_ENV, Kind.ENV, _WEBHOOK, "host", "mode tune: the tracker"),
     Entry(DMLC_TUNER_TRACKER_PORT_ENV, Kind.ENV, _WEBHOOK, "1..65535", "its port"),
     Entry(
@@ -394,6 +405,7 @@ ENTRIES: Final[tuple[Entry, ...]] = (
     ),
     Entry(EDL_HOSTFILE, Kind.PATH, _RECONCILER, "`host:slots` a line", "live host list"),
     Entry(EDL_DISCOVER_HOSTS, Kind.PATH, _WEBHOOK, "script", "prints the live host list"),
+    Entry(EDL_WORKER_HOSTS, Kind.PATH, _RECONCILER, "a host a line", "mxnet's mode fork"),
     Entry(MPI_HOSTFILE_PATH, Kind.PATH, _RECONCILER, "`host slots=n` a line", "for Open MPI"),
     Entry(JOB_HOSTFILE, Kind.PATH, _RECONCILER, "`host slots=n` a line", "for DeepSpeed"),
     Entry(SSH_DIRECTORY, Kind.PATH, _WEBHOOK, "a key pair", "mode ssh: the training job's own"),

@@ -211,6 +211,8 @@ class Role:
     """How long `wanted` may take to come, None for as long as it takes."""
     removing: frozenset[str] = frozenset()
     """Names of pods that are to go, whatever their index."""
+    evacuated: str = ""
+    """Why they go, where not their user but the plan says so."""
     history: str = ""
     """Its past operations, as `edl.steps.history` reads them."""
 

@@ -16,6 +16,8 @@ Json = Mapping[str, Any]
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 PODS: Final = "pods"
+SHARED_GPU: Final = "shared GPU"
+"""Thousandths of the GPUs that KubeShare hands out; Kubernetes knows no such resource."""
 
 _BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL: Final = {
@@ -81,7 +83,7 @@ def _amount(name: str, found: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Integers by resource name: cpu in millicores, everything else in whole base units.
+    """Integers by resource name: cpu and shared GPUs in thousandths, the rest in whole base units.
 
     A resource that is not named counts 0, and 0 is not kept: equal amounts are equal values.
     """
@@ -146,6 +148,8 @@ def amount_text(name: str, amount: int) -> str:
     if name == CPU:
         cores = f"{amount}m" if 0 < abs(amount) < 1000 else f"{Decimal(amount) / 1000:f}"  # noqa: PLR2004 (a core)
         return f"{cores} CPU"
+    if name == SHARED_GPU:
+        return f"{Decimal(amount) / 1000:f} {name}"
     if name == PODS:
         return "1 pod" if amount == 1 else f"{amount} pods"
     if name == MEMORY or name.startswith(("hugepages-", "ephemeral-storage")):

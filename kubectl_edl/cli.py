@@ -11,12 +11,17 @@ from click.shell_completion import CompletionItem
 from kubectl_edl.refusals import EXIT_CODES_HELP
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "create": "Write or create the Jobs of a training job.",
     "status": "Training jobs: sizes, bounds, what they wait for.",
     "queue": "Who waits for room, for how much, and who is ahead.",
     "scale": "Hold a size, give it back, or change the bounds.",
+    "history": "What a training job went through.",
     "pause": "Take a training job off the nodes until it is resumed.",
     "resume": "Let a paused training job queue again.",
+    "logs": "What the pods of a training job print.",
     "label": "Make an ordinary Job elastic.",
+    "convert": "Turn TFJobs, MXJobs and other custom resources into labelled Jobs.",
+    "inject": "What the webhook would do to manifests, and why.",
     "version": "The plugin's version.",
 }
 """Each command and its line in the overview, which must not load the command's module."""

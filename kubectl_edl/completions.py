@@ -1,6 +1,7 @@
 """Candidates for the shell that only the cluster knows. A completion never fails: it is empty."""
 
 import json
+from collections.abc import Callable
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,7 +18,19 @@ def job_names(
     incomplete: str,
 ) -> list[CompletionItem]:
     """Training jobs of the namespace that the command line names."""
-    return _candidates(ctx, Selection("Job", labels=contract.FRAMEWORK), incomplete)
+    selection = Selection("Job", labels=contract.FRAMEWORK)
+    return _candidates(ctx, selection, incomplete, training_job_name)
+
+
+def role_names(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 (the same)
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Roles of the training job that the command line names; of all there, before it does."""
+    job = ctx.params.get("job")
+    labels = f"{contract.JOB}={job}" if job else contract.FRAMEWORK
+    return _candidates(ctx, Selection("Job", labels=labels), incomplete, role_name)
 
 
 def plain_job_names(
@@ -26,7 +39,8 @@ def plain_job_names(
     incomplete: str,
 ) -> list[CompletionItem]:
     """Jobs that are not elastic yet."""
-    return _candidates(ctx, Selection("Job", labels=f"!{contract.FRAMEWORK}"), incomplete)
+    selection = Selection("Job", labels=f"!{contract.FRAMEWORK}")
+    return _candidates(ctx, selection, incomplete, object_name)
 
 
 def namespaces(
@@ -34,10 +48,12 @@ def namespaces(
     param: click.Parameter,  # noqa: ARG001 (the same)
     incomplete: str,
 ) -> list[CompletionItem]:
-    return _candidates(ctx, Selection("Namespace"), incomplete)
+    return _candidates(ctx, Selection("Namespace"), incomplete, object_name)
 
 
-def _candidates(ctx: click.Context, selection: Selection, incomplete: str) -> list[CompletionItem]:
+def _candidates(
+    ctx: click.Context, selection: Selection, incomplete: str, named: Callable[[bytes], str]
+) -> list[CompletionItem]:
     world = ctx.find_object(World)
     if world is None:
         return []
@@ -54,7 +70,6 @@ def _candidates(ctx: click.Context, selection: Selection, incomplete: str) -> li
         items = connection.cluster.list(chosen).items
     except EdlError:
         return []
-    named = object_name if selection.kind == "Namespace" else training_job_name
     names = {named(item) for item in items}
     return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
@@ -68,3 +83,9 @@ def training_job_name(raw: bytes) -> str:
     """The training job that a Job belongs to; without our label its own name."""
     labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
     return labels.get(contract.JOB) or object_name(raw)
+
+
+def role_name(raw: bytes) -> str:
+    """The role of a labelled Job."""
+    labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
+    return labels.get(contract.ROLE, "")

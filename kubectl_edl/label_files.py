@@ -1,10 +1,10 @@
 """A file of manifests in, the same with labels out."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from edl.errors import Denied
 from edl.writes import Json
+from kubectl_edl.filenames import sources
 from kubectl_edl.labels import Labels, labelled
 from kubectl_edl.manifests import rewrite
 from kubectl_edl.refusals import Refused
@@ -12,7 +12,6 @@ from kubectl_edl.refusals import Refused
 if TYPE_CHECKING:
     from edl.errors import Finding
 
-_STDIN: Final = "-"
 _KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 
 
@@ -21,14 +20,14 @@ def label_file(stdin: TextIO, filename: str, name: str, labels: Labels) -> str:
 
     Raises Denied with the findings of all of them, Refused when there is nothing to label.
     """
-    where = "stdin" if filename == _STDIN else filename
+    (source,) = sources((filename,), stdin)
     labeller = _Labeller(name, labels)
-    text = rewrite(stdin.read() if filename == _STDIN else _read(filename), labeller.change, where)
+    text = rewrite(source.text, labeller.change, source.name)
     if labeller.findings:
         raise Denied(labeller.findings)
     if not labeller.seen:
         what = f'Job "{name}"' if name else "Job, CronJob or Pod"
-        raise Refused(f"{where} has no {what} to label")
+        raise Refused(f"{source.name} has no {what} to label")
     return text
 
 
@@ -55,10 +54,3 @@ class _Labeller:
         except Denied as denied:
             self.findings.extend(denied.findings)
             return None
-
-
-def _read(filename: str) -> str:
-    try:
-        return Path(filename).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{filename} cannot be read: {error}") from error

@@ -3,11 +3,12 @@
 Between the two the Job exists only here, so whatever goes wrong then prints its manifest.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from edl import contract
-from edl.errors import ClusterError, NotFound
+from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
@@ -58,7 +59,9 @@ def label_job(
         )
     if how.dry_run == "client":
         world.out.write(dump(rebirth.fresh))
-    elif how.yes or _confirmed(world, rebirth):
+        return
+    _check_welcome(connection, rebirth)
+    if how.yes or _confirmed(world, rebirth):
         fresh = _recreate(world, connection, target, labels, how.timeout)
         _say_created(world, target.name, fresh, connection.scope.flags)
     else:
@@ -85,6 +88,15 @@ def _plan(connection: Connection, target: Target, labels: Labels) -> Rebirth:
             "label that one's manifest: kubectl edl label -f …"
         )
     return Rebirth(target, found, labelled(source_of(found), labels))
+
+
+def _check_welcome(connection: Connection, rebirth: Rebirth) -> None:
+    """Raises what the API server says against the new Job, while the old one still exists.
+
+    Above all the ceilings of its namespace, which its user may not be able to read.
+    """
+    with suppress(Conflict):  # its name is taken, by itself
+        connection.cluster.create(rebirth.target, rebirth.fresh, dry_run=True)
 
 
 def _recreate(

@@ -85,6 +85,13 @@ def _changes(cluster: Cluster, selection: Selection) -> Iterator[None]:
     return wakes(cluster, selection)
 
 
+def _kubectl(arguments: Sequence[str], text: str) -> int:
+    """The program whose plugin we are: it is there, and connects as its user does."""
+    import subprocess  # noqa: PLC0415 (only scripts need it)
+
+    return subprocess.run(["kubectl", *arguments], input=text, text=True, check=False).returncode
+
+
 def this_process() -> World:
     """This process's own streams, clock and cluster."""
     return World(
@@ -96,7 +103,14 @@ def this_process() -> World:
         connect=_connect,
         changes=_changes,
         width=get_terminal_size().columns if sys.stdout.isatty() else None,
+        coloured=sys.stdout.isatty() and not _colourless(os.environ),
+        kubectl=_kubectl,
     )
+
+
+def _colourless(environ: Mapping[str, str]) -> bool:
+    """https://no-color.org, and terminals that know no colours."""
+    return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
 
 
 def _silence_stdout() -> None:

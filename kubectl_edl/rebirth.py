@@ -31,7 +31,7 @@ _CONTROLLER_ANNOTATIONS: Final = ("batch.kubernetes.io/job-tracking",)
 _SETTINGS: Final = frozenset(
     entry.name for entry in contract.ENTRIES if entry.setter is Setter.USER
 )
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def source_of(manifest: Json) -> Json:
@@ -42,7 +42,7 @@ def source_of(manifest: Json) -> Json:
     """
     if contract.INJECTED_MAX not in _annotations(manifest):
         return reborn(manifest)
-    applied = _annotations(manifest).get(_LAST_APPLIED)
+    applied = _annotations(manifest).get(LAST_APPLIED)
     if not applied:
         name = manifest["metadata"]["name"]
         raise Refused(

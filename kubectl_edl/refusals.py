@@ -6,6 +6,8 @@
 | 1 | refused: by us, by the API server, or because it did not answer |
 | 2 | the command line makes no sense |
 | 3 | there is no such training job or Job |
+| 4 | `scale --wait`: the growth did not come in time, and was taken back |
+| 5 | `scale --wait`: the time is up, and nothing has come of it yet |
 | 130 | interrupted (Ctrl-C) |
 """
 
@@ -26,6 +28,8 @@ class Exit(IntEnum):
     REFUSED = 1
     USAGE = 2
     NOT_FOUND = 3
+    TAKEN_BACK = 4
+    TIMED_OUT = 5
     INTERRUPTED = 130
 
 
@@ -43,8 +47,25 @@ class Missing(EdlError):
     """No such training job or Job."""
 
 
+class TakenBack(EdlError):
+    """A growth that did not come in time: the size before it is back."""
+
+
+class TimedOut(EdlError):
+    """What was waited for has not come yet; it may still come."""
+
+
+_CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
+    (TakenBack, Exit.TAKEN_BACK),
+    (TimedOut, Exit.TIMED_OUT),
+)
+
+
 def exit_code(error: EdlError) -> Exit:
     """The code for an error."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
     return Exit.NOT_FOUND if isinstance(error, Missing | NotFound) else Exit.REFUSED
 
 

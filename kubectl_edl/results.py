@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from edl.writes import Json
-from kubectl_edl.printers.documents import json_text, yaml_text
+from kubectl_edl.printers.documents import json_text
 from kubectl_edl.world import World
 
 
@@ -15,11 +15,21 @@ def say_changed(world: World, output: str, sentence: str, manifests: Sequence[Js
         for manifest in manifests:
             world.say(f"job.batch/{manifest['metadata']['name']}")
     else:
-        world.out.write(_text(output, manifests))
+        world.out.write(_text(output, [_shown(manifest) for manifest in manifests]))
+
+
+def _shown(manifest: Json) -> Json:
+    """As kubectl shows objects: without who manages which field."""
+    metadata = {
+        name: value for name, value in manifest["metadata"].items() if name != "managedFields"
+    }
+    return manifest | {"metadata": metadata}
 
 
 def _text(output: str, manifests: Sequence[Json]) -> str:
     if output == "yaml":
-        return "---\n".join(yaml_text(manifest) for manifest in manifests)
+        from kubectl_edl.manifests import dump, joined  # noqa: PLC0415 (YAML, for who wants it)
+
+        return joined(dump(manifest) for manifest in manifests)
     several = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
     return json_text(manifests[0] if len(manifests) == 1 else several)

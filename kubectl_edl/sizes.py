@@ -1,20 +1,23 @@
 """What `kubectl edl scale` may do to a role, decided from values: no cluster here."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.model import Resizing, Role, Target, TrainingJob
+from edl.model import Pod, Resizing, Role, Target, TrainingJob
 from edl.writes import Patch
 from kubectl_edl.refusals import Refused
+from kubectl_edl.removal import named_pods
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What the user asked for: a size to hold, or to give it back (`auto`), and new bounds.
 
-    `flags` follow the commands that messages suggest.
+    `remove` names workers that leave; without a size, what is left of the size now is held.
+    `timeout` (`60s`) is for a growth, which is taken back when it takes longer. `flags` follow the
+    commands that messages suggest.
     """
 
     size: int | None = None
@@ -22,6 +25,8 @@ class Wish:
     min: int | None = None
     max: int | None = None
     role: str = ""
+    remove: str = ""
+    timeout: str = ""
     flags: str = ""
 
 
@@ -31,6 +36,12 @@ class Scaling:
 
     patch: Patch
     sentence: str
+    role: Role
+    size: int | None = None
+    """The size that is held, None where none is."""
+    limited: bool = False
+    """It is a growth that is taken back when it takes too long."""
+    removed: tuple[Pod, ...] = ()
 
 
 def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
@@ -69,6 +80,9 @@ def scaling(job: TrainingJob, wish: Wish, annotations: Mapping[str, str]) -> Sca
     name = f"{job.key.name}: {role.name}"
     if role.ending is not None:
         raise Refused(f"{name} has ended ({role.ending.value}): nothing is left to resize")
+    removed = named_pods(job, role, wish.remove) if wish.remove else ()
+    if removed and wish.size is None:
+        wish = replace(wish, size=_left(role, len(removed)))
     bounds = low, high = wish.min or role.min, wish.max or role.max
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
@@ -76,14 +90,37 @@ def scaling(job: TrainingJob, wish: Wish, annotations: Mapping[str, str]) -> Sca
     held = None if wish.auto else (role.wanted if wish.size is None else wish.size)
     if held is not None and not low <= held <= high:
         raise Refused(f"{name} {_outside(job, wish, held, bounds)}")
-    body = {
-        "metadata": {
-            "labels": _new_bounds(wish),
-            "annotations": {contract.REPLICAS: None if held is None else str(held)},
-        }
-    }
+    limited = bool(wish.timeout and wish.size is not None and wish.size > role.size)
+    noted = _size_notes(role, wish, held, limited=limited) | _removal_note(role, removed)
+    body = {"metadata": {"labels": _new_bounds(wish), "annotations": noted}}
     target = Target("Job", job.key.namespace, role.job)
-    return Scaling(Patch(target, role.version, body), _sentence(job, role, wish, bounds))
+    said = _sentence(job, role, wish, bounds)
+    return Scaling(Patch(target, role.version, body), said, role, held, limited, removed)
+
+
+def _left(role: Role, removed: int) -> int:
+    """What is held when workers are removed: less than there are now, or than were wanted."""
+    return (role.size if role.wanted is None else min(role.wanted, role.size)) - removed
+
+
+def _size_notes(
+    role: Role, wish: Wish, held: int | None, *, limited: bool
+) -> dict[str, str | None]:
+    """The size; and for a growth in time, to which hold it goes back."""
+    notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
+    if wish.size is None and not wish.auto:
+        return notes
+    before = role.scaling.fallback if role.scaling else role.wanted
+    limit = {
+        contract.SCALE_TIMEOUT: wish.timeout,
+        contract.SCALE_FALLBACK: None if before is None else str(before),
+    }
+    return notes | (limit if limited else dict.fromkeys(limit))
+
+
+def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
+    names = {*role.removing, *(pod.name for pod in removed)}
+    return {contract.REMOVE: ",".join(sorted(names))} if removed else {}
 
 
 def _check_injected(name: str, role: Role, wish: Wish, annotations: Mapping[str, str]) -> None:
@@ -131,8 +168,14 @@ def _sentence(job: TrainingJob, role: Role, wish: Wish, bounds: tuple[int, int])
     said = []
     if wish.min is not None or wish.max is not None:
         said.append(f"may be {low}..{high} (was {role.min}..{role.max})")
+    if wish.remove:
+        said.append(
+            f"{wish.remove} is removed" if "," not in wish.remove else f"{wish.remove} are removed"
+        )
     if wish.size is not None:
         said.append(f"held at {wish.size} (min {low}, max {high})")
+    if wish.timeout and wish.size is not None and wish.size > role.size:
+        said.append(f"taken back to {role.size} if it takes longer than {wish.timeout}")
     if wish.auto:
         said.append(f"given back, sized by the reconciler again (min {low}, max {high})")
     where = f"kubectl edl status {job.key.name}{wish.flags}"

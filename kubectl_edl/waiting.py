@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from edl.model import ClusterState, Phase, TrainingJob
-from edl.phases import phase
+from edl.model import ClusterState, TrainingJob
+from edl.phases import waits
 from edl.planner.plan import Plan
 from kubectl_edl.screens.queue import Waiting
 from kubectl_edl.views import job_reason
@@ -28,6 +28,6 @@ def in_plan(state: ClusterState, plan: Plan) -> tuple[Waiting, ...]:
 
 def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[Waiting, ...]:
     """Queued training jobs of one namespace: places and who is ahead are not known."""
-    queued = [job for job in jobs if phase(job) is Phase.QUEUED]
+    queued = [job for job in jobs if waits(job)]
     ordered = sorted(queued, key=lambda job: (-job.priority, job.queued_at, job.key))
     return tuple(Waiting(job, None, (), job_reason(job)) for job in ordered)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
-    from edl.kube.cluster import Cluster, Selection
+    from edl.kube.cluster import Cluster, ClusterWithLogs, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,12 @@ class Scope:
     all_namespaces: bool = False
     context: str = ""
     kubeconfig: str = ""
+
+    @property
+    def connection_flags(self) -> list[str]:
+        """The same cluster, for kubectl itself."""
+        context = ["--context", self.context] if self.context else []
+        return [*context, *(["--kubeconfig", self.kubeconfig] if self.kubeconfig else [])]
 
     @property
     def flags(self) -> str:
@@ -33,10 +39,14 @@ class Scope:
 class Connection:
     """A cluster and where in it the user is; `namespace` is empty for all namespaces."""
 
-    cluster: Cluster
+    cluster: ClusterWithLogs
     namespace: str
     server: str
     scope: Scope
+
+
+def _no_kubectl(arguments: Sequence[str], text: str) -> int:
+    raise NotImplementedError(f"kubectl {arguments} with {len(text)} characters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,10 @@ class World:
     changes: Callable[[Cluster, Selection], Iterator[None]]
     """Yields when something that is selected may have changed, until the user has seen enough."""
     width: int | None = None
+    coloured: bool = False
+    """Whether stdout shows colours, and its reader wants them."""
+    kubectl: Callable[[Sequence[str], str], int] = _no_kubectl
+    """Runs kubectl with these arguments and this standard input, on our streams; its exit code."""
 
     def say(self, text: str) -> None:
         """One line on stdout."""

@@ -22,6 +22,7 @@ from sandbox.installation import (
     reconciler_command,
     webhook_command,
     write_reconciler_kubeconfig,
+    write_webhook_kubeconfig,
 )
 from sandbox.layout import free_ports
 from sandbox.named import NamedCluster
@@ -36,7 +37,7 @@ def beside(which: str, kubeconfig: str) -> None:
     r"""Run one of our processes in this shell until Ctrl-C; its log goes to stderr.
 
     The webhook gets a certificate of its own, and the configurations that make the API server call
-    it. The reconciler runs as its ServiceAccount, under the manifests' rights and no others.
+    it. Each runs as its ServiceAccount, under the manifests' rights and no others.
 
     \b
     Examples:
@@ -71,6 +72,7 @@ def _run(command: list[str]) -> int:
 def _webhook(installation: Installation) -> list[str]:
     issue_certificates(installation)
     apply_manifests(installation)
+    write_webhook_kubeconfig(installation)
     return webhook_command(installation)
 
 

@@ -1,7 +1,7 @@
 """kubectl-edl beside a cluster: the manifests' rights, and webhook and reconciler as processes.
 
-The reconciler runs as its ServiceAccount under the rules of `manifests/`, so a right that is
-missing there is missing here.
+Both run as their ServiceAccounts under the rules of `manifests/`, so a right that is missing there
+is missing here.
 """
 
 import ssl
@@ -24,7 +24,8 @@ from sandbox.layout import free_ports
 from sandbox.named import Cluster
 
 IMAGE: Final = "kubectl-edl:0.1.0"
-_RECONCILER_ACCOUNT: Final = "edl-reconciler"
+_WEBHOOK: Final = "webhook"
+_RECONCILER: Final = "reconciler"
 _TOKEN_LIFETIME: Final = "24h"  # noqa: S105 — a duration
 _PATIENCE: Final = 20.0
 """Seconds until a started process must be ready."""
@@ -51,14 +52,15 @@ def install(
 ) -> Installation:
     """Rights, certificates and configurations, then the processes; all are ready on return.
 
-    `folder` takes certificates and the reconciler's kubeconfig; `options` go to each reconciler.
+    `folder` takes certificates and kubeconfigs; `options` go to each reconciler.
     Raises SandboxError.
     """
     port, *metrics = free_ports(1 + len(reconcilers))
     installation = Installation(cluster, folder, port, dict(zip(reconcilers, metrics, strict=True)))
     issue_certificates(installation)
-    start_webhook(installation)
     apply_manifests(installation)
+    write_webhook_kubeconfig(installation)
+    start_webhook(installation)
     write_reconciler_kubeconfig(installation)
     for name in reconcilers:
         start_reconciler(installation, name, *options)
@@ -81,9 +83,11 @@ def start_webhook(installation: Installation, name: str = "webhook") -> None:
 
 
 def webhook_command(installation: Installation) -> list[str]:
+    """As the ServiceAccount of the kubeconfig that `write_webhook_kubeconfig` wrote."""
     directory = installation.folder / "webhook"
     return [
         *(sys.executable, "-m", "webhook", "--cert-dir", str(directory)),
+        *("--kubeconfig", str(_kubeconfig(installation, _WEBHOOK))),
         *("--port", str(installation.webhook_port), "--image", installation.image),
     ]
 
@@ -97,7 +101,7 @@ def start_reconciler(installation: Installation, name: str, *options: str) -> No
 
 def reconciler_command(installation: Installation, name: str) -> list[str]:
     """As the ServiceAccount of the kubeconfig that `write_reconciler_kubeconfig` wrote."""
-    kubeconfig = installation.folder / "reconciler.kubeconfig"
+    kubeconfig = _kubeconfig(installation, _RECONCILER)
     return [
         *(sys.executable, "-m", "reconciler", "--kubeconfig", str(kubeconfig)),
         *("--identity", name, "--metrics-port", str(installation.reconcilers[name])),
@@ -113,14 +117,25 @@ def issue_certificates(installation: Installation) -> None:
         raise SandboxError(f"no certificate for the webhook: {done.stderr.strip()}")
 
 
+def write_webhook_kubeconfig(installation: Installation) -> None:
+    _write_kubeconfig(installation, _WEBHOOK)
+
+
 def write_reconciler_kubeconfig(installation: Installation) -> None:
-    """A kubeconfig with a token of the reconciler's ServiceAccount, and no other right."""
+    _write_kubeconfig(installation, _RECONCILER)
+
+
+def _kubeconfig(installation: Installation, name: str) -> Path:
+    return installation.folder / f"{name}.kubeconfig"
+
+
+def _write_kubeconfig(installation: Installation, name: str) -> None:
+    """A kubeconfig with a token of the ServiceAccount edl-NAME, and no other right."""
     cluster = installation.cluster
     namespace = ("-n", contract.SYSTEM_NAMESPACE)
     token = cluster.kubectl(
-        *namespace, "create", "token", _RECONCILER_ACCOUNT, f"--duration={_TOKEN_LIFETIME}"
+        *namespace, "create", "token", f"edl-{name}", f"--duration={_TOKEN_LIFETIME}"
     )
-    name = "reconciler"
     server = {"server": cluster.server, "certificate-authority": str(cluster.ca)}
     config = {
         "apiVersion": "v1",
@@ -130,7 +145,7 @@ def write_reconciler_kubeconfig(installation: Installation) -> None:
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     }
-    path = installation.folder / "reconciler.kubeconfig"
+    path = _kubeconfig(installation, name)
     path.touch(mode=0o600)
     path.write_text(yaml.safe_dump(config))
 

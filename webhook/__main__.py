@@ -20,8 +20,11 @@ from webhook.app import Desk, create_app
 from webhook.certificate import ServingCertificate, Source, from_cluster, from_directory
 from webhook.keeper import Keeper
 from webhook.measures import Measures
+from webhook.policies import Policies, Silent, Watched
 from webhook.server import Lifecycle, Settings, serve
 
+_FETCH_SECONDS: Final = 2.0
+"""For one namespace: the API server itself waits five for our answer."""
 _FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -36,6 +39,7 @@ class Options:
     port: int
     trusted: tuple[str, ...]
     image: str
+    namespaces: bool
     refresh: float
     drain: float
     log_level: str
@@ -52,7 +56,7 @@ class Options:
     metavar="NAMESPACE/NAME",
     help="Keep the certificate in this Secret, renew it, and have the API server trust it.",
 )
-@click.option("--kubeconfig", help="The cluster of --secret; in a pod, its own.")
+@click.option("--kubeconfig", help="The cluster; in a pod, its own.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", default=8443, show_default=True)
 @click.option(
@@ -63,6 +67,12 @@ class Options:
     help="A user that may resize Jobs and write our annotations: the reconciler.",
 )
 @click.option("--image", envvar="EDL_IMAGE", required=True, help="Where launchers get kubectl.")
+@click.option(
+    "--namespaces/--no-namespaces",
+    default=True,
+    show_default=True,
+    help="Hold Jobs to their namespaces' defaults and ceilings; without, no cluster is asked.",
+)
 @click.option(
     "--refresh", default=10.0, show_default=True, help="Seconds between certificate looks."
 )
@@ -78,11 +88,12 @@ def webhook(**given: object) -> None:
     options = msgspec.convert(given, Options)
     logging.basicConfig(level=options.log_level.upper(), format=_FORMAT, stream=sys.stderr)
     measures, certificate = Measures(), ServingCertificate()
-    lifecycle = Lifecycle(certificate, _now)
-    context = Context(frozenset(options.trusted), options.image)
-    app = create_app(Desk(context, lifecycle.unready, measures))
     keeper = Keeper(certificate, _source(options), measures, _now)
     keeper.start()
+    policies = _policies(options)
+    lifecycle = Lifecycle(certificate, _now, policies.problem)
+    context = Context(frozenset(options.trusted), options.image)
+    app = create_app(Desk(context, lifecycle.unready, measures, policies=policies))
     settings = Settings(
         host=options.host,
         port=options.port,
@@ -101,6 +112,15 @@ def _source(options: Options) -> Source:
     names = service_names(SERVICE, secret.namespace)
     installation = Installation(secret, (CONFIGURATION,), names)
     return from_cluster(connect(options.kubeconfig), installation)
+
+
+def _policies(options: Options) -> Policies:
+    if not options.namespaces:
+        return Silent()
+    cluster = connect(options.kubeconfig)
+    watched = Watched(cluster, cluster.within(_FETCH_SECONDS))
+    watched.start()
+    return watched
 
 
 def _now() -> datetime:

@@ -12,15 +12,20 @@ from flask import Flask, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST
 from werkzeug.exceptions import HTTPException
 
+from edl.errors import EdlError
 from edl.inject.admission import Context
+from edl.namespaces import SILENT, NamespacePolicy
 from webhook import judge
+from webhook.inline import ERRAND
 from webhook.judge import Core, Judge, Judgement
 from webhook.measures import Measures
+from webhook.policies import Errand, Policies, Silent
 from webhook.review import BadReview, Review, decode, encode
 
 LIMIT: Final = 7 * 1024 * 1024
 """Bytes of a body: the API server's own limit for an object is 3 MiB, and an update carries two."""
 
+_NAMESPACE: Final = "Namespace"
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"
 _log: Final = logging.getLogger(__name__)
@@ -34,6 +39,7 @@ class Desk:
     unready: Callable[[], str]
     measures: Measures = field(default_factory=Measures)
     core: Core = field(default_factory=Core)
+    policies: Policies = field(default_factory=Silent)
     clock: Callable[[], float] = time.perf_counter
     """Seconds that only run forward, for the metrics."""
 
@@ -59,11 +65,31 @@ def _review(desk: Desk, decide: Judge) -> Response:
     body = request.get_data(cache=False)
     started = desk.clock()
     review = decode(body)
-    judgement = decide(review, desk.core, desk.context)
+    try:
+        policy = _policy(desk, review)
+    except EdlError as error:
+        judgement = judge.unread(review, error)
+    else:
+        if policy is None:
+            return _text("namespace unknown", HTTPStatus.SERVICE_UNAVAILABLE)
+        judgement = decide(review, policy, desk.core, desk.context)
     answer = encode(review.uid, judgement.answer)
     desk.measures.reviewed(request.path, review, judgement.outcome, desk.clock() - started)
     _tell(review, judgement)
     return Response(answer, content_type=_JSON)
+
+
+def _policy(desk: Desk, review: Review) -> NamespacePolicy | None:
+    """None when the namespace must be fetched first: that is left as an errand."""
+    if review.kind == _NAMESPACE:
+        return SILENT
+    if (known := desk.policies.known(review.namespace)) is not None:
+        return known
+    errand: Errand | None = request.environ.get(ERRAND)
+    if errand is not None:
+        return errand.result()
+    request.environ[ERRAND] = Errand(partial(desk.policies.fetch, review.namespace))
+    return None
 
 
 def _tell(review: Review, judgement: Judgement) -> None:

@@ -1,7 +1,8 @@
 """WSGI inside ASGI: the app is called on the event loop itself, once the whole body is there.
 
 A review takes a fraction of a millisecond of pure computation, less than handing it to a thread.
-The loop waits for slow and silent clients; the app never does: no thread is pinned.
+The loop waits for slow and silent clients; the app never does: no thread is pinned. What an app
+must wait for itself it leaves as an errand, which is run on a thread, and is then called again.
 """
 
 import asyncio
@@ -21,6 +22,9 @@ Headers: TypeAlias = list[tuple[str, str]]
 
 BODY_SECONDS: Final = 30
 """The API server gives up much earlier: whoever sends this slowly is somebody else."""
+
+ERRAND: Final = "edl.errand"
+"""In the environ: a function that the app leaves there. On its second call it finds it run."""
 
 _TOLD_OTHERWISE: Final = frozenset({"CONTENT_LENGTH", "TRANSFER_ENCODING"})
 """Headers about how the body travelled: the app gets it whole, with its true length."""
@@ -44,15 +48,22 @@ class Inline:
         except TimeoutError:
             await _answer(send, HTTPStatus.REQUEST_TIMEOUT, [_CLOSE], b"")
             return
-        response = _Response()
-        chunks = self._app(_environ(scope, body, size), response.start)
-        try:
-            content = b"".join(chunks)
-        finally:
-            _close(chunks)
+        environ = _environ(scope, body, size)
+        response, content = self._response(environ)
+        if (errand := environ.get(ERRAND)) is not None:
+            await asyncio.to_thread(errand)
+            response, content = self._response(environ | {"wsgi.input": io.BytesIO(body)})
         # A client that is told so opens its next connection to a replica that stays.
         headers = [*response.headers, _CLOSE] if self._closing() else response.headers
         await _answer(send, response.status, headers, content)
+
+    def _response(self, environ: WSGIEnvironment) -> tuple["_Response", bytes]:
+        response = _Response()
+        chunks = self._app(environ, response.start)
+        try:
+            return response, b"".join(chunks)
+        finally:
+            _close(chunks)
 
 
 class _Response:

@@ -9,9 +9,10 @@ from typing import Final, Literal, TypeAlias, cast
 import msgspec
 
 from edl import contract, patch
-from edl.errors import Denied, Finding
+from edl.errors import Denied, EdlError, Finding
 from edl.inject import admission
 from edl.inject.admission import Context, Request, Verdict
+from edl.namespaces import NamespacePolicy
 from edl.writes import Json
 from webhook.review import Answer, Refusal, Review
 
@@ -42,12 +43,12 @@ class Core:
     validate: Callable[[Request, Context], None] = admission.validate
 
 
-Judge: TypeAlias = Callable[[Review, Core, Context], Judgement]
+Judge: TypeAlias = Callable[[Review, NamespacePolicy, Core, Context], Judgement]
 
 _UNCHANGED: Final = Judgement(Outcome.UNCHANGED, Answer())
 
 
-def mutate(review: Review, core: Core, context: Context) -> Judgement:
+def mutate(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
     """The patch that completes the object. Never raises: see `_failed`."""
 
     def ask(request: Request) -> Judgement:
@@ -58,25 +59,34 @@ def mutate(review: Review, core: Core, context: Context) -> Judgement:
         outcome = Outcome.PATCHED if operations else Outcome.UNCHANGED
         return Judgement(outcome, Answer(encoded, verdict.warnings))
 
-    return _judged(review, ask)
+    return _judged(review, policy, ask)
 
 
-def validate(review: Review, core: Core, context: Context) -> Judgement:
+def validate(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
     """Whether the object is still as it must be. Never raises: see `_failed`."""
 
     def ask(request: Request) -> Judgement:
         core.validate(request, context)
         return _UNCHANGED
 
-    return _judged(review, ask)
+    return _judged(review, policy, ask)
 
 
-def _judged(review: Review, ask: Callable[[Request], Judgement]) -> Judgement:
+def unread(review: Review, error: EdlError) -> Judgement:
+    """A namespace that nobody could read: what it says may be a ceiling, so the object waits."""
+    message = f"{review}: its namespace cannot be read ({error}); nothing was written, try again"
+    refusal = Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+    return Judgement(Outcome.FAILED, Answer(refusal=refusal))
+
+
+def _judged(
+    review: Review, policy: NamespacePolicy, ask: Callable[[Request], Judgement]
+) -> Judgement:
     if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
         return _UNCHANGED  # a deletion is nobody's to stop
     operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
     try:
-        return ask(Request(operation, review.manifest, review.old, review.user))
+        return ask(Request(operation, review.manifest, review.old, review.user, policy))
     except Denied as denied:
         return _denied(review, denied.findings)
     except Exception as error:  # noqa: BLE001 - a stack trace helps nobody who waits for a Job

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from webhook.judge import Outcome
 from webhook.review import Review
 
-_KINDS: Final = frozenset({"Job", "Pod"})
+_KINDS: Final = frozenset({"Job", "Pod", "Namespace"})
 _OPERATIONS: Final = frozenset({"CREATE", "UPDATE"})
 _SECONDS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
 

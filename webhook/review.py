@@ -36,7 +36,8 @@ class Review:
     old: Json | None
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name or '(no name yet)'}"
+        place = "" if self.kind == "Namespace" else f"{self.namespace}/"
+        return f"{self.kind} {place}{self.name or '(no name yet)'}"
 
 
 @dataclass(frozen=True, slots=True)

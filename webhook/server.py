@@ -39,16 +39,24 @@ class Settings:
 
 
 class Lifecycle:
-    """Whether traffic should come."""
+    """Whether traffic should come: `problem` tells what else is missing, empty for nothing."""
 
-    def __init__(self, certificate: ServingCertificate, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        certificate: ServingCertificate,
+        clock: Callable[[], datetime],
+        problem: Callable[[], str] = str,
+    ) -> None:
         self.certificate = certificate
         self.closing = False
         self._clock = clock
+        self._problem = problem
 
     def unready(self) -> str:
         """Why no traffic should come; empty when it should."""
-        return "shutting down" if self.closing else self.certificate.problem(self._clock())
+        if self.closing:
+            return "shutting down"
+        return self.certificate.problem(self._clock()) or self._problem()
 
 
 class _Server(uvicorn.Server):

@@ -10,6 +10,7 @@ from edl import contract
 from edl.convert import (
     etjob,
     etscale,
+    hosts,
     kubeshare,
     mpijob,
     mxjob,
@@ -74,6 +75,8 @@ def _read(source: Source, document: Json) -> Converted:
     if report.wrong:
         raise Malformed(report.wrong)
     report.finish()
+    name = str((document.get("metadata") or {}).get("name") or "")
+    report.notes.extend(hosts.remarks(name, manifests))
     return Converted(manifests, tuple(report.dropped), tuple(report.notes))
 
 

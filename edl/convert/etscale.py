@@ -20,9 +20,9 @@ _USUAL_TIMEOUT: Final = 60
 def read_in(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     gone = spec.fields("toDelete")
-    names = gone.array("podNames")
+    names = gone.shaped("podNames", [str])
     count = gone.whole("count", least=1)
-    if names and all(isinstance(name, str) for name in names):
+    if names:
         _say(document, spec, f" --remove {','.join(map(quote, names))}", "")
     else:
         how = f"where SIZE is {count or 1} less than it has now"

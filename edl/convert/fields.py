@@ -47,6 +47,10 @@ class Fields:
         """What nobody has taken yet, in the document's order."""
         return tuple(self._left)
 
+    def has(self, name: str) -> bool:
+        """Whether it stands there, taken or not."""
+        return self._found.get(name) is not None
+
     def value(self, name: str) -> Any:  # noqa: ANN401 (JSON)
         """A field as a whole, None without it; what is returned belongs to the caller."""
         self._left.pop(name, None)
@@ -87,21 +91,12 @@ class Fields:
         found: Json = copy.deepcopy(self._typed(name, dict, "an object")) or {}
         return found
 
-    def shaped(self, name: str, shape: Shape) -> Json | None:
-        """An object as a whole, empty without it; None where a part has not the shape."""
-        found = self.object(name)
+    def shaped(self, name: str, shape: Shape) -> Any:  # noqa: ANN401 (JSON)
+        """A field as a whole; None without it, and where a part of it has not the shape."""
+        found = self.value(name)
         misfits = tuple(shapes.misfits(found, shape, (*self.place, name)))
         self._report.wrong.extend(misfits)
         return None if misfits else found
-
-    def checked(self, made: Json, shape: Shape) -> Json:
-        """What was made of this object's fields, if it has the shape."""
-        self._report.wrong.extend(shapes.misfits(made, shape, self.place))
-        return made
-
-    def array(self, name: str) -> list[Any]:
-        """A list as a whole, empty without it."""
-        return copy.deepcopy(self._typed(name, list, "a list")) or []
 
     def fields(self, name: str) -> "Fields":
         """An object to be read field by field in its turn."""

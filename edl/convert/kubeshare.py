@@ -76,7 +76,8 @@ def _job(
     if not spec.get("containers"):
         document.wrong("spec", "has no containers", "a pod's spec")
         return ()
-    policy, template = templates.restart_of({"spec": _without_node(document, spec)})
+    bare = {"spec": _without_node(document, spec)}
+    policy, template = templates.restart_of(document, bare, "spec")
     said = {"labels": dict(pod_labels), "annotations": dict(meta.annotations)}
     own = {place: words for place, words in said.items() if words}
     template = ({"metadata": own} if own else {}) | template

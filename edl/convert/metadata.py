@@ -63,11 +63,13 @@ def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
     metadata.drop("finalizers", instead="they belong to the old operator")
     annotated = metadata.fields("annotations")
     _leave_out(annotated, (_LAST_APPLIED,), "written by kubectl apply")
+    # Taken first: the rest is what every Job gets.
+    kept = {name: annotated.text(name) for name in own if name in annotated.names()}
     return Metadata(
         name=metadata.text("name"),
         namespace=metadata.text("namespace"),
         labels=_labels(metadata.fields("labels")),
-        own={name: annotated.text(name) for name in own if name in annotated.names()},
+        own=kept,
         annotations=_texts(annotated),
         annotated=annotated,
         others={
@@ -79,9 +81,9 @@ def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
 
 
 def _leave_out(fields: Fields, names: Sequence[str], why: str) -> None:
-    for name in names:
-        if fields.value(name) is not None:
-            fields.note(name, f"{why}: left out")
+    found = [name for name in names if fields.value(name) is not None]
+    if found:
+        fields.note("", f"left out {', '.join(found)}: {why}")
 
 
 def _labels(fields: Fields) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ _MASTER: Final = "node-role.kubernetes.io/master"
 
 def read(spec: Fields) -> tuple[Replica, ...]:
     """The launcher and the workers, with what the operator added to the template of each."""
-    policy, template = templates.restart_of(templates.read(spec))
+    policy, template = templates.restart_of(spec, templates.read(spec))
     size, units = _workers(spec)
     launcher = templates.with_first(template, lambda one: templates.without(one, "resources"))
     if spec.flag("launcherOnMaster"):

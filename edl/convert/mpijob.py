@@ -78,7 +78,7 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, policy: RunPolicy) -> Part:
-    template = templates.with_priority(replica.template, policy.priority_class)
+    template = policies.prioritised(policy, replica.fields, replica.template)
     replica = replicas.with_template(replica, template)
     if replica.role == "launcher":
         restarts.remark_on(replica.fields, replica.restart, serves=False)

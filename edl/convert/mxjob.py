@@ -47,8 +47,9 @@ def _part(replica: Replica, policy: RunPolicy, spec: Fields) -> Part:
     serves = _FRAMEWORK.kinds[replica.role].serves
     restarts.remark_on(replica.fields, replica.restart, serves=serves)
     template, share = shares.on_template(replica.template)
-    template = templates.with_priority(template, policy.priority_class)
-    template = templates.with_scheduler(template, spec.text("schedulerName"))
+    template = policies.prioritised(policy, replica.fields, template)
+    scheduler = spec.text("schedulerName")
+    template = templates.with_default(replica.fields, template, "schedulerName", scheduler)
     return Part(
         role=replica.role,
         size=replica.size,

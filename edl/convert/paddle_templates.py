@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 from edl.convert import shapes, templates
 from edl.convert.fields import Fields
+from edl.convert.shapes import Shape
 from edl.writes import Json
 
 _IMAGE: Final = "paddlepaddle/paddlecloud-job"
@@ -14,13 +15,26 @@ _MASTERS_RESOURCES: Final = {
     "requests": {"cpu": "1", "memory": "500Mi"},
 }
 """The controller's own, for every master."""
-_OF_POD: Final = {
-    "grace_period_seconds": "terminationGracePeriodSeconds",
-    "tolerations": "tolerations",
-    "node_selector": "nodeSelector",
-    "imagePullSecrets": "imagePullSecrets",
+_OF_ALL: Final[Mapping[str, tuple[str, Shape]]] = {
+    "volumes": ("volumes", shapes.VOLUMES),
+    "imagePullSecrets": ("imagePullSecrets", shapes.VOLUMES),
+    "schedulerName": ("schedulerName", str),
 }
-_OF_CONTAINER: Final = {"liveness_probe": "livenessProbe", "readiness_probe": "readinessProbe"}
+_OF_POD: Final[Mapping[str, tuple[str, Shape]]] = {
+    "grace_period_seconds": ("terminationGracePeriodSeconds", int),
+    "tolerations": ("tolerations", [dict]),
+    "node_selector": ("nodeSelector", shapes.TEXTS),
+    "imagePullSecrets": ("imagePullSecrets", shapes.VOLUMES),
+}
+_OF_CONTAINER: Final[Mapping[str, tuple[str, Shape]]] = {
+    "liveness_probe": ("livenessProbe", dict),
+    "readiness_probe": ("readinessProbe", dict),
+    "resources": ("resources", shapes.RESOURCES),
+}
+"""The source's name, a pod's, and what it must be."""
+_HOST_NETWORK: Final = ("host_network", "hostNetwork", "HostNetwork")
+_WRITTEN: Final = ("replicaSpec", "index_succeed")
+"""By the controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,42 +47,30 @@ class Pods:
 
     @classmethod
     def read(cls, spec: Fields) -> Self:
-        pod: Json = {}
-        host_network = [spec.flag(name) for name in ("host_network", "hostNetwork", "HostNetwork")]
-        if any(host_network):
-            pod["hostNetwork"] = True
-        for name, field in (
-            ("volumes", "volumes"),
-            ("imagePullSecrets", "imagePullSecrets"),
-            ("schedulerName", "schedulerName"),
-        ):
-            value = spec.value(name)
-            pod |= {field: value} if value else {}
-        return cls(spec.text("image") or _IMAGE, pod, spec.array("VolumeMounts"))
+        flags = [spec.flag(name) for name in _HOST_NETWORK]
+        network = {"hostNetwork": True} if any(flags) else {}
+        mounts = spec.shaped("VolumeMounts", shapes.MOUNTS) or []
+        return cls(spec.text("image") or _IMAGE, network | _renamed(spec, _OF_ALL), mounts)
 
     def template(self, fields: Fields, role: str, *, mounts: bool, pulls: bool) -> Json:
         """One role's template; `mounts`: with the volumes mounted, `pulls`: the image anew."""
         container: Json = {"name": role, "image": self.image}
-        if pulls:
-            container["imagePullPolicy"] = "Always"
+        container |= {"imagePullPolicy": "Always"} if pulls else {}
         container |= _renamed(fields, _OF_CONTAINER)
-        resources = fields.object("resources") or (_MASTERS_RESOURCES if role == "master" else {})
-        container |= {"resources": resources} if resources else {}
-        if mounts and self.mounts:
-            container["volumeMounts"] = self.mounts
+        if role == "master":
+            container.setdefault("resources", _MASTERS_RESOURCES)
+        container |= {"volumeMounts": self.mounts} if mounts and self.mounts else {}
         container |= _env(fields, role) | _pre_stop(fields)
-        if fields.value("replicaSpec") is not None:
-            fields.note("replicaSpec", "written by the controller: left out")
-        if fields.value("index_succeed") is not None:
-            fields.note("index_succeed", "written by the controller: left out")
+        for name in _WRITTEN:
+            if fields.value(name) is not None:
+                fields.note(name, "written by the controller: left out")
         pod = {**self.pod, **_renamed(fields, _OF_POD), "containers": [container]}
-        made = fields.checked({"spec": pod}, shapes.TEMPLATE)
-        return templates.todays(fields, "resources", made)
+        return templates.todays(fields, "resources", {"spec": pod})
 
 
-def _renamed(fields: Fields, names: Mapping[str, str]) -> Json:
-    found = {field: fields.value(name) for name, field in names.items()}
-    return {field: value for field, value in found.items() if value is not None}
+def _renamed(fields: Fields, names: Mapping[str, tuple[str, Shape]]) -> Json:
+    found = {field: fields.shaped(name, shape) for name, (field, shape) in names.items()}
+    return {field: value for field, value in found.items() if value}
 
 
 def _env(fields: Fields, role: str) -> Json:
@@ -80,5 +82,5 @@ def _env(fields: Fields, role: str) -> Json:
 
 
 def _pre_stop(fields: Fields) -> Json:
-    command = fields.array("pre_stop_cmd")
+    command = fields.shaped("pre_stop_cmd", [str])
     return {"lifecycle": {"preStop": {"exec": {"command": command}}}} if command else {}

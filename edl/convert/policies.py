@@ -5,6 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import CleanUp
+from edl.convert import templates
 from edl.convert.fields import Fields
 from edl.writes import Json
 
@@ -61,6 +62,11 @@ def read(spec: Fields, clean_up: str = "") -> RunPolicy:
         paused=inner.flag("suspend"),
         priority_class=_scheduling(inner.fields("schedulingPolicy")),
     )
+
+
+def prioritised(policy: RunPolicy, fields: Fields, template: Json) -> Json:
+    """A role's template with the gang's priority class."""
+    return templates.with_default(fields, template, "priorityClassName", policy.priority_class)
 
 
 def _scheduling(fields: Fields) -> str:

@@ -71,9 +71,7 @@ def _part(replica: Replica, policy: RunPolicy, limits: Bounds, sized: tuple[int,
     restart, job = restarts.restarted(replica.restart, policy.retries, main)
     restarts.remark_on(replica.fields, replica.restart, serves=False)
     template, share = shares.on_template(replica.template)
-    template = templates.with_env(
-        templates.with_priority(template, policy.priority_class), said.env
-    )
+    template = templates.with_env(policies.prioritised(policy, replica.fields, template), said.env)
     least, begin, most = limits.around(replica.fields, size)
     return Part(
         role="worker",

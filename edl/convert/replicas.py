@@ -51,7 +51,7 @@ def one(fields: Fields, role: str, size: int, usual_restart: str) -> Replica:
     """A replica spec. A restart policy in its template never counted: the role's overwrote it."""
     template = templates.read(fields)
     said = fields.choice("restartPolicy", restarts.POLICIES)
-    inner, template = templates.restart_of(template)
+    inner, template = templates.restart_of(fields, template)
     if inner and inner != (said or usual_restart):
         winner = said or usual_restart or "what the operator sets"
         fields.note("template", f'"{inner}" in the template never counted: {winner} wins')
@@ -60,7 +60,7 @@ def one(fields: Fields, role: str, size: int, usual_restart: str) -> Replica:
 
 def by_template(fields: Fields, role: str, size: int) -> Replica:
     """A replica spec of the days when the template's own restart policy counted."""
-    policy, template = templates.restart_of(templates.read(fields))
+    policy, template = templates.restart_of(fields, templates.read(fields))
     return Replica(role, size, template, policy or "OnFailure", fields)
 
 

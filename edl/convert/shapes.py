@@ -9,7 +9,10 @@ Shape: TypeAlias = Any
 """`str`, `dict`, `{field: Shape}`, `[Shape]` for a list of them, or `{...: Shape}` for a map."""
 
 _NAMED: Final[Shape] = {"name": str}
-_QUANTITIES: Final[Shape] = {"limits": dict, "requests": dict}
+RESOURCES: Final[Shape] = {"limits": dict, "requests": dict}
+VOLUMES: Final[Shape] = [_NAMED]
+MOUNTS: Final[Shape] = [{"name": str, "mountPath": str}]
+TEXTS: Final[Shape] = {...: str}
 CONTAINER: Final[Shape] = {
     "name": str,
     "image": str,
@@ -17,25 +20,30 @@ CONTAINER: Final[Shape] = {
     "args": [str],
     "env": [_NAMED],
     "ports": [_NAMED],
-    "resources": _QUANTITIES,
-    "volumeMounts": [{"name": str, "mountPath": str}],
+    "resources": RESOURCES,
+    "volumeMounts": MOUNTS,
 }
 POD: Final[Shape] = {
     "containers": [CONTAINER],
     "initContainers": [CONTAINER],
-    "volumes": [_NAMED],
+    "volumes": VOLUMES,
     "restartPolicy": str,
     "priorityClassName": str,
     "schedulerName": str,
     "nodeName": str,
-    "nodeSelector": {...: str},
+    "nodeSelector": TEXTS,
     "subdomain": str,
     "serviceAccountName": str,
 }
-METADATA: Final[Shape] = {"labels": {...: str}, "annotations": {...: str}}
+METADATA: Final[Shape] = {"labels": TEXTS, "annotations": TEXTS}
 TEMPLATE: Final[Shape] = {"metadata": METADATA, "spec": POD}
 
-_WORDS: Final[Mapping[type, str]] = {str: "a text", dict: "an object", list: "a list"}
+_WORDS: Final[Mapping[type, str]] = {
+    str: "a text",
+    int: "a whole number",
+    dict: "an object",
+    list: "a list",
+}
 
 
 def misfits(value: object, shape: Shape, place: Place) -> Iterator[Remark]:

@@ -10,14 +10,16 @@ from edl.convert.remarks import Place
 from edl.writes import Json
 
 _OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+_POLICIES: Final = ("Always", "OnFailure", "Never")
 _EMPTY: Final[Json] = {"spec": {"containers": []}}
 
 
 def read(fields: Fields, name: str = "template") -> Json:
     """The template as it stands; what of it is looked at has the right shape."""
-    template = fields.shaped(name, shapes.TEMPLATE)
-    if template is None:
+    template: Json | None = fields.shaped(name, shapes.TEMPLATE)
+    if template is None and fields.has(name):
         return _EMPTY
+    template = template or {}
     metadata = template.get("metadata") or {}
     if metadata.get("creationTimestamp", "") is None:
         # What kubectl get prints of every template.
@@ -57,10 +59,13 @@ def _with_todays_gpu(container: Json) -> Json:
     return container if renamed == resources else container | {"resources": renamed}
 
 
-def restart_of(template: Json) -> tuple[str, Json]:
+def restart_of(fields: Fields, template: Json, name: str = "template") -> tuple[str, Json]:
     """The pods' restart policy, and the template without it."""
     spec = template["spec"]
-    return spec.get("restartPolicy") or "", template | {"spec": without(spec, "restartPolicy")}
+    policy = spec.get("restartPolicy") or ""
+    if policy not in ("", *_POLICIES):
+        fields.wrong(name, f'unknown restartPolicy "{policy}"', f"one of {', '.join(_POLICIES)}")
+    return policy, template | {"spec": without(spec, "restartPolicy")}
 
 
 def without(part: Json, name: str) -> Json:
@@ -85,20 +90,13 @@ def port_named(container: Json, name: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def with_priority(template: Json, priority_class: str) -> Json:
-    """The class of the whole training job, unless the template has one of its own."""
+def with_default(fields: Fields, template: Json, field: str, value: str) -> Json:
+    """What the whole training job said of its pods, unless the template says it itself."""
     spec = template["spec"]
-    if not priority_class or spec.get("priorityClassName"):
-        return template
-    return template | {"spec": spec | {"priorityClassName": priority_class}}
-
-
-def with_scheduler(template: Json, name: str) -> Json:
-    """The scheduler of the whole training job, unless the template has one of its own."""
-    spec = template["spec"]
-    if not name or spec.get("schedulerName"):
-        return template
-    return template | {"spec": spec | {"schedulerName": name}}
+    own = spec.get(field)
+    if own and value and own != value:
+        fields.note("", f'{field} "{own}" of the template wins over "{value}"')
+    return template if own or not value else template | {"spec": spec | {field: value}}
 
 
 def with_restart(template: Json, policy: str) -> Json:

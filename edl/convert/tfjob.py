@@ -33,6 +33,8 @@ _DRAGON_KUBESHARE: Final = "DRAGON_KUBESHARE"
 
 def read(document: Fields) -> Sequence[Json]:
     meta = metadata.read(document, own=(_DRAGON_KUBESHARE,))
+    if _DRAGON_KUBESHARE in meta.own:
+        meta.annotated.note(_DRAGON_KUBESHARE, "what the pods ask for says it here")
     spec = document.fields("spec")
     policy = policies.read(spec)
     found = replicas.read(spec.fields("tfReplicaSpecs"), _ROLES, "Never")
@@ -52,7 +54,7 @@ def _part(replica: Replica, policy: RunPolicy, limits: bounds.Bounds) -> Part:
     restart, job = restarts.restarted(replica.restart, policy.retries, main)
     restarts.remark_on(replica.fields, replica.restart, serves=kind.serves)
     template, share = shares.on_template(replica.template)
-    template = templates.with_priority(template, policy.priority_class)
+    template = policies.prioritised(policy, replica.fields, template)
     least, size, most = (replica.size,) * 3
     if kind.resizable:
         least, size, most = limits.around(replica.fields, replica.size)
@@ -72,7 +74,10 @@ def _with_success(spec: Fields, parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """AllWorkers counts only without a chief, and a Job can say it of a fixed number."""
     policy = spec.choice("successPolicy", ("AllWorkers",))
     worker = training.named(parts, "worker")
-    if not policy or not worker or _FRAMEWORK.decider([part.role for part in parts]) != "worker":
+    if not policy:
+        return parts
+    if not worker or _FRAMEWORK.decider([part.role for part in parts]) != "worker":
+        spec.note("successPolicy", f"{policy} never counted beside a chief, which decides")
         return parts
     if worker.least != worker.most:
         what = "AllWorkers of a number that changes cannot be said to a Job"

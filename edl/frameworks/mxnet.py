@@ -6,11 +6,12 @@ restart of all: how many run is chosen at each start, and read from that start's
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from edl import addresses, contract
-from edl.frameworks.needs import Env, Framework, Mode, Needs, RoleKind
+from edl.frameworks.needs import Env, Framework, LiveFile, Mode, Needs, RoleKind
 from edl.model import Resizing
 from edl.spec import JobSpec
 
@@ -81,14 +82,17 @@ def _trained(spec: JobSpec) -> tuple[Env, ...]:
     return (*env, Env(contract.DMLC_WORKER_ID_ENV, _INDEX)) if spec.role == _WORKER else env
 
 
+def _workers(spec: JobSpec) -> int:
+    return next(seat.max for seat in spec.cast if seat.role == _WORKER)
+
+
 def _told(spec: JobSpec) -> tuple[Env, ...]:
     """What depends on how many workers run."""
     if spec.rank is not None:
         # Bare pods are never resized: they are the whole cast.
-        (workers,) = (seat.max for seat in spec.cast if seat.role == _WORKER)
         return (
             _mx_config(spec, _widest_cluster(spec)),
-            Env(contract.DMLC_NUM_WORKER_ENV, str(workers)),
+            Env(contract.DMLC_NUM_WORKER_ENV, str(_workers(spec))),
         )
     return (
         Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),
@@ -109,13 +113,49 @@ def _tuned(spec: JobSpec) -> tuple[Env, ...]:
     )
 
 
-_ENV: Final = {"dist": _trained, "fork": _trained, "tune": _tuned}
+def _forked(spec: JobSpec) -> Needs:
+    """The elastic fork: its scheduler reads at each epoch who shall train from then on.
+
+    EPOCH_BEGIN is nobody's but that scheduler's: it tells whom it starts itself.
+    """
+    # Who comes later, and who comes at all, is known when the pods are there; of bare ones before.
+    waits = spec.rank is None and spec.role != _SERVER
+    env = (*_trained(spec), Env(contract.ELASTIC_TRAINING_ENV, "1"), *_told_by_role(spec))
+    needs = replace(_needs(spec, env), gated=waits)
+    return _with_worker_hosts(needs, spec) if spec.role == _SCHEDULER else needs
+
+
+def _told_by_role(spec: JobSpec) -> tuple[Env, ...]:
+    if spec.role == _SCHEDULER:
+        return (Env(contract.WORKER_HOST_FILE_ENV, contract.EDL_WORKER_HOSTS),)
+    if spec.role == _WORKER and spec.rank is None:
+        return (Env(contract.NEW_WORKER_ENV, annotation=contract.NEW_WORKER),)
+    return (Env(contract.NEW_WORKER_ENV, "0"),) if spec.role == _WORKER else ()
+
+
+def _with_worker_hosts(needs: Needs, spec: JobSpec) -> Needs:
+    file = LiveFile(contract.EDL_DIRECTORY, "worker_hosts", contract.WORKER_HOSTS)
+    if spec.rank is None:
+        return replace(needs, files=(file,))
+    hosts = addresses.hosts(spec, _WORKER, _workers(spec))
+    content = "".join(f"{host}\n" for host in hosts)
+    return replace(needs, files=(file,), annotations=((contract.WORKER_HOSTS, content),))
+
+
+def _needs(spec: JobSpec, env: tuple[Env, ...]) -> Needs:
+    return Needs(env=env, ports=((_PORT_NAME, spec.port),))
+
+
+_DESCRIBE: Final[Mapping[str, Callable[[JobSpec], Needs]]] = {
+    "dist": lambda spec: _needs(spec, _trained(spec)),
+    "tune": lambda spec: _needs(spec, _tuned(spec)),
+    "local": lambda _: Needs(),
+    "fork": _forked,
+}
 
 
 def describe(spec: JobSpec) -> Needs:
-    if spec.mode == "local":
-        return Needs()
-    return Needs(env=_ENV[spec.mode](spec), ports=((_PORT_NAME, spec.port),))
+    return _DESCRIBE[spec.mode](spec)
 
 
 def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
@@ -140,9 +180,20 @@ FRAMEWORK: Final = Framework(
     deciders=(_SCHEDULER, _TUNER, _WORKER),
     modes=(
         Mode("dist", Resizing.RESTART, role=_SCHEDULER, needed=_DIST, roles=_DIST),
+        # Who has servers has forgotten the scheduler.
+        Mode("dist", Resizing.RESTART, role=_SERVER, needed=_DIST, roles=_DIST),
         Mode("tune", Resizing.FIXED, role=_TUNER, needed=_TUNE, roles=_TUNE),
         Mode("local", Resizing.FIXED, roles=(_WORKER,), single=(_WORKER,)),
-        Mode("fork", Resizing.LIVE, role=_SCHEDULER, needed=_DIST, roles=_DIST, asked=True),
+        Mode(
+            "fork",
+            Resizing.LIVE,
+            role=_SCHEDULER,
+            needed=_DIST,
+            roles=_DIST,
+            asked=True,
+            told=True,
+            newcomers=_WORKER,
+        ),
     ),
     describe=describe,
     port=9091,

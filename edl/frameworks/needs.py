@@ -107,6 +107,10 @@ class Mode:
     """Its pods reach each other by ssh: they need a key pair."""
     lists_pods: bool = False
     """Its pods find each other by their labels: they need the right to list them."""
+    told: bool = False
+    """Who runs is told at each start, though sizes move while it runs."""
+    newcomers: str = ""
+    """The role whose hosts are published a line each, and who is told whether it comes later."""
     threads: bool = False
     """Without GPUs, a worker has a slot for each CPU that it asks for."""
     port: int = 0
@@ -156,7 +160,13 @@ class Framework:
 
     def mode(self, name: str, roles: Sequence[str]) -> Mode | None:
         """The mode of that name, or the default one for an empty name; None if there is none."""
-        fitting = (mode for mode in self.modes if not mode.role or mode.role in roles)
-        return next(
-            (mode for mode in fitting if name == mode.name or not (name or mode.asked)), None
-        )
+        shown = [mode for mode in self.modes if not mode.role or mode.role in roles]
+        if name:
+            return next((mode for mode in shown if mode.name == name), None)
+        # Servers and workers without a scheduler mean the mode that knows them, not a lesser one.
+        knowing = [
+            mode
+            for mode in (*shown, *self.modes)
+            if not mode.roles or set(roles) <= set(mode.roles)
+        ]
+        return next((mode for mode in (*knowing, *shown) if not mode.asked), None)

@@ -46,11 +46,13 @@ staying='{{{{if not .metadata.deletionTimestamp}}}}{{{{.metadata.name}}}} {{{{en
 staying="{{{{range .items}}}}$staying{{{{end}}}}"
 for pause in 1 2 4 8 0; do
     # With options of the connection, like --request-timeout, kubectl would not see it is in a pod.
+    answered=yes
     for selector in "$job,$index" "{contract.HOST}=$host"; do # a Job's pod, or a bare one
         pods=$("$kubectl" get pods --selector="$selector" \
-            --field-selector=status.phase=Running --output=go-template="$staying") || break
-        [ -z "$pods" ] || break 2
-    done && break
+            --field-selector=status.phase=Running --output=go-template="$staying") || answered=
+        [ -z "$answered" ] || [ -z "$pods" ] || break 2
+    done
+    [ -z "$answered" ] || break
     sleep "$pause" # the API server is away
 done
 pod=${{pods%% *}}

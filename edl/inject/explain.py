@@ -1,8 +1,7 @@
-"""Why `mutate` changed what it changed: each difference by its place, with a reason.
+"""Each change that `mutate` made, with its reason.
 
-`_JOB`, `_POD_METADATA` and `_POD` say why, place by place; what the contract has an entry for (a
-label, a variable, a live file) is explained in the entry's own words. So a new framework needs
-nothing here, as long as what it sets is in the contract.
+The reasons stand in `edl.inject.reasons`; here a manifest and what became of it are walked side by
+side. The nearest place that the tables know is one change, so a new volume is one, not five.
 """
 
 import json
@@ -12,7 +11,7 @@ from typing import Final, TypeAlias
 
 from edl import contract
 from edl.contract import Kind
-from edl.inject import ssh
+from edl.inject import reasons, ssh
 from edl.inject.pod import volume_name
 from edl.writes import Json
 
@@ -27,6 +26,20 @@ _NAMED: Final = frozenset(
     | {"env", "ports", "volumes", "volumeMounts", "schedulingGates"}
 )
 """What is in these has a name of its own: `labels[edl.dev/min]`, as findings spell it."""
+_VARIABLE: Final[Mapping[str, Callable[[Json], object]]] = {
+    "value": lambda text: text,
+    "valueFrom": lambda source: f"= {source.get('fieldRef', {}).get('fieldPath', '…')}",
+}
+"""What a variable is set to, by the member that says it."""
+_SSH: Final = reasons.MEANINGS[contract.SSH_DIRECTORY]
+_DIRECTORIES: Final = {
+    volume_name(directory): directory
+    for directory in (
+        *reasons.PROGRAMS,
+        *(one.name.rpartition("/")[0] for one in contract.ENTRIES if one.kind is Kind.PATH),
+    )
+}
+"""Where our volumes are mounted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,129 +52,57 @@ class Change:
     path: str
     what: str
     why: str
-    """Empty where nobody has said yet: a gap in the tables here, which a test looks for."""
-
-
-_RANKS: Final = "pods here are ranks, one index each: as many completions as pods"
-_GPU: Final = f"whole GPUs that {contract.GPU} asks for, limited as they are requested"
-_SHARE: Final = f"KubeShare's word for {contract.GPU}, or 2.0's for what was said in 1.0's"
-_ACCOUNT: Final = "the launcher's own account: it may run commands in its workers' pods"
-_FORGED: Final = "written by kubectl-edl alone"
-
-_JOB: Final[Mapping[str, str]] = {
-    f"metadata annotations {contract.PAUSED}": "`suspend: true` of its user is a wish to wait",
-    "metadata annotations *": "{meaning}",
-    **{
-        f"metadata labels {name}": "the default, written out"
-        for name in (contract.FRAMEWORK, contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
-    },
-    "spec suspend": "it is queued, and starts when the minimum of every role fits at once",
-    "spec parallelism": _RANKS,
-    "spec completions": _RANKS,
-    "spec completionMode": _RANKS,
-    "spec backoffLimit": "Kubernetes' 6 retries for each replica: evicted pods count as failures",
-    "spec successPolicy": "these indexes decide when the Job is done",
-}
-"""Places in a Job; `*` is any one name, and of two that fit the first one counts."""
-
-_POD_METADATA: Final[Mapping[str, str]] = {
-    f"labels {contract.SHARED_GPU_LIMIT}": _SHARE,
-    f"labels {contract.SHARED_GPU_REQUEST}": _SHARE,
-    f"labels {contract.SHARED_GPU_MEMORY}": _SHARE,
-    **{
-        f"labels {name}": "the pods of a training job are found by it"
-        for name in (contract.FRAMEWORK, contract.JOB, contract.ROLE)
-    },
-    "labels *": "{meaning}",
-    **dict.fromkeys((f"annotations {name}" for name in contract.KUBESHARE_1), _SHARE),
-    "annotations *": "{meaning}",
-}
-_CONTAINER: Final[Mapping[str, str]] = {
-    f"env {contract.COMPLETION_INDEX_ENV}": "its index, first: $(…) expands only what comes before",
-    "env *": "{meaning}",
-    "ports *": "where its peers reach it",
-    "command": "what this role runs when neither command nor args say otherwise",
-    "volumeMounts *": "{files}",
-    f"resources limits {contract.GPU_RESOURCE}": _GPU,
-    f"resources requests {contract.GPU_RESOURCE}": _GPU,
-}
-_POD: Final[Mapping[str, str]] = {
-    "initContainers edl-kubectl": "gives the launcher kubectl, from kubectl-edl's own image",
-    **{f"initContainers * {place}": why for place, why in _CONTAINER.items()},
-    **{f"containers * {place}": why for place, why in _CONTAINER.items()},
-    "volumes *": "{files}",
-    "schedulingGates *": "{meaning}",
-    "serviceAccountName": _ACCOUNT,
-    "serviceAccount": _ACCOUNT,
-    "subdomain": "its pods have addresses: HOST.SUBDOMAIN.NAMESPACE.svc",
-    "hostname": "the address that its peers expect",
-    "affinity nodeAffinity": "whole GPUs, so not on nodes whose GPUs KubeShare shares",
-    f"nodeSelector {contract.SHARED_GPU_NODE}": "only nodes whose GPUs KubeShare shares",
-    "priorityClassName": "its namespace's default",
-    "affinity podAffinity": "rather beside its own training job, where there is a choice",
-    "schedulerName": "KubeShare's scheduler hands out shares of GPUs",
-}
-_VARIABLE: Final[Mapping[str, Callable[[Json], object]]] = {
-    "value": lambda text: text,
-    "valueFrom": lambda source: f"= {source.get('fieldRef', {}).get('fieldPath', '…')}",
-}
-"""What a variable is set to, by the member that says it."""
-_MEANINGS: Final = {entry.name: entry.meaning for entry in contract.ENTRIES}
-
-
-def _contents() -> dict[str, str]:
-    """What stands in each directory that is mounted, in the contract's words."""
-    found: dict[str, str] = {contract.KUBECTL_DIRECTORY: "kubectl, for the launcher"}
-    for entry in contract.ENTRIES:
-        if entry.kind is Kind.PATH:
-            directory, _, file = entry.name.rpartition("/")
-            before = f"{found[directory]}; " if directory in found else ""
-            found[directory] = f"{before}{file}: {entry.meaning}"
-    return found
-
-
-_CONTENTS: Final = _contents()
-_VOLUMES: Final = {
-    **{volume_name(directory): why for directory, why in _CONTENTS.items()},
-    ssh.VOLUME: _MEANINGS[contract.SSH_DIRECTORY],
-}
+    """Empty where nobody has said yet: a gap in the tables, which a test looks for."""
 
 
 def changes(before: Json, after: Json) -> tuple[Change, ...]:
     """Every difference between a manifest and what `mutate` made of it, in its order."""
-    return tuple(_Explanation(str(after.get("kind"))).differences((), before, after))
+    return tuple(_Explanation(after).differences((), before, after))
 
 
 class _Explanation:
-    """The tables for one kind of manifest, and where each begins in it."""
+    """The tables for one manifest, where each begins in it, and the files of its volumes."""
 
-    def __init__(self, kind: str) -> None:
-        template = () if kind == "Pod" else ("spec", "template")
+    def __init__(self, after: Json) -> None:
+        template = () if after.get("kind") == "Pod" else ("spec", "template")
+        self._pod: _Path = (*template, "spec")
         self._tables: tuple[tuple[_Path, Mapping[str, str]], ...] = (
-            ((*template, "spec"), _POD),
-            ((*template, "metadata"), _POD_METADATA),
-            ((), _JOB if template else {}),
+            (self._pod, reasons.POD),
+            ((*template, "metadata"), reasons.POD_METADATA),
+            ((), reasons.JOB if template else {}),
         )
+        self._files = _files(_at(after, (*self._pod, "volumes")))
 
     def differences(self, path: _Path, old: object, new: object) -> Iterator[Change]:
-        """The changes at a place and below: the nearest place that a table knows is one change."""
+        """The changes at a place and below."""
         if old is not _MISSING and old == new:
             return
-        why = self._why(path, new)
+        why = self._why(path, old, new)
         if why is None and (members := _members(path, old, new)) is not None:
             for name, was, becomes in members:
                 yield from self.differences((*path, name), was, becomes)
             return
         yield Change(_spelled(path), _what(path[-1], old, new), why or "")
 
-    def _why(self, path: _Path, new: object) -> str | None:
+    def _why(self, path: _Path, old: object, new: object) -> str | None:
         """The reason for a change at this very place, None where no table has it."""
         if new is _MISSING:
-            return _FORGED if path and path[-1] in contract.OWNED_ANNOTATIONS else None
-        for place, table in self._tables:
+            owned = bool(path) and path[-1] in contract.OWNED_ANNOTATIONS
+            return reasons.DROPPED if owned else None
+        added = ((self._pod, reasons.NEW_IN_POD),) if old is _MISSING else ()
+        for place, table in (*added, *self._tables):
             if path[: len(place)] == place and (words := _fitting(table, path[len(place) :])):
-                return _filled(words, path[-1])
+                return self._filled(words, path[-1])
         return None
+
+    def _filled(self, words: str, name: str) -> str | None:
+        """A sentence of the tables with what is known of a name; None if that is nothing."""
+        if words == "{files}":
+            return self._files.get(name.rstrip("/"))
+        if "{meaning}" not in words:
+            return words
+        known = reasons.MEANINGS.get(name)
+        return words.format(meaning=known) if known else None
 
 
 def _fitting(table: Mapping[str, str], path: _Path) -> str:
@@ -174,13 +115,26 @@ def _fitting(table: Mapping[str, str], path: _Path) -> str:
     return ""
 
 
-def _filled(words: str, name: str) -> str | None:
-    """A sentence of the tables with what the contract says of a name; None if it says nothing."""
-    if words == "{files}":
-        return _VOLUMES.get(name) or _CONTENTS.get(name.rstrip("/")) or _MEANINGS.get(name)
-    if "{meaning}" not in words:
-        return words
-    return words.format(meaning=_MEANINGS[name]) if name in _MEANINGS else None
+def _files(volumes: object) -> Mapping[str, str]:
+    """What each volume of ours shows, by its name and by the directory where it is mounted."""
+    found: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, ssh.VOLUME: _SSH}
+    for volume in volumes if isinstance(volumes, list) else ():
+        directory = _DIRECTORIES.get(volume.get("name"), "")
+        shown = (volume.get("downwardAPI") or {}).get("items") or ()
+        meanings = {
+            item["path"]: reasons.MEANINGS.get(f"{directory}/{item['path']}") for item in shown
+        }
+        told = "; ".join(f"{file}: {meaning}" for file, meaning in meanings.items() if meaning)
+        if why := told or reasons.PROGRAMS.get(directory, ""):
+            found |= {volume["name"]: why, directory: why}
+    return found
+
+
+def _at(manifest: Json, path: _Path) -> object:
+    place: object = manifest
+    for name in path:
+        place = place.get(name) if isinstance(place, dict) else None
+    return place
 
 
 def _members(path: _Path, old: object, new: object) -> list[tuple[str, object, object]] | None:

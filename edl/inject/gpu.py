@@ -13,6 +13,7 @@ from edl.spec import Gpu
 from edl.writes import Json
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PLACES: Final = ("affinity", "nodeSelector", "schedulerName")
 _APART: Final = {
     "key": contract.SHARED_GPU_NODE,
     "operator": "NotIn",
@@ -45,6 +46,19 @@ def placed(pod: Json, labels: Mapping[str, str]) -> Json:
         return pod if _is_decided(pod) else _on_shared_nodes(pod)
     whole = any(_has_gpu(container) for container in _containers(pod))
     return _off_shared_nodes(pod) if whole and not _is_decided(pod) else pod
+
+
+def placed_again(template: Json, old: Json) -> Json:
+    """A pod template that its user applied again, placed as it was before.
+
+    `kubectl apply` puts the terms of an affinity back as they are in the file, all or none, and
+    what pods were placed by is immutable.
+    """
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    again = placed(template.get("spec") or {}, labels)
+    before = old.get("spec") or {}
+    same = all(again.get(field) == before.get(field) for field in _PLACES)
+    return template | {"spec": again} if same else template
 
 
 def _has_gpu(container: Json) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Denied, Finding
-from edl.inject import ceilings
+from edl.inject import ceilings, gpu
 from edl.namespaces import NamespacePolicy
 from edl.parse import parse
 from edl.writes import Json
@@ -127,7 +127,7 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     kept = _with_owned_of(kept, old)
     template = _template(new)
     if template:
-        template = _with_owned_of(template, _template(old))
+        template = gpu.placed_again(_with_owned_of(template, _template(old)), _template(old))
     spec = (new.get("spec") or {}) | ({"template": template} if template else {})
     dropped = forgery_warnings(new, kept | {"spec": spec})
     warnings = [*dropped, *_size_warnings(new, old)]

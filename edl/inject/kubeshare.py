@@ -20,6 +20,8 @@ _VALUE: Final = re.compile(r"[0]+.[0-9]+|[1-9]+[0-9]*[.]+[0]+|[1-9]+")
 _AMOUNTS: Final = (contract.SHARED_GPU_LIMIT, contract.SHARED_GPU_REQUEST)
 _SHARE: Final = (*_AMOUNTS, contract.SHARED_GPU_MEMORY)
 _TAKEN: Final = "such as 0.5, 1.0 or, above 1, whole GPUs with a point: 10.0"
+_LONGEST: Final = 19
+"""Digits of an amount; nobody means more, and 1e999999 would be written out."""
 _NO_SCHEDULER: Final = ("", "default-scheduler")
 
 
@@ -29,13 +31,14 @@ def with_share(metadata: Json, spec: JobSpec) -> Json:
     Raises Denied for what KubeShare would never schedule.
     """
     path = _path(spec)
-    annotations = metadata.get("annotations") or {}
+    annotations = _texts(metadata, "annotations")
     own = metadata.get("labels") or {}
     if spec.kubeshare is KubeShare.ONE:
-        return metadata | {"annotations": {**_words_1(spec.gpu), **annotations}}
+        words = {**_words_1(spec.gpu), **(metadata.get("annotations") or {})}
+        return metadata | {"annotations": words} if words else metadata
     _raise(_old_findings(annotations, f"{path}.annotations"))
     labels = {**_words(spec.gpu, annotations), **own}
-    _raise(_findings(labels, f"{path}.labels"))
+    _raise(_findings(_texts({"labels": labels}, "labels"), f"{path}.labels"))
     return metadata | {"labels": labels} if labels else metadata
 
 
@@ -49,8 +52,7 @@ def check_gated(labels: Mapping[str, str], spec: JobSpec) -> None:
 
 def is_share(labels: Mapping[str, str]) -> bool:
     """Whether KubeShare 2.0 gives a pod with these labels a GPU, or a part of one."""
-    given = [_number(labels[name]) for name in _AMOUNTS if name in labels]
-    return any(name in labels for name in _SHARE) and given != [0] * len(given)
+    return any(_number(str(labels[name])) != 0 for name in _AMOUNTS if name in labels)
 
 
 def with_scheduler(pod: Json) -> Json:
@@ -94,6 +96,12 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     )
 
 
+def _texts(metadata: Json, place: str) -> Mapping[str, str]:
+    """Labels or annotations; what is no text is left to the API server, which refuses it."""
+    found = metadata.get(place) or {}
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
 def _path(spec: JobSpec) -> str:
     return "spec.template.metadata" if spec.rank is None else "metadata"
 
@@ -131,7 +139,7 @@ def _number(text: str) -> Decimal | None:
         found = Decimal(text)
     except InvalidOperation:
         return None
-    return found if found.is_finite() else None
+    return found if found.is_finite() and abs(found.adjusted()) < _LONGEST else None
 
 
 def _is_value(text: str) -> bool:

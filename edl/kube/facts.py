@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from edl import contract, namespaces
-from edl.kube import bare
+from edl.kube import bare, shares
 from edl.kube.bare import Bare
 from edl.kube.objects import (
     Metadata,
@@ -82,9 +82,10 @@ def node(raw: bytes) -> Node:
     conditions = found.status.conditions or ()
     ready = any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions)
     name = intern(found.metadata.name)
+    allocatable = Resources.parse(found.status.allocatable)
     return Node(
         name=name,
-        allocatable=Resources.parse(found.status.allocatable),
+        allocatable=allocatable + shares.offered(_labels(found.metadata), allocatable),
         used=Resources(),
         leaving=Resources(),
         schedulable=ready and not found.spec.unschedulable,
@@ -109,7 +110,7 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
         namespace=intern(found.metadata.namespace),
         name=found.metadata.name,
         node=intern(found.spec.node_name),
-        shape=shapes.of(found.spec),
+        shape=shapes.of(found.spec, shares.held(found.metadata.labels.share)),
         ended=ended,
         leaving=leaving,
         asking=not found.spec.node_name and not held_back,

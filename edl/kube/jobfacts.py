@@ -8,6 +8,7 @@ import msgspec
 
 from edl import contract, frameworks
 from edl.errors import Denied
+from edl.kube import shares
 from edl.kube.facts import time
 from edl.kube.shapes import Shapes
 from edl.model import Ending, JobKey, Resizing, Role, Scaling
@@ -105,7 +106,7 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         decides=frameworks.decides(spec),
         serves=frameworks.serves(spec),
         tandem=spec.tandem,
-        shape=shapes.of_json(_pod_spec(manifest)),
+        shape=shapes.of_json(_pod_spec(manifest), _share(manifest)),
         wanted=spec.wanted,
         slots=spec.slots,
         port=spec.port,
@@ -184,6 +185,11 @@ def _ended_at(manifest: Mapping[str, Any]) -> datetime | None:
         if entry["status"] == "True" and entry["type"] in _ENDINGS
     ]
     return min(filter(None, times), default=None)
+
+
+def _share(manifest: Mapping[str, Any]) -> int:
+    labels = (manifest["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    return shares.held(labels.get(contract.SHARED_GPU_REQUEST, ""))
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

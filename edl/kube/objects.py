@@ -85,6 +85,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
 
 class PodLabels(msgspec.Struct, frozen=True, gc=False):
     framework: str = msgspec.field(name=contract.FRAMEWORK, default="")
+    share: str = msgspec.field(name=contract.SHARED_GPU_REQUEST, default="")
 
 
 class PodMetadata(_Part, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 
 from edl.kube.objects import Container, PodSpec, Undecoded
 from edl.model import Requirement, Shape, Toleration
-from edl.resources import pod_requests
+from edl.resources import SHARED_GPU, Resources, pod_requests
 from edl.writes import Json
 
 NODE_NAME: Final = "metadata.name"
@@ -25,21 +25,22 @@ class Shapes:
         self._by_json: dict[_Key, Shape] = {}
         self._interned: dict[Shape, Shape] = {}
 
-    def of(self, spec: PodSpec) -> Shape:
-        key = _key(spec)
+    def of(self, spec: PodSpec, share: int = 0) -> Shape:
+        """`share`: what the pod holds of a shared GPU, in thousandths."""
+        key = (*_key(spec), b"%d" % share)
         if (known := self._by_json.get(key)) is not None:
             return known
         if len(self._by_json) >= _MOST_KEPT:
             self._by_json.clear()
             self._interned.clear()
-        shape = self.of_json(_json(spec))
+        shape = self.of_json(_json(spec), share)
         self._by_json[key] = shape
         return shape
 
-    def of_json(self, spec: Json) -> Shape:
+    def of_json(self, spec: Json, share: int = 0) -> Shape:
         """The shape of a decoded `spec` of a pod, or of a pod template."""
         shape = Shape(
-            requests=pod_requests(spec),
+            requests=pod_requests(spec) + Resources.of({SHARED_GPU: share}),
             node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
             tolerations=tuple(_toleration(entry) for entry in spec.get("tolerations") or ()),
             affinity=_affinity(spec),

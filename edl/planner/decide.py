@@ -1,7 +1,10 @@
 """One decision about the whole cluster: pure, deterministic, independent of the input's order."""
 
-from edl.model import ClusterState
+from dataclasses import replace
+
+from edl.model import ClusterState, JobKey
 from edl.planner.board import Board, set_up
+from edl.planner.evacuate import evacuations
 from edl.planner.growth import Ceiling, grow
 from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
@@ -21,7 +24,17 @@ def decide(state: ClusterState, policy: Policy, limits: Limits) -> Plan:
     board, ledger = set_up(state, policy, limits), Ledger()
     ceiling = Ceiling(board)
     seat(board, ledger, ceiling)
-    return Outcome(board, ceiling, ledger).plan()
+    plan = Outcome(board, ceiling, ledger).plan()
+    return replace(plan, evacuations=evacuations(state, board, _busy(plan)))
+
+
+def _busy(plan: Plan) -> frozenset[JobKey]:
+    """Jobs that start, stop or move in this plan."""
+    return (
+        frozenset(one.job for one in plan.admissions)
+        | {one.job for one in plan.suspensions}
+        | {one.job for one in plan.resizes}
+    )
 
 
 def seat(board: Board, ledger: Ledger, ceiling: Ceiling) -> None:

@@ -43,6 +43,16 @@ class Suspension:
 
 
 @dataclass(frozen=True, slots=True)
+class Evacuation:
+    """Pods of one role that leave their nodes; the Job makes their indexes again elsewhere."""
+
+    job: JobKey
+    role: str
+    pods: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """A training job that does not get what it could use, and why.
 
@@ -66,3 +76,4 @@ class Plan:
     suspensions: tuple[Suspension, ...] = ()
     held: tuple[Held, ...] = ()
     recheck_after: timedelta | None = None
+    evacuations: tuple[Evacuation, ...] = ()

@@ -20,6 +20,7 @@ GANG_AGAIN_LATER: Final = "its last start found no room for all pods: tries agai
 COOLDOWN: Final = "cooldown: its size changed a moment ago"
 PREVIOUS_PODS: Final = "waiting until its previous pods have left"
 MOVING: Final = "waits until replicas have moved to a job with a smaller share"
+CORDONED: Final = "its node is cordoned: it moves to another one"
 LOST: Final = "a pod was lost, and the others cannot go on without it"
 NEARLY_DONE: Final = "some of its pods are done: it is not restarted any more"
 _EQUAL_SHARE: Final = "equal share with "
@@ -82,6 +83,10 @@ def room_for_minimum(key: JobKey) -> str:
 
 def equal_share(key: JobKey) -> str:
     return f"{_EQUAL_SHARE}{key}"
+
+
+def node_goes(taints: Sequence[str]) -> str:
+    return f"its node is taken away ({_list(taints)}): it moves to another one"
 
 
 def gave_equal_share(reason: str) -> bool:

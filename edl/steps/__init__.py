@@ -14,6 +14,7 @@ from edl.planner.plan import Admission, Plan, Resize, Suspension
 from edl.steps import patches
 from edl.steps.bare import bare
 from edl.steps.life import live
+from edl.steps.removal import evacuated
 from edl.steps.start import start, stop
 from edl.writes import Step
 
@@ -67,9 +68,10 @@ def _makers(plan: Plan, state: ClusterState) -> Iterator[tuple[JobKey, Callable[
         yield alone.key, partial(bare, alone, now)
     for suspension in plan.suspensions:
         yield suspension.job, partial(_stopped, jobs[suspension.job], suspension, now)
+    leaving = {(entry.job, entry.role): entry for entry in plan.evacuations}
     for key, job in jobs.items():
         if key not in moved and not job.problem:
-            yield key, partial(live, job, resizes.get(key, ()), now)
+            yield key, partial(live, evacuated(job, leaving), resizes.get(key, ()), now)
     for admission in plan.admissions:
         yield admission.job, partial(_started, jobs[admission.job], admission, now)
 

@@ -15,7 +15,7 @@ from edl import addresses, contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import Pod, Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import patches
+from edl.steps import newcomers, patches
 from edl.steps.removal import going
 from edl.writes import Patch
 
@@ -87,7 +87,7 @@ def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publ
 
 
 def _workers(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> _Workers | None:
-    name = FRAMEWORKS[job.framework].publishes
+    name = _published(job)
     role = next((role for role in job.live if name and role.name == name), None)
     if role is None:
         return None
@@ -100,6 +100,10 @@ def _workers(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> _Wo
     missing = [JOIN - (now - since)] if since and len(wanted) < size else []
     joining = min((time for time in left + missing if time > timedelta()), default=None)
     return _Workers(role, size, ready, joining)
+
+
+def _published(job: TrainingJob) -> str:
+    return FRAMEWORKS[job.framework].publishes or newcomers.role_of(job)
 
 
 def _staying(role: Role, size: int) -> list[Pod]:
@@ -117,7 +121,7 @@ def leaves_nobody(job: TrainingJob, resize: Resize) -> bool:
 
     Then they go first, and it is decided again when who comes in their place is there.
     """
-    if FRAMEWORKS[job.framework].publishes != resize.role or resize.after > resize.before:
+    if _published(job) != resize.role or resize.after > resize.before:
         return False
     role = next(role for role in job.roles if role.name == resize.role)
     return bool(going(role)) and not any(pod.ready for pod in _staying(role, resize.after))
@@ -193,6 +197,8 @@ def _patch(
         contract.MPI_HOSTFILE: "".join(f"{host} slots={workers.slots}\n" for host in hosts),
         contract.PUBLISHED_AT: patches.timestamp(now),
     }
+    if newcomers.role_of(job):
+        annotations[contract.WORKER_HOSTS] = "".join(f"{host}\n" for host in hosts)
     if not _is_gated(pod):
         return patches.pod(job.key, pod, annotations)
     gates = [{"name": gate} for gate in pod.gates if gate != contract.HOSTS_GATE]

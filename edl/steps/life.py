@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from edl import phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import scaling
+from edl.steps import newcomers, scaling
 from edl.steps.changes import Change, change
 from edl.steps.finish import finish
 from edl.steps.forgive import forgive
@@ -35,6 +35,7 @@ def live(
     around = () if job.missing else (*surroundings(job), *missed_keys(job, now))
     # Sizes first: somebody waits for that room, and a quota may forbid what is missing around.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
+    writes = (*newcomers.told(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
     return Step(job.key, writes, notes), _recheck(job, published, now)
 

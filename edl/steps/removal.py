@@ -5,8 +5,30 @@ wherever there is room, and the size that is wanted ends the highest. Pods are n
 one that came in the place of a named one is never taken for it, whatever crashed in between.
 """
 
-from edl.model import Pod, Role, Target, TrainingJob
+from collections.abc import Mapping
+from dataclasses import replace
+
+from edl.model import JobKey, Pod, Role, Target, TrainingJob
+from edl.planner.plan import Evacuation
 from edl.writes import Delete
+
+
+def evacuated(
+    job: TrainingJob, evacuations: Mapping[tuple[JobKey, str], Evacuation]
+) -> TrainingJob:
+    """The job with the pods that the plan takes off their nodes, as if its user had named them."""
+    if not any((job.key, role.name) in evacuations for role in job.roles):
+        return job
+    return replace(job, roles=tuple(_evacuated(job, role, evacuations) for role in job.roles))
+
+
+def _evacuated(
+    job: TrainingJob, role: Role, evacuations: Mapping[tuple[JobKey, str], Evacuation]
+) -> Role:
+    found = evacuations.get((job.key, role.name))
+    if not found:
+        return role
+    return replace(role, removing=role.removing | {*found.pods}, evacuated=found.reason)
 
 
 def going(role: Role) -> tuple[Pod, ...]:
@@ -25,4 +47,4 @@ def deletions(job: TrainingJob, role: Role) -> tuple[Delete, ...]:
 
 
 def reason(role: Role) -> str:
-    return f"removed by name: {', '.join(sorted(role.removing))}"
+    return role.evacuated or f"removed by name: {', '.join(sorted(role.removing))}"

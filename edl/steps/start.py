@@ -58,7 +58,7 @@ def _template(job: TrainingJob, sizes: Mapping[str, int]) -> Json:
     """The cluster as it will be, for frameworks that must know who really runs."""
     framework = FRAMEWORKS[job.framework]
     mode = framework.mode(job.mode, tuple(sizes))
-    if not framework.at_start or not mode or mode.resizing is not Resizing.RESTART:
+    if not framework.at_start or not mode or not (mode.resizing is Resizing.RESTART or mode.told):
         return {}
     members = {role.name: _members(job, role, sizes[role.name]) for role in job.roles}
     return {"template": {"metadata": {"annotations": dict(framework.at_start(members))}}}

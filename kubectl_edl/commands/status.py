@@ -46,7 +46,8 @@ Examples:
               "ending", "resizedAt", "reason",
               "pods": [{"name", "index", "node", "status", "creationTimestamp"}]}],
    "changes": [{"at", "job", "type", "reason", "message", "count"}]}       (with JOB only)
-  phase: Incomplete, Queued, Starting, Running, Paused, Finishing, Succeeded or Failed.
+  phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
+  Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
 """
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from edl.writes import Json
 from kubectl_edl.changes import Change
+from kubectl_edl.operations import SCALING, past
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.report import Report
 from kubectl_edl.printers.table import Column, Table
@@ -106,12 +107,22 @@ def _header(view: JobView, now: datetime) -> str:
         "Priority": str(job.priority),
         "Created": f"{age(job.queued_at, now)} ago",
         "Started": started,
+        "Changed": _last(view, now),
         "Held at": ", ".join(_held(role) for role in view.roles if role.role.wanted is not None),
         "Reason": view.reason,
     }
     return "".join(
         f"{f'{label}:'.ljust(_DETAIL_LABEL)}{text}\n" for label, text in lines.items() if text
     )
+
+
+def _last(view: JobView, now: datetime) -> str:
+    """The last operation and what became of it."""
+    last = next(reversed(past(view.job)), None)
+    if last is None:
+        return ""
+    ago = "now" if last.phase == SCALING else f"{age(last.at, now)} ago"
+    return f"{last.phase} {ago}: {last.operation} {last.text}"
 
 
 def _held(role: RoleView) -> str:

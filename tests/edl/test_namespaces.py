@@ -1,8 +1,11 @@
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
+import yaml
 
 from edl import contract
+from edl.contract import Kind
 from edl.errors import Denied
 from edl.namespaces import SILENT, check, policy, read
 from edl.writes import Json
@@ -138,3 +141,12 @@ def test_a_namespace_with_an_old_wrong_stays_touchable() -> None:
     assert [finding.path for finding in denied.value.findings] == [
         "metadata.annotations[edl.dev/gpu-budget]"
     ]
+
+
+def test_the_documented_namespace_says_everything_and_is_let_in() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "namespaces.md").read_text()
+    body = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    check(body, None)
+    settings = {entry.name for entry in contract.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION}
+    assert set(body["metadata"]["annotations"]) == settings
+    assert read(body).adopts

@@ -1,13 +1,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from edl.contract import CleanUp
-from edl.model import Ending, Phase, PodPhase, Resizing, Role
-from edl.phases import ending, phase, runs
-from tests.edl.trainings import pods, role, training
+from edl.model import Ending, Phase, Pod, PodPhase, Resizing, Role, Scaling
+from edl.phases import ending, phase, runs, waits
+from edl.planner import reasons
+from edl.steps.hosts import JOIN
+from tests.edl.trainings import NOW, pod, pods, role, training
 
 CHIEF = role("chief", pods=pods("chief", [0]))
 WORKER = role("worker", 2, 4, pods=pods("worker", [0, 1]))
@@ -81,3 +84,79 @@ def test_pods_that_are_done_count_as_their_work() -> None:
 def test_pods_that_leave_do_not_count() -> None:
     leaving = pods("worker", [0, 1], terminating=True)
     assert not runs(replace(WORKER, pods=leaving))
+
+
+STARTED = NOW - timedelta(minutes=30)
+RESIZED = NOW - timedelta(seconds=20)
+
+
+def scaled(*found: Pod, size: int = 3, **fields: Any) -> Role:  # noqa: ANN401
+    """Workers 2..4 whose size changed a moment ago."""
+    return replace(WORKER, size=size, pods=found, resized_at=RESIZED, **fields)
+
+
+def shown(worker: Role) -> Phase:
+    return phase(training(CHIEF, worker, started_at=STARTED))
+
+
+def new(index: int, age: float, **fields: Any) -> Pod:  # noqa: ANN401
+    return replace(
+        pod("worker", index, ready=False, **fields), created_at=NOW - timedelta(seconds=age)
+    )
+
+
+TWO = pods("worker", [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("worker", "expected"),
+    [
+        (scaled(*TWO), Phase.SCALING),
+        (scaled(*TWO, new(2, age=19)), Phase.SCALING),
+        (scaled(*TWO, pod("worker", 2)), Phase.RUNNING),
+        (scaled(*TWO, new(2, age=5)), Phase.RUNNING),
+        (scaled(*TWO, pod("worker", 2, terminating=True), size=2), Phase.SCALING),
+        (scaled(*TWO, new(1, age=5, terminating=True), size=2), Phase.RUNNING),
+        (replace(scaled(*TWO), resized_at=STARTED), Phase.RUNNING),
+        (replace(scaled(*TWO), resizing=Resizing.FIXED), Phase.RUNNING),
+        (scaled(TWO[0], new(1, age=19), size=2), Phase.STARTING),
+        (scaled(*TWO, size=2, removing=frozenset({"x"})), Phase.SCALING),
+        (scaled(*TWO, size=2, scaling=Scaling(JOIN, since=NOW, before=2)), Phase.SCALING),
+        (scaled(*TWO, size=2, scaling=Scaling(JOIN)), Phase.RUNNING),
+    ],
+    ids=[
+        "new pods are not made yet",
+        "new pods are not ready yet",
+        "all are ready",
+        "a lost pod is replaced",
+        "the highest leaves",
+        "another one leaves",
+        "its size is from the start",
+        "it never changes its size",
+        "less than its minimum runs",
+        "a named one is to leave",
+        "a growth in time is watched",
+        "its clock has not started",
+    ],
+)
+def test_scaling_is_a_new_size_on_its_way(worker: Role, expected: Phase) -> None:
+    assert shown(worker) is expected
+
+
+def test_a_restart_at_a_new_size_is_scaling_until_its_pods_run() -> None:
+    restarting = replace(WORKER, resizing=Resizing.RESTART, resized_at=RESIZED)
+    stopped = replace(waiting(restarting), reason=reasons.restart("idle room"))
+    job = training(waiting(CHIEF), stopped, started_at=STARTED)
+    assert (phase(job), waits(job)) == (Phase.SCALING, True)
+    half = training(CHIEF, stopped, started_at=STARTED)
+    assert (phase(half), waits(half)) == (Phase.SCALING, False)
+    begun = replace(restarting, pods=(new(0, 19),), reason=reasons.restarted("idle room"))
+    job = training(CHIEF, begun, started_at=RESIZED)
+    assert (phase(job), waits(job)) == (Phase.SCALING, False)
+    there = replace(begun, pods=TWO)
+    assert phase(training(CHIEF, there, started_at=RESIZED)) is Phase.RUNNING
+
+
+def test_a_paused_job_is_paused_though_it_was_stopped_to_restart() -> None:
+    stopped = replace(waiting(WORKER), reason=reasons.restart("idle room"))
+    assert phase(training(waiting(CHIEF), stopped, paused=True)) is Phase.PAUSED

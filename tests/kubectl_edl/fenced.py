@@ -45,14 +45,16 @@ def overtaken(times: int) -> Callable[[Cluster], Cluster]:
     return lambda cluster: cast("Cluster", Overtaken(cluster))
 
 
-def refusing(kind: str, error: BaseException) -> Callable[[Cluster], Cluster]:
+def refusing(
+    kind: str, error: BaseException, *, also_dry_runs: bool = False
+) -> Callable[[Cluster], Cluster]:
     """The API server does not accept new objects of this kind."""
 
     class Refusing(Behind):
         def create(
             self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
-            if target.kind == kind:
+            if target.kind == kind and (also_dry_runs or not dry_run):
                 raise error
             return self.cluster.create(target, manifest, dry_run=dry_run)
 

@@ -1,7 +1,7 @@
 """A cluster in memory with training jobs on it, and the plugin in front of it."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,6 +40,11 @@ class Stage:
     between: list[Callable[[], object]] = field(default_factory=list)
     """What happens before each further look of `--watch`."""
     wrapped: Callable[[Cluster], Cluster] = lambda cluster: cluster
+    now: list[datetime] = field(default_factory=lambda: [NOW])
+    """What the clock says, look by look; the last one again and again."""
+    kubectl_code: int = 0
+    kubectl_calls: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    """What kubectl itself was asked to do, and with which standard input."""
 
     def __post_init__(self) -> None:
         self.cluster = FakeCluster(lambda: NOW - timedelta(minutes=self.minutes_ago))
@@ -58,6 +63,9 @@ class Stage:
     def patch(self, name: str, body: Json, kind: str = "Job") -> Json:
         return self.cluster.patch(Target(kind, self.namespace, name), body)
 
+    def delete(self, name: str, kind: str = "Job") -> None:
+        self.cluster.delete(Target(kind, self.namespace, name))
+
     def job(self, name: str) -> Json:
         return self.cluster.get(Target("Job", self.namespace, name))
 
@@ -71,12 +79,20 @@ class Stage:
             out=io.StringIO(),
             err=io.StringIO(),
             stdin=_Terminal(self.answers) if self.answers is not None else io.StringIO(),
-            now=lambda: NOW,
+            now=self._clock,
             sleep=lambda _: None,
             connect=self._connect,
             changes=self._changes,
             width=self.width,
+            kubectl=self._kubectl,
         )
+
+    def _clock(self) -> datetime:
+        return self.now.pop(0) if len(self.now) > 1 else self.now[0]
+
+    def _kubectl(self, arguments: Sequence[str], text: str) -> int:
+        self.kubectl_calls.append((tuple(arguments), text))
+        return self.kubectl_code
 
     def _connect(self, scope: Scope) -> Connection:
         namespace = "" if scope.all_namespaces else scope.namespace or self.namespace

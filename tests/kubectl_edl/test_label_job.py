@@ -106,6 +106,16 @@ def test_bad_labels_are_found_before_anything_is_deleted(stage: Stage) -> None:
     assert stage.job("resnet") == before
 
 
+def test_a_job_that_would_be_refused_is_not_deleted(stage: Stage) -> None:
+    ceiling = Invalid('spec.parallelism: 64 is above 16, the edl.dev/largest-max of "lab"', 403)
+    stage.wrapped = refusing("Job", ceiling, also_dry_runs=True)
+    before = stage.job("resnet")
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == f"error: {ceiling}\n"
+    assert stage.job("resnet") == before
+
+
 def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
     stage.wrapped = refusing("Job", Invalid("quota exceeded", 403))
     found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y")

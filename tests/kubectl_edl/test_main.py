@@ -99,7 +99,7 @@ def test_ctrl_c_is_130() -> None:
         (["statu"], 'there is no command "statu"; did you mean status?'),
         (
             ["fly"],
-            'there is no command "fly"; one of status, queue, scale, pause, resume, label, version',
+            f'there is no command "fly"; one of {", ".join(COMMANDS)}',
         ),
     ],
 )

@@ -156,7 +156,7 @@ def test_a_job_without_an_elastic_role_says_why(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["mnist"], "What size? Give a number, --auto, --min or --max."),
+        (["mnist"], "What size? Give a number, --remove, --auto, --min or --max."),
         (["mnist", "6", "--auto"], "6 holds a size and --auto gives it back: choose one."),
         (["mnist", "six"], "Invalid value for '[SIZE]': 'six' is not a valid integer."),
         (["mnist", "--min", "0"], "Invalid value for '--min': 0 is not in the range x>=1."),

@@ -33,20 +33,75 @@ WEBHOOKS = [
 DEPLOYMENTS = all_of("Deployment")
 
 
+UNLABELLED, SETTINGS = "namespaces.edl.dev", "settings.edl.dev"
+LABELLED = [webhook for webhook in WEBHOOKS if webhook["name"] not in (UNLABELLED, SETTINGS)]
+
+
+def entry(name: str) -> Json:
+    (webhook,) = (each for each in WEBHOOKS if each["name"] == name)
+    return webhook
+
+
+def selected(selector: Json) -> dict[str, tuple[str, list[str]]]:
+    """Operator and values by key."""
+    found = selector["matchExpressions"]
+    return {each["key"]: (each["operator"], each.get("values", [])) for each in found}
+
+
+def conditions(webhook: Json) -> str:
+    return "\n".join(each["expression"] for each in webhook.get("matchConditions", ()))
+
+
 @pytest.mark.parametrize("webhook", WEBHOOKS)
-def test_only_labelled_objects_outside_the_system_ever_wait_for_us(webhook: Json) -> None:
-    assert webhook["objectSelector"] == {
-        "matchExpressions": [{"key": contract.FRAMEWORK, "operator": "Exists"}]
-    }
-    (namespaces,) = webhook["namespaceSelector"]["matchExpressions"]
-    assert namespaces["operator"] == "NotIn"
-    assert set(namespaces["values"]) == {"kube-system", contract.SYSTEM_NAMESPACE}
-    assert webhook["failurePolicy"] == "Fail"
+def test_nothing_of_the_system_ever_waits_for_us(webhook: Json) -> None:
+    operator, values = selected(webhook["namespaceSelector"])["kubernetes.io/metadata.name"]
+    assert (operator, set(values)) == ("NotIn", {"kube-system", contract.SYSTEM_NAMESPACE})
     assert webhook["timeoutSeconds"] == 5
     assert webhook["sideEffects"] == "None"
 
 
-@pytest.mark.parametrize("webhook", WEBHOOKS)
+@pytest.mark.parametrize("webhook", LABELLED)
+def test_labelled_objects_wait_for_us_in_every_other_namespace(webhook: Json) -> None:
+    assert selected(webhook["objectSelector"]) == {contract.FRAMEWORK: ("Exists", [])}
+    assert len(webhook["namespaceSelector"]["matchExpressions"]) == 1
+    assert webhook["failurePolicy"] == "Fail"
+
+
+def test_an_unlabelled_job_waits_for_us_only_where_its_namespace_wants_it() -> None:
+    webhook = entry(UNLABELLED)
+    assert selected(webhook["namespaceSelector"])[contract.INJECTION] == (
+        "In",
+        [contract.ENABLED],
+    )
+    assert selected(webhook["objectSelector"]) == {
+        contract.FRAMEWORK: ("DoesNotExist", []),
+        contract.INJECTION: ("NotIn", [contract.DISABLED]),
+        contract.KUEUE_QUEUE: ("DoesNotExist", []),
+    }
+    (rule,) = webhook["rules"]
+    assert (rule["resources"], rule["operations"]) == (["jobs"], ["CREATE"])
+    assert webhook["failurePolicy"] == "Fail"
+    for name in (*contract.HOOKS, contract.JOB_CONTROLLER):
+        assert f"'{name}'" in conditions(webhook)
+
+
+def test_a_labelled_job_is_never_reviewed_by_two_entries() -> None:
+    """One that the last entry has labelled no longer meets the first, which came before."""
+    names = [each["name"] for each in found("MutatingWebhookConfiguration", "edl")["webhooks"]]
+    assert names.index(UNLABELLED) > names.index("jobs.edl.dev")
+
+
+def test_no_namespace_waits_for_us() -> None:
+    webhook = entry(SETTINGS)
+    (rule,) = webhook["rules"]
+    assert (rule["resources"], rule["operations"]) == (["namespaces"], ["CREATE", "UPDATE"])
+    assert webhook["failurePolicy"] == "Ignore"
+    assert "!has(object.metadata.deletionTimestamp)" in conditions(webhook)
+    for name in (contract.PREFIX, contract.INJECTION):
+        assert f"'{name}'" in conditions(webhook)
+
+
+@pytest.mark.parametrize("webhook", LABELLED)
 def test_jobs_are_seen_when_they_change_and_pods_only_when_they_are_made(webhook: Json) -> None:
     (rule,) = webhook["rules"]
     assert (rule["resources"], rule["operations"]) in [
@@ -70,19 +125,28 @@ def test_no_right_is_given_by_wildcard_and_none_twice(document: Json) -> None:
     assert len(given) == len(set(given))
 
 
-def test_the_webhook_reaches_named_objects_only() -> None:
-    for kind in ("Role", "ClusterRole"):
-        for rule in found(kind, "edl-webhook")["rules"]:
-            assert rule["resourceNames"]
-            assert set(rule["verbs"]) == {"get", "patch"}
+def test_the_webhook_reaches_named_objects_and_reads_namespaces() -> None:
+    rules = [
+        rule for kind in ("Role", "ClusterRole") for rule in found(kind, "edl-webhook")["rules"]
+    ]
+    (read,) = (rule for rule in rules if "resourceNames" not in rule)
+    assert (read["resources"], read["verbs"]) == (["namespaces"], ["get", "list", "watch"])
+    named = [rule for rule in rules if rule is not read]
+    assert {tuple(rule["verbs"]) for rule in named} == {("get", "patch")}
 
 
-def test_the_reconciler_can_give_the_launchers_rights_and_no_others() -> None:
+def test_the_reconciler_can_give_pods_these_rights_and_no_others() -> None:
     rules = found("ClusterRole", "edl-reconciler")["rules"]
     roles = [rule for rule in rules if "clusterroles" in rule["resources"]]
     (rule,) = roles
-    assert (rule["verbs"], rule["resourceNames"]) == (["bind"], [contract.LAUNCHER_CLUSTER_ROLE])
-    assert found("ClusterRole", contract.LAUNCHER_CLUSTER_ROLE)
+    given = [contract.LAUNCHER_CLUSTER_ROLE, contract.PEERS_CLUSTER_ROLE]
+    assert (rule["verbs"], rule["resourceNames"]) == (["bind"], given)
+    assert all(found("ClusterRole", name) for name in given)
+
+
+def test_peers_may_only_list_pods() -> None:
+    (rule,) = found("ClusterRole", contract.PEERS_CLUSTER_ROLE)["rules"]
+    assert (rule["resources"], rule["verbs"]) == (["pods"], ["list"])
 
 
 def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
@@ -185,3 +249,15 @@ def test_names_agree_with_the_code() -> None:
 def test_the_image_is_of_this_version() -> None:
     (container,) = found("Deployment", "edl-webhook")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == f"kubectl-edl:{version('kubectl-edl')}"
+
+
+def test_of_a_jobs_pods_only_kubeshares_are_seen_and_only_to_be_completed() -> None:
+    (completing,) = (
+        condition["expression"]
+        for webhook in found("MutatingWebhookConfiguration", "edl")["webhooks"]
+        for condition in webhook["matchConditions"]
+        if condition["name"] == "not-of-a-job"
+    )
+    assert completing.endswith(f"|| object.spec.schedulerName == '{contract.KUBESHARE_SCHEDULER}'")
+    judging = str(found("ValidatingWebhookConfiguration", "edl"))
+    assert contract.KUBESHARE_SCHEDULER not in judging

@@ -80,10 +80,8 @@ def test_a_url_replaces_the_service_and_keeps_the_path() -> None:
     called = render.with_webhook_url(render.load(), "https://127.0.0.1:8443", b"PEM")
     clients = [webhook["clientConfig"] for webhook in webhooks(called)]
     assert [client["url"] for client in clients] == [
-        "https://127.0.0.1:8443/mutate",
-        "https://127.0.0.1:8443/mutate",
-        "https://127.0.0.1:8443/validate",
-        "https://127.0.0.1:8443/validate",
+        *["https://127.0.0.1:8443/mutate"] * 3,
+        *["https://127.0.0.1:8443/validate"] * 3,
     ]
     assert {base64.b64decode(client["caBundle"]) for client in clients} == {b"PEM"}
     assert all("service" not in client for client in clients)

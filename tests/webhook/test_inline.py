@@ -5,7 +5,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from webhook.inline import Inline, Message, Scope
+from webhook.inline import ERRAND, Inline, Message, Scope
 
 LIMIT = 100
 
@@ -121,3 +121,26 @@ def test_any_path_reaches_the_app(path: str) -> None:
     app = Seen()
     call(app, Client(part(b"")), path=path)
     assert app.environ["PATH_INFO"].encode("latin-1").decode() == path
+
+
+class Waiting(Seen):
+    """Leaves an errand on its first call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bodies: list[bytes] = []
+        self.done: list[str] = []
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if not self.done:
+            environ[ERRAND] = lambda: self.done.append("errand")
+        answer = super().__call__(environ, start)
+        self.bodies.append(self.body)
+        return answer
+
+
+def test_an_app_that_leaves_an_errand_is_called_again_with_the_same_request() -> None:
+    app, client = Waiting(), Client(part(b"hello"))
+    call(app, client)
+    assert (app.done, app.bodies) == (["errand"], [b"hello", b"hello"])
+    assert len(client.received) == 2, "one response"

@@ -6,6 +6,7 @@ import pytest
 
 from edl.errors import Denied, Finding
 from edl.inject.admission import Context, Verdict
+from edl.namespaces import SILENT
 from edl.writes import Json
 from tests.webhook import reviews
 from tests.webhook.cores import failing
@@ -28,21 +29,21 @@ def answering(manifest: Json, *warnings: str) -> Core:
 def test_the_patch_makes_the_object_that_the_core_wants() -> None:
     asked = question(reviews.job(framework="none", min="1", max="3"))
     before = copy.deepcopy(asked.manifest)
-    found = judge.mutate(asked, Core(), CONTEXT)
+    found = judge.mutate(asked, SILENT, Core(), CONTEXT)
     assert found.outcome is Outcome.PATCHED
     after = jsonpatch.apply_patch(before, msgspec.json.decode(found.answer.patch))
     assert after["spec"]["suspend"] is True
-    again = judge.mutate(question(after), Core(), CONTEXT)
+    again = judge.mutate(question(after), SILENT, Core(), CONTEXT)
     assert (again.outcome, again.answer.patch) == (Outcome.UNCHANGED, b"")
 
 
 def test_an_object_without_our_label_is_left_alone() -> None:
-    found = judge.mutate(question(reviews.job()), Core(), CONTEXT)
+    found = judge.mutate(question(reviews.job()), SILENT, Core(), CONTEXT)
     assert (found.outcome, found.answer.patch) == (Outcome.UNCHANGED, b"")
 
 
 def test_one_finding_is_one_line() -> None:
-    found = judge.mutate(question(reviews.job(framework="caffe")), Core(), CONTEXT)
+    found = judge.mutate(question(reviews.job(framework="caffe")), SILENT, Core(), CONTEXT)
     assert found.outcome is Outcome.DENIED
     assert found.answer.refusal is not None
     message = found.answer.refusal.message
@@ -53,7 +54,7 @@ def test_one_finding_is_one_line() -> None:
 @BOTH
 def test_several_findings_are_numbered_and_all_there(decide: Judge) -> None:
     core = failing(Denied([Finding("a", "is bad", "one of b, c"), Finding("d", "is worse")]))
-    refusal = decide(question(reviews.job(framework="none")), core, CONTEXT).answer.refusal
+    refusal = decide(question(reviews.job(framework="none")), SILENT, core, CONTEXT).answer.refusal
     assert refusal is not None
     assert (refusal.code, refusal.reason) == (403, "Invalid")
     assert refusal.message == (
@@ -64,7 +65,7 @@ def test_several_findings_are_numbered_and_all_there(decide: Judge) -> None:
 @BOTH
 def test_a_defect_refuses_a_labelled_object_with_the_reason(decide: Judge) -> None:
     error = KeyError("spec")
-    found = decide(question(reviews.job(framework="none")), failing(error), CONTEXT)
+    found = decide(question(reviews.job(framework="none")), SILENT, failing(error), CONTEXT)
     assert (found.outcome, found.failure) == (Outcome.FAILED, error)
     assert found.answer.patch == b""
     assert found.answer.refusal is not None
@@ -77,12 +78,12 @@ def test_a_defect_refuses_a_labelled_object_with_the_reason(decide: Judge) -> No
 @BOTH
 def test_a_defect_refuses_an_object_that_was_labelled(decide: Judge) -> None:
     asked = question(reviews.job(), operation="UPDATE", oldObject=reviews.job(framework="none"))
-    assert decide(asked, failing(KeyError("spec")), CONTEXT).answer.refusal is not None
+    assert decide(asked, SILENT, failing(KeyError("spec")), CONTEXT).answer.refusal is not None
 
 
 @BOTH
 def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning(decide: Judge) -> None:
-    found = decide(question(reviews.job()), failing(KeyError("spec")), CONTEXT)
+    found = decide(question(reviews.job()), SILENT, failing(KeyError("spec")), CONTEXT)
     assert found.answer.refusal is None
     assert found.answer.patch == b""
     assert "left as it is" in found.answer.warnings[0]
@@ -90,20 +91,24 @@ def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning(decide: Judge) -
 
 @pytest.mark.parametrize("metadata", [None, [], "x", {"labels": None}, {"labels": []}])
 def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) -> None:
-    found = judge.mutate(question({"metadata": metadata}), failing(KeyError("spec")), CONTEXT)
+    found = judge.mutate(
+        question({"metadata": metadata}), SILENT, failing(KeyError("spec")), CONTEXT
+    )
     assert found.outcome is Outcome.FAILED
 
 
 def test_a_result_that_is_no_json_is_a_defect_and_never_a_patch() -> None:
     manifest = reviews.job(framework="none")
     broken = manifest | {"spec": object()}
-    found = judge.mutate(question(manifest), answering(broken), CONTEXT)
+    found = judge.mutate(question(manifest), SILENT, answering(broken), CONTEXT)
     assert (found.outcome, found.answer.patch) == (Outcome.FAILED, b"")
 
 
 def test_warnings_reach_the_user() -> None:
     manifest = reviews.job(framework="none")
-    found = judge.mutate(question(manifest), answering(manifest, "use kubectl edl scale"), CONTEXT)
+    found = judge.mutate(
+        question(manifest), SILENT, answering(manifest, "use kubectl edl scale"), CONTEXT
+    )
     assert found.answer.warnings == ("use kubectl edl scale",)
 
 
@@ -111,5 +116,5 @@ def test_warnings_reach_the_user() -> None:
 @pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
 def test_nobodys_deletion_is_stopped(decide: Judge, operation: str) -> None:
     asked = decode(reviews.review(None, operation=operation, oldObject=reviews.job()))
-    found = decide(asked, failing(KeyError("spec")), CONTEXT)
+    found = decide(asked, SILENT, failing(KeyError("spec")), CONTEXT)
     assert (found.outcome, found.answer.refusal) == (Outcome.UNCHANGED, None)

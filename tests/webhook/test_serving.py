@@ -1,6 +1,7 @@
 """The webhook as a process, over real TLS sockets. Counts are asserted, never times."""
 
 import asyncio
+import json
 import os
 import socket
 import ssl
@@ -50,6 +51,35 @@ def is_patch_for(uid: str, answered: Answered) -> bool:
 async def test_it_is_ready(served: Process) -> None:
     async with served.connection() as connection:
         assert (await connection.ask("GET", "/readyz")).body == b"ready\n"
+
+
+def kubeconfig_of_nobody(folder: Path) -> Path:
+    with socket.socket() as probe:  # nobody listens where somebody just did
+        probe.bind(("127.0.0.1", 0))
+        server = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    path = folder / "kubeconfig"
+    named = {"name": "it", "cluster": {"server": server}}
+    context = {"name": "it", "context": {"cluster": "it", "user": "it"}}
+    users = [{"name": "it", "user": {}}]
+    config = {"clusters": [named], "contexts": [context], "users": users, "current-context": "it"}
+    path.write_text(json.dumps(config))
+    return path
+
+
+def test_without_its_namespaces_it_is_not_ready_and_lets_nothing_in(tmp_path: Path) -> None:
+    words = ("--namespaces", "--kubeconfig", str(kubeconfig_of_nobody(tmp_path)))
+    with wire.webhook(tmp_path, *words) as blind:
+        ready, answered = asyncio.run(blindly(blind))
+    assert (ready.status, ready.body) == (503, b"the cluster's namespaces are not known yet\n")
+    refused = reviews.response(answered.body)
+    assert "its namespace cannot be read" in refused["status"]["message"]
+    assert "cannot follow Namespace" in blind.logged()
+
+
+async def blindly(blind: Process) -> tuple[Answered, Answered]:
+    async with blind.connection() as connection:
+        ready = await connection.ask("GET", "/readyz")
+        return ready, await connection.ask("POST", "/mutate", question("blind"))
 
 
 @wire.in_loop
@@ -246,7 +276,7 @@ async def refuses_traffic(served: Process) -> bool:
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: PLW1510 - exit codes are what is tested
-        [sys.executable, "-m", "webhook", "--image", "x", *words],
+        [sys.executable, "-m", "webhook", "--image", "x", "--no-namespaces", *words],
         capture_output=True,
         text=True,
         timeout=60,

@@ -144,7 +144,8 @@ def webhook(directory: Path, *words: str) -> Iterator[Process]:
     files_in.write(directory / "certificates", to_files(bundle))
     port, log = _free_port(), directory / "log"
     command = [sys.executable, "-m", "webhook", "--cert-dir", str(directory / "certificates")]
-    command += ["--port", str(port), "--image", "kubectl-edl:test", "--drain", "0", *words]
+    command += ["--port", str(port), "--image", "kubectl-edl:test", "--drain", "0"]
+    command += ["--no-namespaces", *words]
     with log.open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=stream)
     running = Process(process, port, directory / "certificates", log, bundle)

@@ -278,7 +278,7 @@ def test_what_kubectl_get_prints_is_left_out_without_being_lost() -> None:
     }
     found = jobs(document)
     assert found.dropped == ()
-    assert len(found.notes) == 7
+    assert len(found.notes) == 3
     assert only(found)["metadata"] == {
         "name": "mnist",
         "namespace": "lab",
@@ -338,3 +338,29 @@ def test_an_unknown_version_stays_as_it_is() -> None:
             "kubeflow.org/v1beta1, kubeflow.org/v1beta2, kubeflow.org/v1"
         )
     ]
+
+
+def test_a_host_that_the_user_wrote_himself_is_pointed_out() -> None:
+    args = ["--ps=mnist-ps-0:2222,mnist-ps-1.lab.svc", "--logs=/mnist-worker", "mnist-ps-0.mnist"]
+    worker = replica("tensorflow")
+    worker["template"] = template("tensorflow", args=args)
+    found = jobs(tfjob(tfReplicaSpecs={"Worker": worker}))
+    assert found.dropped == ()
+    said = [note.what for note in found.notes]
+    assert [text.split('"')[1] for text in said] == ["mnist-ps-0", "mnist-ps-1"]
+
+
+def test_the_pods_own_priority_wins_over_the_gangs() -> None:
+    worker = replica("tensorflow")
+    worker["template"]["spec"]["priorityClassName"] = "low"
+    policy = {"schedulingPolicy": {"priorityClass": "high"}}
+    found = jobs(tfjob(tfReplicaSpecs={"Worker": worker}, runPolicy=policy))
+    assert only(found)["spec"]["template"]["spec"]["priorityClassName"] == "low"
+    assert 'priorityClassName "low" of the template wins over "high"' in str(found.notes[0])
+
+
+def test_dynamic_workers_get_the_sparse_map_where_there_are_servers() -> None:
+    specs = {"PS": replica("tensorflow"), "Worker": replica("tensorflow", 2)}
+    found = jobs(tfjob(tfReplicaSpecs=specs, enableDynamicWorker=True))
+    assert by_role(found)["worker"]["metadata"]["annotations"][contract.MODE] == "sparse"
+    assert paths(jobs(tfjob(enableDynamicWorker=True))) == ["spec.enableDynamicWorker"]

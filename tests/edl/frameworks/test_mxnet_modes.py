@@ -1,23 +1,27 @@
 """MXNet without a training cluster: local, tuning; and who decides that it is done, in each mode.
 
 Sources: kubeflow/mxnet-operator, `pkg/controller.v2/mxnet/pod.go` (DMLC_TUNER_*),
-`pkg/controller.v1/mxnet/{pod,mxnet,status}.go` and `examples/tune/start-job.py`.
+`pkg/controller.v1/mxnet/{pod,mxnet,status}.go` and `examples/tune/start-job.py`; the elastic fork:
+awslabs/dynamic-training-with-apache-mxnet-on-aws, `python/mxnet/module/base_module.py`, and its
+ps-lite, `src/{postoffice,elastic_training}.cc`.
 """
 
 import json
+from typing import Any
 
 import pytest
 
 from edl import contract, phases
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS, decides, serves
+from edl.frameworks.mxnet import at_start
 from edl.model import Ending, Phase, Resizing
 from edl.parse import parse
 from edl.writes import Json
 from tests.edl import trainings
 from tests.edl.kubelet import told
-from tests.edl.manifests import created, job
-from tests.edl.mxnet import DIST, DIST_ROLES, OURS, TUNE, hosts, mxnet, ports
+from tests.edl.manifests import created, job, pod, pod_spec
+from tests.edl.mxnet import DIST, DIST_ROLES, OURS, TUNE, hosts, members, mxnet, ports
 
 
 @pytest.mark.parametrize(
@@ -123,9 +127,69 @@ def test_training_and_tuning_do_not_mix() -> None:
     assert any("no place in mode tune" in finding.what for finding in denied.value.findings)
 
 
+# -- the elastic fork --------------------------------------------------------------------------
+
+
+def forked(role: str, **fields: Any) -> Json:  # noqa: ANN401 - JSON
+    return mxnet(role, annotations={"mode": "fork"}, **fields)
+
+
 def test_the_fork_is_never_guessed() -> None:
     framework = FRAMEWORKS["mxnet"]
     default = framework.mode("", DIST_ROLES)
     assert default is not None
     assert default.name == "dist"
-    assert parse(mxnet("worker", annotations={"mode": "fork"})).resizing is Resizing.LIVE
+    assert parse(forked("worker")).resizing is Resizing.LIVE
+
+
+@pytest.mark.parametrize("role", DIST_ROLES)
+def test_the_fork_is_told_what_training_is_and_that_it_is_elastic(role: str) -> None:
+    own = {"scheduler": {"WORKER_HOST_FILE"}, "worker": {"NEW_WORKER"}}.get(role, set())
+    notes = at_start(members(2))
+    usual, found = told(mxnet(role), 1, notes), told(forked(role), 1, notes)
+    assert found.keys() == usual.keys() | {"ELASTIC_TRAINING_ENABLED"} | own
+    assert usual.items() <= found.items()
+    assert found["ELASTIC_TRAINING_ENABLED"] == "1"
+
+
+def test_the_scheduler_waits_for_a_file_that_follows_the_workers() -> None:
+    spec = pod_spec(created(forked("scheduler")))
+    (container,) = spec["containers"]
+    (mount,) = container["volumeMounts"]
+    (volume,) = spec["volumes"]
+    (item,) = volume["downwardAPI"]["items"]
+    path = f"{mount['mountPath']}/{item['path']}"
+    assert path == told(forked("scheduler"))["WORKER_HOST_FILE"]
+    assert item["fieldRef"]["fieldPath"] == f"metadata.annotations['{contract.WORKER_HOSTS}']"
+    assert spec["schedulingGates"] == [{"name": contract.HOSTS_GATE}]
+
+
+@pytest.mark.parametrize("new", ["0", "1"])
+def test_a_worker_waits_until_it_is_told_whether_it_comes_later(new: str) -> None:
+    assert pod_spec(created(forked("worker")))["schedulingGates"] == [{"name": contract.HOSTS_GATE}]
+    notes = dict(at_start(members(1))) | {contract.NEW_WORKER: new, contract.WORKERS: "2"}
+    found = told(forked("worker"), 1, notes)
+    assert (found["NEW_WORKER"], found["DMLC_NUM_WORKER"]) == (new, "2")
+
+
+def test_the_epoch_is_the_schedulers_to_tell() -> None:
+    # The fork's fit() reads it as a number: an empty one would end the worker.
+    assert "EPOCH_BEGIN" not in told(forked("worker"))
+
+
+def test_bare_pods_of_the_fork_wait_for_nobody() -> None:
+    notes = {"roles": "scheduler=1,server=1,worker=2", "size": "2", "mode": "fork"}
+    scheduler = created(bare("scheduler", notes | {"size": "1"}))
+    assert scheduler["metadata"]["annotations"][contract.WORKER_HOSTS] == (
+        "mnist-worker-0.mnist.lab.svc\nmnist-worker-1.mnist.lab.svc\n"
+    )
+    assert told(bare("worker", notes | {"rank": "1"}))["NEW_WORKER"] == "0"
+    stored = [
+        created(bare(role, notes | {"size": size}))
+        for role, size in zip(DIST_ROLES, "112", strict=True)
+    ]
+    assert all("schedulingGates" not in manifest["spec"] for manifest in stored)
+
+
+def bare(role: str, notes: dict[str, str]) -> Json:
+    return pod("any", framework="mxnet", job="mnist", role=role, annotations=notes)

@@ -88,7 +88,7 @@ _TOLD: Final = st.fixed_dictionaries(
         "slots": st.just("4"),
         "port": st.just("3333"),
         "clean-up": st.just("All"),
-        "restart": st.sampled_from(["Always", "OnFailure", "Never", "ExitCode"]),
+        "restart": st.sampled_from(["Never", "ExitCode"]),
         "reason": st.just("forged"),
         "injected-max": st.just("999"),
     },

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from edl.writes import Json
-from tests.edl.manifests import cast, created, labels, pod, pod_spec, template
+from tests.edl.manifests import cast, changed, created, labels, pod, pod_spec, template, update
 
 GPU = "nvidia.com/gpu"
 APART = {"key": "SharedGPU", "operator": "NotIn", "values": ["true"]}
@@ -192,3 +192,30 @@ def test_a_job_without_gpus_runs_anywhere() -> None:
     found = worker(pod=with_terms({"matchExpressions": [ZONE]}))
     assert required(found) == [{"matchExpressions": [ZONE]}]
     assert "nodeSelector" not in pod_spec(worker())
+
+
+OWN = with_terms({"matchExpressions": [ZONE]})
+
+
+def test_applying_the_file_again_changes_no_place() -> None:
+    stored = worker(gpu="2", pod=OWN)
+    applied = changed(
+        stored, "spec template spec affinity nodeAffinity", OWN["affinity"]["nodeAffinity"]
+    )
+    assert applied != stored
+    assert update(applied, stored).manifest == stored
+    share = worker(gpu="0.5")
+    applied = changed(share, "spec template spec schedulerName", "default-scheduler")
+    assert update(applied, share).manifest == share
+
+
+def test_another_affinity_is_the_api_servers_to_judge() -> None:
+    stored = worker(gpu="2", pod=OWN)
+    other = with_terms({"matchExpressions": [DISK]})["affinity"]["nodeAffinity"]
+    applied = changed(stored, "spec template spec affinity nodeAffinity", other)
+    assert required(update(applied, stored).manifest) == [{"matchExpressions": [DISK]}]
+
+
+def test_a_job_from_before_keeps_its_place() -> None:
+    stored = changed(worker(gpu="2"), "spec template spec affinity", None)
+    assert update(stored, stored).manifest == stored

@@ -141,6 +141,16 @@ def test_what_2_0_would_never_schedule_is_refused(own: Mapping[str, str], said: 
     assert said in refusal(worker({"labels": named}))
 
 
+def test_what_is_no_text_is_left_to_the_api_server() -> None:
+    words = {"labels": {"sharedgpu/gpu_limit": 0.5}, "annotations": {"kubeshare/gpu_mem": 9}}
+    assert shared(worker(words)) == words["labels"]
+
+
+def test_a_number_that_would_be_written_out_for_ever_is_refused() -> None:
+    told = {"kubeshare/gpu_limit": "1e-999999"}
+    assert "a share from 0 to 1.0" in refusal(worker({"annotations": told}))
+
+
 def test_priority_model_and_group_pass_beside_our_share() -> None:
     own = GROUP | {"sharedgpu/priority": "100", "sharedgpu/gpu_model": "NVIDIA-GeForce-GTX-1080"}
     share = {"sharedgpu/gpu_limit": "0.5", "sharedgpu/gpu_request": "0.5"}

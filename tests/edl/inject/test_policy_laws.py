@@ -4,7 +4,7 @@ import copy
 import json
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl import contract
@@ -14,10 +14,12 @@ from edl.inject.admission import Verdict
 from edl.namespaces import SILENT, NamespacePolicy, read
 from edl.parse import parse
 from edl.writes import Json
+from tests.edl.inject.drawn import CASTS, manifests
 from tests.edl.inject.policies import create, look_again, update
-from tests.edl.inject.test_laws import GPUS, LAW, manifests
 from tests.edl.manifests import changed, job, labels, pod_spec
 
+LAW = settings(deadline=None, max_examples=60)
+GPUS = st.sampled_from([{}, {"gpu": "2"}, {"gpu": "0.5"}])
 COUNTS = st.sampled_from(["1", "2", "3", "4", "8", "500"])
 SETTINGS = st.fixed_dictionaries(
     {},
@@ -44,7 +46,7 @@ def policies(draw: st.DrawFn) -> NamespacePolicy:
 @st.composite
 def jobs(draw: st.DrawFn) -> Json:
     """Labelled objects, and the same without any label of ours."""
-    manifest = draw(manifests())
+    manifest = draw(st.sampled_from([*CASTS]).flatmap(manifests))
     if draw(st.booleans()):
         for place in ("labels", "annotations"):
             own = manifest["metadata"][place]

@@ -1,3 +1,4 @@
+import base64
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -8,8 +9,9 @@ from edl.kube.act import Failure, Writer
 from edl.kube.announce import Announcer, event, write_event
 from edl.kube.cluster import Selection
 from edl.kube.fake import FakeCluster
+from edl.kube.keys import key_pair
 from edl.model import JobKey, Target
-from edl.writes import Create, Delete, Note, Patch, Step
+from edl.writes import Create, CreateKeys, Delete, Note, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 
 if TYPE_CHECKING:
@@ -179,3 +181,28 @@ def test_what_is_gone_is_decided_again_and_no_failure(
     fake.delete(JOB)
     report = Writer(cluster).act([step])
     assert (report.conflicts, report.failed) == ((step,), ())
+
+
+KEYS = CreateKeys(Target("Secret", "web", "train-ssh"), {"type": "Opaque"})
+
+
+def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
+    seen: list[str] = []
+    Writer(fake, lambda kind, _: seen.append(kind)).act([Step(KEY, (KEYS,))])
+    data = fake.get(KEYS.target)["data"]
+    assert sorted(data) == ["config", "id_rsa", "id_rsa.pub"]
+    assert base64.b64decode(data["id_rsa.pub"]).startswith(b"ssh-rsa ")
+    assert seen == []
+
+
+def test_keys_that_exist_stay(fake: FakeCluster, cluster: FaultyCluster) -> None:
+    fake.create(KEYS.target, {"data": {"id_rsa": "mine"}})
+    assert Writer(cluster).act([Step(KEY, (KEYS, resize(fake, 3)))]).conflicts == ()
+    assert fake.get(KEYS.target)["data"] == {"id_rsa": "mine"}
+    assert fake.get(JOB)["spec"]["parallelism"] == 3
+
+
+def test_two_key_pairs_are_different() -> None:
+    first, second = key_pair(), key_pair()
+    assert first["id_rsa"] != second["id_rsa"]
+    assert first["config"] == second["config"]

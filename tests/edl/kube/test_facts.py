@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import msgspec
 import pytest
@@ -170,3 +171,21 @@ def _in(key: str, *values: str) -> Json:
 def _affinity(*terms: Json) -> Json:
     required = {"nodeSelectorTerms": list(terms)}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def test_a_namespace_tells_what_it_allows_and_asks_of_its_jobs() -> None:
+    notes = {"edl.dev/gpu-budget": "2.5", "edl.dev/largest-max": "x", "team": "vision"}
+    labels = {"edl.dev/injection": "enabled", "edl.dev/kubexec": "enabled"}
+    body = {"metadata": manifests.metadata("lab", labels=labels, annotations=notes)}
+    found = facts.namespace(msgspec.json.encode(body))
+    assert (found.name, found.kubexec, found.policy.adopts) == ("lab", True, True)
+    assert found.policy.gpu_budget == Decimal("2.5")
+    assert [finding.path for finding in found.policy.findings] == [
+        "metadata.annotations[edl.dev/largest-max]"
+    ]
+
+
+def test_a_namespace_that_says_nothing_has_no_policy() -> None:
+    found = facts.namespace(b'{"metadata": {"name": "lab"}}')
+    assert not found.kubexec
+    assert not found.policy.limits

@@ -76,8 +76,11 @@ def role(name: str = "worker", low: int = 1, high: int = 1, **fields: Any) -> Ro
 
 def job(name: str, *roles: Role, queued: float = -3600, **fields: Any) -> TrainingJob:
     started = any(not found.suspended for found in roles)
-    given: dict[str, Any] = {"started_at": at(-3000) if started else None}
-    return TrainingJob(JobKey("ns", name), "tensorflow", roles, at(queued), **(given | fields))
+    given: dict[str, Any] = {
+        "framework": "tensorflow",
+        "started_at": at(-3000) if started else None,
+    }
+    return TrainingJob(JobKey("ns", name), roles=roles, queued_at=at(queued), **(given | fields))
 
 
 def worker(name: str, low: int, high: int, **fields: Any) -> TrainingJob:

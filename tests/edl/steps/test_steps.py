@@ -192,3 +192,11 @@ def test_figures_of_the_moment_are_not_written_down() -> None:
     assert new.steps[0].writes[0].body["metadata"]["annotations"] == {contract.REASON: gist}
     same = Plan(held=held(["mnist"], f"{gist}; 2 of 4 pods fit"))
     assert steps(same, state(queued(reason=gist))).steps == ()
+
+
+def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, reasons.STAYED_PENDING),))
+    (step,) = steps(plan, state(running())).steps
+    (patch,) = patches(step)
+    assert " failed 2 1 pods stayed pending" in written(patch)[contract.HISTORY]
+    assert [note.reason for note in step.notes] == ["Shrunk"]

@@ -1,0 +1,106 @@
+"""Workers whose node is about to go move elsewhere before it does.
+
+Where a node is taken away (a spot interruption, a scale-down, a taint that ends its pods) they
+leave at once. Where it is only cordoned, a machine that may stay for hours, one moves after the
+other, and only if there is room for it elsewhere. So a drain comes to its end although budgets hold
+it back.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from edl.frameworks import FRAMEWORKS
+from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
+from edl.planner import reasons
+from edl.planner.board import Board
+from edl.planner.plan import Evacuation
+from edl.planner.standing import NOWHERE
+
+CORDONED: Final = "node.kubernetes.io/unschedulable"
+INTERRUPTED: Final = frozenset(
+    {
+        "ToBeDeletedByClusterAutoscaler",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "aws-node-termination-handler/scheduled-maintenance",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "node.kubernetes.io/out-of-service",
+    }
+)
+"""Taints of nodes that are taken away, whatever their effect: as their makers document them."""
+_MAY_COME_BACK: Final = frozenset(
+    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+)
+"""Nobody can tell a pod there to leave, and its node may be back at any moment."""
+
+
+def evacuations(
+    state: ClusterState, board: Board, busy: frozenset[JobKey]
+) -> tuple[Evacuation, ...]:
+    """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
+    going = {node.name: taint for node in state.nodes if (taint := _interruption(node))}
+    cordoned = {node.name for node in state.nodes if _is_cordoned(node)} - going.keys()
+    if not going and not cordoned:
+        return ()
+    found = [
+        _evacuation(board, job, role, going, cordoned)
+        for job in board.jobs
+        if job.key not in busy and not job.problem
+        for role in _movable(job)
+    ]
+    return tuple(one for one in found if one)
+
+
+def _interruption(node: Node) -> str:
+    """The taint that takes this node away, or nothing."""
+    keys = (
+        taint.key
+        for taint in node.taints
+        if taint.key in INTERRUPTED
+        or (taint.effect == "NoExecute" and taint.key not in _MAY_COME_BACK)
+    )
+    return next(keys, "")
+
+
+def _is_cordoned(node: Node) -> bool:
+    return any(taint.key == CORDONED for taint in node.taints)
+
+
+def _movable(job: TrainingJob) -> Iterator[Role]:
+    """Roles of which one pod may go and come back while the others train."""
+    framework = FRAMEWORKS[job.framework]
+    mode = framework.mode(job.mode, [role.name for role in job.roles])
+    if mode is None or mode.resizing is not Resizing.LIVE:
+        return
+    for role in job.live:
+        if framework.kinds[role.name].resizable and not (role.suspended or role.removing):
+            yield role
+
+
+def _evacuation(
+    board: Board, job: TrainingJob, role: Role, going: dict[str, str], cordoned: set[str]
+) -> Evacuation | None:
+    pods = [pod for pod in role.pods if pod.node and not (pod.terminating or pod.ended)]
+    stays = board.eligibility.tolerated(role.shape)
+    rows = board.grid.rows
+    lost = [pod for pod in pods if pod.node in going and not stays[rows[pod.node]]]
+    if lost:
+        names = sorted({going[pod.node] for pod in lost})
+        return _moved(job, role, lost, reasons.node_goes(names))
+    moved = [pod for pod in pods if pod.node in cordoned and not stays[rows[pod.node]]]
+    # The highest index first: extras before the minimum.
+    if moved and _is_whole(role, pods) and board.rows_of(role.shape).fit.both.find() != NOWHERE:
+        return _moved(job, role, moved[-1:], reasons.CORDONED)
+    return None
+
+
+def _is_whole(role: Role, pods: Sequence[Pod]) -> bool:
+    """Nobody else is on the way: one goes when the one before has come back."""
+    return len(pods) == role.size == len(role.pods) and all(pod.ready for pod in pods)
+
+
+def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], reason: str) -> Evacuation:
+    return Evacuation(job.key, role.name, tuple(pod.name for pod in pods), reason)

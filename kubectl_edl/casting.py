@@ -1,0 +1,120 @@
+"""The roles that `kubectl edl create` was asked for, as a cast: all from the frameworks' table."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from edl.errors import Finding
+from edl.frameworks.needs import Framework, Mode, RoleKind
+from edl.spec import Seat
+
+_SIZE: Final = re.compile(r"(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Casting:
+    """The seats in the framework's order, its workers last, and what is wrong with the sizes."""
+
+    seats: tuple[Seat, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def alone(self) -> bool:
+        return len(self.seats) == 1
+
+    @property
+    def text(self) -> str:
+        """`chief=1,ps=2,worker=1..12`, as the contract spells it."""
+        return ",".join(f"{seat.role}={_bounds(seat)}" for seat in self.seats)
+
+
+def plural(role: str) -> str:
+    return role if role.endswith("s") else f"{role}s"
+
+
+def flags(kind: RoleKind) -> tuple[str, ...]:
+    """The spellings of a role's option, the natural one first: `--workers`, `--worker`."""
+    names = (kind.name, plural(kind.name))
+    return tuple(dict.fromkeys(f"--{name}" for name in (names if kind.single else names[::-1])))
+
+
+def flag(framework: Framework, role: str) -> str:
+    """How a role's option is called in messages."""
+    return flags(framework.kinds.get(role) or RoleKind(role))[0]
+
+
+def cast(framework: Framework, mode: str, sizes: Mapping[str, str]) -> Casting:
+    """`sizes` are texts by role: `2` or `1..12`. Without any, one worker.
+
+    Roles that the mode needs exactly one of are added. A size that cannot be read counts as one,
+    so that nothing else is found because of it.
+    """
+    asked = dict(sizes) or {framework.worker: "1"}
+    findings = [*_strangers(framework, asked), *_unreadable(framework, asked)]
+    known = {role: text for role, text in asked.items() if role in framework.kinds}
+    texts = known | dict.fromkeys(_added(framework, mode, known), "1")
+    # Workers last, as casts are spelled everywhere.
+    roles = sorted(framework.kinds, key=lambda role: role == framework.worker)
+    seats = tuple(_seat(role, texts[role]) for role in roles if role in texts)
+    return Casting(seats, tuple(findings))
+
+
+def _strangers(framework: Framework, roles: Iterable[str]) -> list[Finding]:
+    known = ", ".join(flags(kind)[0] for kind in framework.roles)
+    return [
+        Finding(flag(framework, role), f'{framework.name} has no role "{role}"', f"it has {known}")
+        for role in roles
+        if role not in framework.kinds
+    ]
+
+
+def _unreadable(framework: Framework, sizes: Mapping[str, str]) -> list[Finding]:
+    return [
+        Finding(flag(framework, role), f'"{text}" is no size', problem)
+        for role, text in sizes.items()
+        if role in framework.kinds and (problem := _problem(text))
+    ]
+
+
+def _problem(text: str) -> str:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return "write a number, or a range as MIN..MAX: 1..12"
+    low, high = int(match["min"]), int(match["max"] or match["min"])
+    if low > high:
+        return f"min {low} is above max {high}"
+    return "" if low else "from 1: a role of nobody ends at once"
+
+
+def _seat(role: str, text: str) -> Seat:
+    match = None if _problem(text) else _SIZE.fullmatch(text)
+    if match is None:
+        return Seat(role, 1, 1)
+    return Seat(role, int(match["min"]), int(match["max"] or match["min"]))
+
+
+def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[str, ...]:
+    """Roles that go without saying: the single ones that the mode which fits needs besides."""
+    chosen = framework.mode(name, tuple(given))
+    if chosen and _complete(chosen, given):
+        return ()
+    modes = [mode for mode in framework.modes if name == mode.name or not (name or mode.asked)]
+    for mode in modes:
+        missing = tuple(role for role in mode.needed if role not in given)
+        single = all(framework.kinds[role].single or role in mode.single for role in missing)
+        if single and _complete(mode, (*given, *missing)):
+            return missing
+    # Nothing fits: what the first mode can add itself is no news for the user.
+    needed = modes[0].needed if modes else ()
+    return tuple(role for role in needed if role not in given and framework.kinds[role].single)
+
+
+def _complete(mode: Mode, roles: Iterable[str]) -> bool:
+    present = set(roles)
+    within = not mode.roles or present <= set(mode.roles)
+    return within and present >= {*mode.needed, mode.role} - {""}
+
+
+def _bounds(seat: Seat) -> str:
+    return str(seat.max) if seat.min == seat.max else f"{seat.min}..{seat.max}"

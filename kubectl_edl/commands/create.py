@@ -1,0 +1,280 @@
+"""`kubectl edl create`: a subcommand a framework, its options read off the frameworks' table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.needs import Framework, RoleKind
+from edl.model import Resizing
+from edl.writes import Json
+from kubectl_edl.casting import flags
+from kubectl_edl.creating import create_all, rehearse
+from kubectl_edl.creation import Wish, manifests
+from kubectl_edl.details import Told, settings_of
+from kubectl_edl.options import Decorator, Writing, bundled, one_namespace, writing
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.results import say_changed
+from kubectl_edl.world import Scope, World
+
+_HELP: Final = """Write or create the Jobs of a training job.
+
+One Job a role, with the labels that make it elastic. A role's option takes a number, or a range
+as MIN..MAX. All Jobs are created, or none. With --dry-run client they are only written, for a
+file: no cluster is asked.
+
+\b
+Examples:
+  # A chief, two parameter servers, one to twelve workers
+  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 --workers 1..12 \\
+    --cpu 2 --memory 4Gi --gpu 1 -- python train.py
+  # The same for a file in git
+  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 --workers 1..12 \\
+    --dry-run client -o yaml -- python train.py > mnist.yaml
+  # What a framework takes
+  kubectl edl create horovod --help
+"""
+_FRAMEWORK_HELP: Final = """Write or create the Jobs of a training job of {name}.
+
+SIZE is a number, or a range as MIN..MAX. COMMAND runs in every role that has no command of its
+own; without it the image's own does. Roles of which exactly one is needed are added.
+
+\b
+Examples:
+  kubectl edl create {name} demo --image IMAGE {example} -- COMMAND
+  kubectl edl create {name} demo --image IMAGE {example} \\
+    --dry-run client -o yaml -- COMMAND > demo.yaml
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command line but for the sizes of its roles."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    image: tuple[str, ...] = ()
+    cpu: tuple[str, ...] = ()
+    memory: tuple[str, ...] = ()
+    gpu: tuple[str, ...] = ()
+    gpu_memory: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    pvc: tuple[str, ...] = ()
+    mode: str = ""
+    slots: str = ""
+    set: tuple[str, ...] = ()
+    priority_class: str = ""
+    completions: int | None = None
+
+
+def _several(*names: str, metavar: str, text: str) -> Decorator:
+    return click.option(*names, multiple=True, metavar=metavar, help=text)
+
+
+_ARGUMENTS: Final = (
+    click.argument("name"),
+    click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
+)
+_DETAILS: Final = (
+    _several("--image", metavar="[ROLE=]IMAGE", text="Of all roles, or of one."),
+    _several("--cpu", metavar="[ROLE=]QUANTITY", text="Requested by each pod, or by a role's."),
+    _several("--memory", metavar="[ROLE=]QUANTITY", text="The same."),
+    _several(
+        "--gpu",
+        metavar="[ROLE=]N",
+        text="GPUs of each pod that trains, or of a role's: 2, or a share: 0.5.",
+    ),
+    _several("--gpu-memory", metavar="[ROLE=]QUANTITY", text="Memory of a shared GPU: 3Gi."),
+    _several("-e", "--env", metavar="NAME=VALUE", text="A variable in every pod."),
+    _several("--pvc", metavar="CLAIM:PATH", text="A PersistentVolumeClaim in every pod."),
+    click.option("--slots", metavar="N", help="Processes a pod; default: its GPUs, else 1."),
+    click.option("--priority-class", metavar="NAME", help="The PriorityClass of its pods."),
+)
+
+
+def _mode(framework: Framework) -> Decorator:
+    known = dict.fromkeys(mode.name for mode in framework.modes)
+    return click.option(
+        "--mode", type=click.Choice(tuple(known)), help="Default: the one that fits."
+    )
+
+
+def _settings(framework: Framework) -> Decorator:
+    known = ", ".join(settings_of(framework))
+    return _several("--set", metavar="NAME=VALUE", text=f"Another setting: {known}.")
+
+
+def _completions(framework: Framework) -> tuple[Decorator, ...]:
+    """Work items, for frameworks that have them."""
+    if all(mode.resizing is not Resizing.ITEMS for mode in framework.modes):
+        return ()
+    text = "Work items, an index each; default: a work queue."
+    return (click.option("--completions", type=click.IntRange(min=1), help=text),)
+
+
+def _parameter(role: str) -> str:
+    return f"size_of_{role.replace('-', '_')}"
+
+
+def _size(kind: RoleKind, *, hidden: bool) -> Decorator:
+    """A role's option. The only one of its kind need not be counted: `--chief`."""
+    names = (_parameter(kind.name), *flags(kind))
+    text = _role_help(kind)
+    if kind.single:
+        return click.option(
+            *names, is_flag=False, flag_value="1", metavar="[1]", hidden=hidden, help=text
+        )
+    return click.option(*names, metavar="SIZE", hidden=hidden, help=text)
+
+
+def _role_help(kind: RoleKind) -> str:
+    said = (
+        ("exactly one", kind.single),
+        ("a range grows and shrinks", kind.resizable),
+        ("never ends by itself", kind.serves),
+    )
+    return f"{', '.join(text for text, holds in said if holds) or 'a number'}.".capitalize()
+
+
+def _strangers(framework: Framework) -> list[RoleKind]:
+    """Roles of other frameworks: known, so that their refusal can say what this one has."""
+    others = {kind.name: kind for other in FRAMEWORKS.values() for kind in other.roles}
+    return [kind for name, kind in others.items() if name not in framework.kinds]
+
+
+def _command(framework: Framework) -> click.Command:
+    kinds = [*framework.roles, *_strangers(framework)]
+    sizes = [_size(kind, hidden=kind.name not in framework.kinds) for kind in kinds]
+    options: list[Decorator] = [
+        *_ARGUMENTS,
+        *_DETAILS,
+        _mode(framework),
+        _settings(framework),
+        *_completions(framework),
+    ]
+    known = {_parameter(kind.name): kind.name for kind in kinds}
+
+    def create(
+        world: World, scope: Scope, writing: Writing, asked: Asked, **given: str | None
+    ) -> None:
+        sizes = {known[name]: text for name, text in given.items() if text is not None}
+        _create(world, scope, writing, _wish(asked, framework, sizes, scope))
+
+    function = bundled(Asked, "asked", options)(one_namespace(writing(click.pass_obj(create))))
+    for size in reversed(sizes):
+        function = size(function)
+    help_text = _framework_help(framework)
+    return click.command(framework.name, help=help_text, epilog=EXIT_CODES_HELP)(function)
+
+
+def _framework_help(framework: Framework) -> str:
+    roles = [*_sample(framework)]
+    sizes = ((framework.kinds[role], text) for role, text in roles)
+    example = " ".join(
+        flags(kind)[0] if kind.single else f"{flags(kind)[0]} {text}" for kind, text in sizes
+    )
+    return _FRAMEWORK_HELP.format(name=framework.name, example=example)
+
+
+def _sample(framework: Framework) -> list[tuple[str, str]]:
+    """Roles and sizes of an example: what the first mode needs, and workers."""
+    mode = next(mode for mode in framework.modes if not mode.asked)
+    wanted = {*mode.needed, mode.role, framework.worker} - {""}
+    return [
+        (kind.name, "1..4" if kind.resizable else "2")
+        for kind in framework.roles
+        if kind.name in wanted
+    ]
+
+
+def _wish(asked: Asked, framework: Framework, sizes: Mapping[str, str], scope: Scope) -> Wish:
+    given = {one.name: getattr(asked, one.name) for one in fields(asked)}
+    told = Told(**{one.name: given.pop(one.name) for one in fields(Told)})
+    return Wish(framework.name, sizes=sizes, told=told, namespace=scope.namespace, **given)
+
+
+def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
+    made = manifests(wish)
+    done, remark = _PERFORMED[writing.dry_run]
+    stored = done(world, scope, made)
+    lines = (f"job.batch/{one['metadata']['name']} created{remark}" for one in stored)
+    say_changed(world, writing.output, "\n".join(lines), stored)
+
+
+def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
+    return create_all(world, world.connect(scope), made)
+
+
+def _rehearsed(world: World, scope: Scope, made: list[Json]) -> list[Json]:
+    return rehearse(world.connect(scope), made)
+
+
+def _written(world: World, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (the same)
+    return made
+
+
+_PERFORMED: Final[Mapping[str, tuple[Callable[[World, Scope, list[Json]], list[Json]], str]]] = {
+    "none": (_really, ""),
+    "client": (_written, " (dry run)"),
+    "server": (_rehearsed, " (server dry run)"),
+}
+
+
+class Frameworks(click.Group):
+    """A subcommand for each framework of the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        return list(FRAMEWORKS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        framework = FRAMEWORKS.get(cmd_name)
+        return _command(framework) if framework else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in FRAMEWORKS:
+            close = get_close_matches(args[0], FRAMEWORKS, n=1)
+            way_out = f"did you mean {close[0]}?" if close else f"one of {', '.join(FRAMEWORKS)}"
+            ctx.fail(f'there is no framework "{args[0]}"; {way_out}')
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _framework_first(args))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        return [
+            CompletionItem(name, help=_roles(framework))
+            for name, framework in FRAMEWORKS.items()
+            if name.startswith(incomplete)
+        ]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Frameworks, and the options of their roles"):
+            formatter.write_dl([(name, _roles(one)) for name, one in FRAMEWORKS.items()])
+
+
+def _roles(framework: Framework) -> str:
+    return ", ".join(flags(kind)[0] for kind in framework.roles)
+
+
+def _framework_first(args: list[str]) -> list[str]:
+    """`-n team tensorflow mnist` → `tensorflow -n team mnist`."""
+    place = next((at for at, word in enumerate(args) if word in FRAMEWORKS), None)
+    before = args[:place] if place is not None else []
+    if not before or not before[0].startswith("-") or "--" in before:
+        return args
+    return [args[len(before)], *before, *args[len(before) + 1 :]]
+
+
+COMMAND: Final = Frameworks(
+    name="create",
+    help=_HELP,
+    epilog=EXIT_CODES_HELP,
+    no_args_is_help=True,
+    subcommand_metavar="FRAMEWORK NAME [OPTIONS] [-- COMMAND...]",
+)

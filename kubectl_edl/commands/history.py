@@ -1,0 +1,71 @@
+"""`kubectl edl history`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.completions import job_names
+from kubectl_edl.find import training_job
+from kubectl_edl.operations import past
+from kubectl_edl.options import Reading, one_namespace
+from kubectl_edl.printers.report import Report
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.screens.history import history_report
+from kubectl_edl.show import show
+from kubectl_edl.survey import survey_training
+from kubectl_edl.world import Scope, World
+
+_HELP: Final = """List what a training job went through: starts, resizes, pauses, its end.
+
+It is kept on the Jobs themselves (edl.dev/history), so it outlives their Events: the last 50
+operations of each role.
+
+\b
+PHASE is what became of it:
+  Running         it was started, resumed after a pause, or restarted at a new size
+  Starting        it is being started now
+  Scaling         the new size is on its way now
+  ScaleSucceeded  the new size came
+  ScaleFailed     it did not come in time, or no node took its pods: the size before is back
+  Suspended       it was paused, or went back to the queue
+  Succeeded, Failed
+
+\b
+Examples:
+  # What happened to it
+  kubectl edl history mnist
+  # For a script: when it last grew
+  kubectl edl history mnist -o json | jq -r '[.operations[]|select(.operation=="grown")][-1].at'
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobHistory",
+  "metadata": {"name", "namespace"},
+  "operations": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason"}]}
+  operation: started, restarted, resumed, grown, shrunk, removed, failed, suspended or ended.
+"""
+
+
+@click.command("history", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", shell_complete=job_names)
+@one_namespace
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("table", "json", "yaml")),
+    default="table",
+    help="Form of the answer.",
+)
+@click.pass_obj
+def history(world: World, job: str, scope: Scope, output: str) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        now = world.now()
+        survey = survey_training(connection, "", now)
+        found = training_job(job, survey, connection)
+        return history_report(found.key, past(found), now).hinting(survey.hints)
+
+    show(world, Reading(output, watch=False), read)
+
+
+COMMAND: Final = history

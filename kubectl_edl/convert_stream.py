@@ -1,0 +1,86 @@
+"""A stream of documents, every known one of them converted, the others as they were."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl.convert import convert
+from edl.convert.remarks import Malformed, Place, Remark
+from edl.writes import Json
+from kubectl_edl.convert_documents import Document, Unreadable, documents
+
+
+@dataclass(slots=True)
+class Stream:
+    """What has come out so far, and what there is to say; lines name file, document and line."""
+
+    manifests: list[Json] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def converted(texts: Iterable[tuple[str, str | Unreadable]]) -> Stream:
+    """Everything in these texts, in order; what cannot be read is among the errors."""
+    stream = Stream()
+    for where, text in texts:
+        try:
+            if isinstance(text, Unreadable):
+                raise text
+            for document in documents(text, where):
+                stream.manifests += _with_items(document, stream)
+        except Unreadable as error:
+            stream.errors.append(str(error))
+    return stream
+
+
+def _with_items(document: Document, stream: Stream) -> list[Json]:
+    """A list's items are converted each; one that nothing changed stays as it was."""
+    items = document.value.get("items")
+    kind = str(document.value.get("kind") or "")
+    if not kind.endswith("List") or not isinstance(items, list):
+        return _one(document, document.value, (), stream)
+    named = [_named(item, document.value) for item in items]
+    results = [
+        _one(document, item, ("items", index), stream) if isinstance(item, dict) else [item]
+        for index, item in enumerate(named)
+    ]
+    changed = [item for result in results for item in result]
+    if changed == named:
+        return [document.value]
+    return [{"apiVersion": "v1", "kind": "List", "items": changed}]
+
+
+def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 (JSON)
+    """The items of a TFJobList need not say that they are TFJobs."""
+    kind = str(listing["kind"]).removesuffix("List")
+    if not isinstance(item, dict) or not kind or "kind" in item:
+        return item
+    return {"apiVersion": listing.get("apiVersion"), "kind": kind} | item
+
+
+def _one(document: Document, value: Json, place: Place, stream: Stream) -> list[Json]:
+    def lines(remarks: Iterable[Remark]) -> list[str]:
+        return [
+            f"{document.at((*place, *remark.place))}: {_name(value)}: {remark}"
+            for remark in remarks
+        ]
+
+    try:
+        found = convert(value)
+    except Malformed as malformed:
+        stream.errors += lines(malformed.remarks)
+        return []
+    if found is None:
+        return [value]
+    stream.dropped += lines(found.dropped)
+    stream.notes += lines(found.notes)
+    return list(found.manifests)
+
+
+def _name(value: Json) -> str:
+    """`TFJob mnist`."""
+    metadata = value.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    name = known.get("name", known.get("generateName", "(no name)"))
+    return f"{value.get('kind')} {name}"

@@ -1,0 +1,134 @@
+"""What a training job went through, from the histories of its Jobs: one line an operation.
+
+The phases are et-operator's words, which its users watch.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from edl.model import Ending, Phase, TrainingJob
+from edl.phases import ending, phase, verdict
+from edl.steps.history import Entry, Operation, entries
+
+SCALING: Final = "Scaling"
+SCALE_SUCCEEDED: Final = "ScaleSucceeded"
+SCALE_FAILED: Final = "ScaleFailed"
+_PHASES: Final[Mapping[Operation, str]] = {
+    Operation.STARTED: "Running",
+    Operation.RESTARTED: "Running",
+    Operation.RESUMED: "Running",
+    Operation.GROWN: SCALE_SUCCEEDED,
+    Operation.SHRUNK: SCALE_SUCCEEDED,
+    Operation.REMOVED: SCALE_SUCCEEDED,
+    Operation.FAILED: SCALE_FAILED,
+    Operation.SUSPENDED: "Suspended",
+}
+_RESIZES: Final = frozenset({Operation.GROWN, Operation.SHRUNK, Operation.REMOVED})
+_STARTS: Final = frozenset({Operation.STARTED, Operation.RESTARTED, Operation.RESUMED})
+_TOGETHER: Final = timedelta(seconds=30)
+_ENDINGS: Final = {Ending.COMPLETE: "Succeeded", Ending.FAILED: "Failed"}
+
+
+_Told: TypeAlias = tuple[Entry, str, str]
+"""An entry, its phase, its role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One operation, of one role or of several at once; `sizes` by role: before and after."""
+
+    at: datetime
+    operation: Operation
+    phase: str
+    sizes: tuple[tuple[str, int, int], ...]
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """`chief=1,worker=2`, or `worker=2→4` for what changed."""
+        return ",".join(
+            f"{role}={after}" if before == after else f"{role}={before}→{after}"
+            for role, before, after in self.sizes
+        )
+
+
+def past(job: TrainingJob) -> tuple[Past, ...]:
+    """The oldest first; what is not over yet has the phase of what is on its way."""
+    told = [
+        (entry, _phase(entry, later), role.name)
+        for role in job.roles
+        for entry, later in _with_later(entries(role.history))
+        if entry.operation is not Operation.ENDED
+    ]
+    order = [role.name for role in job.roles]
+    found = [
+        _merged(sorted(group, key=lambda one: order.index(one[2]))) for group in _together(told)
+    ]
+    return (*_current(job, found), *_end(job))
+
+
+def _together(told: Iterable[_Told]) -> list[list[_Told]]:
+    """Roles that start together say so in the same words; a crash may lie between them."""
+    groups: list[list[_Told]] = []
+    last: dict[tuple[str, ...], list[_Told]] = {}
+    for one in sorted(told, key=lambda one: (one[0].at, _key(one))):
+        group = last.get(_key(one), [])
+        fits = group and one[0].at - group[0][0].at <= _TOGETHER
+        if fits and one[2] not in {role for _, _, role in group}:
+            group.append(one)
+        else:
+            last[_key(one)] = [one]
+            groups.append(last[_key(one)])
+    return groups
+
+
+def _key(told: _Told) -> tuple[str, ...]:
+    entry, phase_then, _ = told
+    return (entry.operation, phase_then, entry.reason)
+
+
+def _with_later(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry | None]]:
+    yield from zip(found, (*found[1:], None), strict=False)
+
+
+def _phase(entry: Entry, later: Entry | None) -> str:
+    """A growth that the next entry of its role takes back has failed."""
+    taken_back = later is not None and later.operation is Operation.FAILED
+    if entry.operation is Operation.GROWN and taken_back:
+        return SCALE_FAILED
+    return _PHASES[entry.operation]
+
+
+def _merged(group: Sequence[_Told]) -> Past:
+    entry, phase_then, _ = group[0]
+    sizes = tuple((role, one.before, one.after) for one, _, role in group)
+    return Past(entry.at, entry.operation, phase_then, sizes, entry.reason)
+
+
+def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
+    """The last one may still be on its way."""
+    now = phase(job)
+    if not found:
+        return found
+    last = found[-1]
+    if now is Phase.SCALING and last.operation in _RESIZES | {Operation.RESTARTED}:
+        return [*found[:-1], _in(last, SCALING)]
+    if now is Phase.STARTING and last.operation in _STARTS:
+        return [*found[:-1], _in(last, now.value)]
+    return found
+
+
+def _in(one: Past, now: str) -> Past:
+    return Past(one.at, one.operation, now, one.sizes, one.reason)
+
+
+def _end(job: TrainingJob) -> Iterable[Past]:
+    """From the Jobs' own status: nobody has to write that down."""
+    end = ending(job)
+    times = [role.ended_at for role in job.roles if role.ended_at and role.ending is end]
+    if end is None or not times:
+        return
+    sizes = tuple((role.name, role.size, role.size) for role in job.roles if role.size)
+    yield Past(min(times), Operation.ENDED, _ENDINGS[end], sizes, verdict(job.key, end))

@@ -1,0 +1,152 @@
+"""Carrying a new size out: the script beside it, the patch, and the wait for what comes of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from edl import contract
+from edl.form import duration
+from edl.model import Target, TrainingJob
+from edl.steps.history import entries
+from edl.writes import Json, Patch
+from kubectl_edl import hooks, removal
+from kubectl_edl.actuators import ACTUATORS
+from kubectl_edl.find import training_job
+from kubectl_edl.hooks import Hook
+from kubectl_edl.options import Writing
+from kubectl_edl.outcomes import Goal, wait
+from kubectl_edl.refusals import Refused, TakenBack
+from kubectl_edl.results import say_changed
+from kubectl_edl.retries import with_fresh_state
+from kubectl_edl.sizes import Scaling, Wish, chosen_role, scaling
+from kubectl_edl.survey import survey_training
+from kubectl_edl.world import Connection, World
+
+_NO_DRY_RUN: Final = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is done beside the patch: wait for what comes of it, a script in the launcher."""
+
+    wait: bool = False
+    script: Hook | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One `kubectl edl scale`, as it was asked for."""
+
+    world: World
+    connection: Connection
+    job: str
+    wish: Wish
+    writing: Writing
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    job: TrainingJob
+    scaling: Scaling
+
+    @property
+    def joining(self) -> list[str]:
+        """`host:slots` of the workers that a growth adds."""
+        size = self.scaling.size or 0
+        return self._hosts(list(range(self.scaling.role.size, size)))
+
+    @property
+    def leaving(self) -> list[str]:
+        """Of those that end: the named ones and, as a Job drops them, the highest."""
+        size = self.scaling.role.size
+        kept = size if self.scaling.size is None else self.scaling.size
+        named = {pod.index for pod in self.scaling.removed}
+        return self._hosts(sorted(named | set(range(kept, size))))
+
+    def _hosts(self, indexes: list[int]) -> list[str]:
+        return removal.hosts(self.job, self.scaling.role, indexes)
+
+
+def carry_out(errand: Errand, beside: Beside) -> None:
+    """Scripts run before workers leave and after they came, as et-operator's do.
+
+    A script that fails before a shrink prevents it; one that fails after a growth takes it back.
+    """
+    decided = _decide(errand)
+    script = beside.script if errand.writing.dry_run == _NO_DRY_RUN else None
+    if script:
+        hooks.check(decided.job)
+        if decided.leaving:
+            hooks.run(errand.world, errand.connection, decided.job, script, decided.leaving)
+    decided = _write(errand)
+    if errand.writing.dry_run != _NO_DRY_RUN or not (script or beside.wait):
+        return
+    _say(errand, wait(errand.world, errand.connection, _goal(decided, errand.wish)))
+    if script and decided.joining:
+        _run_after(errand, decided, script)
+
+
+def _write(errand: Errand) -> _Decided:
+    def change() -> tuple[_Decided, Json, str]:
+        decided = _decide(errand)
+        actuator = ACTUATORS[errand.writing.dry_run](errand.connection.cluster)
+        manifest = actuator.patch(decided.scaling.patch)
+        return decided, manifest, decided.scaling.sentence + actuator.remark
+
+    decided, manifest, sentence = with_fresh_state(change, errand.world.sleep)
+    say_changed(errand.world, errand.writing.output, sentence, [manifest])
+    return decided
+
+
+def _decide(errand: Errand) -> _Decided:
+    connection = errand.connection
+    survey = survey_training(connection, "", errand.world.now())
+    if errand.wish.remove and survey.hints:
+        raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
+    job = training_job(errand.job, survey, connection)
+    target = Target("Job", job.key.namespace, chosen_role(job, errand.wish).job)
+    annotations = connection.cluster.get(target)["metadata"].get("annotations") or {}
+    return _Decided(job, scaling(job, errand.wish, annotations))
+
+
+def _goal(decided: _Decided, wish: Wish) -> Goal:
+    found = decided.scaling
+    return Goal(
+        job=decided.job.key,
+        role=found.role.name,
+        size=found.size,
+        removed=frozenset(pod.name for pod in found.removed),
+        limited=found.limited,
+        timeout=duration(wish.timeout),
+        known=entries(found.role.history),
+    )
+
+
+def _run_after(errand: Errand, decided: _Decided, script: Hook) -> None:
+    """The launcher may be another one by now; the new workers are listed already."""
+    job = _decide(errand).job
+    try:
+        hooks.run(errand.world, errand.connection, job, script, decided.joining)
+    except Refused as error:
+        before = decided.scaling.role.size
+        with_fresh_state(_taking_back(errand, decided, before), errand.world.sleep)
+        raise TakenBack(f"{error}; held at {before} again") from None
+
+
+def _taking_back(errand: Errand, decided: _Decided, size: int) -> Callable[[], Json]:
+    role = decided.scaling.role
+    target = Target("Job", decided.job.key.namespace, role.job)
+
+    def take_back() -> Json:
+        version = errand.connection.cluster.get(target)["metadata"]["resourceVersion"]
+        body = {"metadata": {"annotations": {contract.REPLICAS: str(size)}}}
+        actuator = ACTUATORS[_NO_DRY_RUN](errand.connection.cluster)
+        return actuator.patch(Patch(target, version, body))
+
+    return take_back
+
+
+def _say(errand: Errand, sentence: str) -> None:
+    """Documents on stdout stay documents."""
+    say = errand.world.warn if errand.writing.output else errand.world.say
+    say(sentence)

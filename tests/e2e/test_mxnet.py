@@ -1,0 +1,134 @@
+"""MXNet: every resize is a restart of all, and everybody goes on where the last checkpoint ended.
+
+Workers that are told to leave agree on their last step and save it. Who is killed tells nobody:
+then all go back to the last checkpoint, which is at most `STEPS_A_CHECKPOINT` of the example's
+script old.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.support import ledger
+from tests.e2e.support.containers import kill_container
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.e2e.support.ledger import Step
+    from tests.e2e.support.stalls import Stalls
+    from tests.e2e.support.training import Training
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+SCHEDULER, SERVER, WORKER = JOBS = ("digits-mx-scheduler", "digits-mx-server", "digits-mx-worker")
+DATA = "mxnet-data"
+STEPS_A_CHECKPOINT = 10
+
+
+def steps_of(training: Training) -> list[Step]:
+    return ledger.read(training.files(DATA, "ledger/*"))
+
+
+def until_trained(training: Training, world: int, count: int = 20) -> None:
+    """Until so many workers have made so many further steps."""
+    begin = time.time()
+
+    def trained() -> bool:
+        new = [step for step in steps_of(training) if step.time > begin and step.world == world]
+        return len(new) >= count
+
+    training.until(trained, f"{count} more steps by {world} workers")
+
+
+def until_done(training: Training) -> None:
+    """The scheduler decides; who serves is ended."""
+    for job in (SCHEDULER, WORKER, SERVER):
+        training.until(lambda job=job: training.is_complete(job), f"{job} is complete")
+    assert "Succeeded" in training.edl("status", "digits-mx")
+
+
+def everybody(training: Training) -> set[str]:
+    return {uid for job in JOBS for uid in training.uids(job).values()}
+
+
+def told(training: Training) -> set[str]:
+    """DMLC_NUM_WORKER, as the programs of all pods see it."""
+    pods = [pod["metadata"]["name"] for job in JOBS for pod in training.pods(job)]
+    return {training.exec(name, "printenv", "DMLC_NUM_WORKER").strip() for name in pods}
+
+
+def worlds(steps: list[Step]) -> list[int]:
+    """How many workers trained, each number once for as long as it lasted."""
+    sizes = [step.world for step in steps]
+    return sizes[:1] + [after for before, after in pairwise(sizes) if after != before]
+
+
+def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stalls: Stalls) -> None:
+    training.example("mxnet", steps=300)
+    training.scale(WORKER, 1)
+    until_trained(training, world=1)
+    moments = []
+    for size in (3, 2):
+        before = everybody(training)
+        moments.append(time.time())
+        training.scale(WORKER, size)
+        until_trained(training, world=size)
+        assert not everybody(training) & before, "nobody is who he was"
+        assert told(training) == {str(size)}
+    assert {count for job in JOBS for count in training.restarts(job).values()} == {0}
+    until_done(training)
+    steps = steps_of(training)
+    assert worlds(steps)[-3:] == [1, 3, 2]
+    assert [step.step for step in steps] == [*range(1, 301)], "none is lost, none is repeated"
+    begin, end = ledger.mean_losses(steps)
+    assert end < begin / 2
+    for event, seconds in zip(("1 → 3", "3 → 2"), ledger.stalls(steps, moments), strict=True):
+        stalls.add("mxnet", event, seconds)
+    leave_nothing_behind(training)
+
+
+def leave_nothing_behind(training: Training) -> None:
+    training.kubectl("delete", "jobs", "--all")
+    training.until(lambda: not training.leftovers(), "nothing of ours is left")
+
+
+def test_whoever_is_lost_takes_all_back_to_the_checkpoint(
+    training: Training, stalls: Stalls
+) -> None:
+    training.example("mxnet", steps=200)
+    training.scale(WORKER, 2)
+    until_trained(training, world=2)
+    cut_off = [
+        losing(training, lambda: kill_container(training.pod(WORKER, 1))),
+        losing(training, lambda: training.delete_pod(SERVER, 0, at_once=False)),
+        losing(training, training.delete_all_pods),
+    ]
+    until_done(training)
+    steps = steps_of(training)
+    assert ledger.absent(steps, last=200) == []
+    assert all(
+        times <= 1 + sum(saved < step <= reached for saved, reached, _ in cut_off)
+        for step, times in ledger.repeated(steps).items()
+    )
+    events = ("a worker killed", "the server drained", "all pods deleted")
+    seconds = ledger.stalls(steps, [moment for _, _, moment in cut_off])
+    for event, stall in zip(events, seconds, strict=True):
+        stalls.add("mxnet", event, stall)
+    leave_nothing_behind(training)
+
+
+def losing(training: Training, lose: Callable[[], None]) -> tuple[int, int, float]:
+    """The step after which it went on, the last one that was made before, and when it was lost."""
+    moment = time.time()
+    lose()
+    until_trained(training, world=2)
+    before, after = ledger.standstill(steps_of(training), moment)
+    reached = before[-1].step
+    resumed = after[0].step
+    assert reached - STEPS_A_CHECKPOINT < resumed <= reached + 1
+    return resumed - 1, reached, moment

@@ -1,0 +1,193 @@
+"""Paddle's launchers, elastic: every world goes on where the last checkpoint ended.
+
+A trainer that leaves takes its key from the master's etcd first. So all launchers end their scripts
+by themselves, nobody fails, and nobody's container starts again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl import contract
+from tests.e2e.support import ledger
+from tests.e2e.support.install import load_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from edl.writes import Json
+    from tests.e2e.support.ledger import Step
+    from tests.e2e.support.stalls import Stalls
+    from tests.e2e.support.training import Training
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+MASTER, TRAINER = "digits-paddle-master", "digits-paddle-trainer"
+DATA = "paddle-data"
+STEPS_A_CHECKPOINT = 10
+IMAGE = "edl-examples/paddle:1"
+CAST = "master=1,pserver=2,trainer=1..2"
+MEET = """
+import json, os, ssl, time, urllib.request
+folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+token, trust = open(f"{folder}/token").read(), ssl.create_default_context(cafile=f"{folder}/ca.crt")
+job, space = os.environ["PADDLE_JOB_NAME"], os.environ["NAMESPACE"]
+
+def running(label):
+    url = f"https://kubernetes.default.svc/api/v1/namespaces/{space}/pods"
+    request = urllib.request.Request(f"{url}?labelSelector={label}%3D{job}")
+    request.add_header("Authorization", f"Bearer {token}")
+    found = json.load(urllib.request.urlopen(request, context=trust))["items"]
+    return [pod["status"]["podIP"] for pod in found if pod["status"]["phase"] == "Running"]
+
+def wait(label, count):
+    while len(running(label)) != count:
+        time.sleep(0.5)
+    return running(label)
+
+wait("paddle-job-pserver", int(os.environ["PSERVERS"]))
+while os.environ["POD_IP"] not in running("paddle-job"):
+    time.sleep(0.5)
+(master,) = wait("paddle-job-master", 1)
+print(urllib.request.urlopen(f"http://{master}:2379/health").read().decode())
+"""
+"""What `paddle_k8s start_new_trainer` and its `k8s_tools.py` do before they train."""
+
+
+def start(training: Training, steps: int, size: int) -> None:
+    """The example, held at a size at once."""
+    training.example("paddle", steps)
+    training.annotate(TRAINER, replicas=str(size))
+    training.until_runs(TRAINER, size)
+    until_trained(training, world=size)
+
+
+def steps_of(training: Training) -> list[Step]:
+    return ledger.read(training.files(DATA, "ledger/*"))
+
+
+def until_trained(training: Training, world: int, count: int = 20) -> None:
+    """Until a world of this size has made so many further steps."""
+    begin = time.time()
+
+    def trained() -> bool:
+        new = [step for step in steps_of(training) if step.time > begin and step.world == world]
+        return len(new) >= count
+
+    training.until(trained, f"{count} more steps by {world} trainers")
+
+
+def until_ended(training: Training) -> None:
+    training.until(lambda: training.is_complete(TRAINER), "the training is complete")
+    training.until(lambda: training.is_complete(MASTER), "the master has been ended")
+
+
+def worlds(steps: list[Step]) -> list[int]:
+    """The sizes of the worlds, each once for as long as it lasted."""
+    sizes = [step.world for step in steps]
+    return sizes[:1] + [after for before, after in pairwise(sizes) if after != before]
+
+
+def test_trainers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
+    start(training, steps=400, size=1)
+    master = training.uids(MASTER)
+    moments = []
+    for size in (3, 2):
+        moments.append(time.time())
+        training.scale(TRAINER, size)
+        until_trained(training, world=size)
+    moments.append(time.time())
+    first, second = (training.uids(TRAINER)[index] for index in "01")
+    training.delete_pod(TRAINER, 0, at_once=False)
+    until_trained(training, world=2)
+    assert training.uids(TRAINER)["0"] != first, "it is another pod"
+    assert training.uids(TRAINER)["1"] == second, "and the other one is not"
+    assert training.uids(MASTER) == master
+    assert set(training.restarts(TRAINER).values()) == {0}, "nobody has failed"
+    until_ended(training)
+    steps = steps_of(training)
+    assert "1 3 2" in " ".join(map(str, worlds(steps))), "each world came at once"
+    assert [step.step for step in steps] == [*range(1, 401)], "none is lost, none is repeated"
+    begin, end = ledger.mean_losses(steps)
+    assert end < begin / 2
+    assert not [event for event in training.all("Event") if event["reason"] == "FailedPreStopHook"]
+    events = ("1 → 3", "3 → 2", "first trainer replaced")
+    for event, seconds in zip(events, ledger.stalls(steps, moments), strict=True):
+        stalls.add("paddle", event, seconds)
+    training.kubectl("delete", "jobs", "--all")
+    training.until(lambda: not training.leftovers(), "nothing of ours is left")
+
+
+def test_whoever_is_killed_comes_back_and_the_training_ends_well(
+    training: Training, stalls: Stalls
+) -> None:
+    start(training, steps=300, size=2)
+    cut_off = [
+        losing_a_world(training, lambda: training.kill_process(TRAINER, 1, "train.py")),
+        losing_a_world(training, lambda: training.delete_pod(TRAINER, 1)),
+        losing_a_world(training, lambda: training.delete_pod(MASTER, 0, at_once=False)),
+    ]
+    assert not training.is_complete(MASTER), "an etcd that is drained has not succeeded"
+    until_ended(training)
+    steps = steps_of(training)
+    assert ledger.absent(steps, last=300) == []
+    assert all(
+        times <= 1 + sum(saved < step <= reached for saved, reached, _ in cut_off)
+        for step, times in ledger.repeated(steps).items()
+    )
+    events = ("a trainer's process killed", "a trainer lost", "the master drained")
+    seconds = ledger.stalls(steps, [moment for _, _, moment in cut_off])
+    for event, stall in zip(events, seconds, strict=True):
+        stalls.add("paddle", event, stall)
+
+
+def test_images_of_the_old_controller_find_their_peers(training: Training) -> None:
+    load_image(training.cluster, "paddle")
+    commands = {"master": ["sleep", "3600"], "pserver": ["sleep", "3600"]}
+    roles = ("master", "pserver", "trainer")
+    training.apply(*(cloud(role, commands.get(role, ["python3", "-c", MEET])) for role in roles))
+    training.until(lambda: training.is_complete("ctr-trainer"), "trainers have met their peers")
+    said = training.kubectl("logs", "job/ctr-trainer", "-c", "main")
+    assert json.loads(said)["health"] in ("true", True)
+    training.until(
+        lambda: training.is_complete("ctr-master") and training.is_complete("ctr-pserver"),
+        "master and pservers have been ended",
+    )
+
+
+def cloud(role: str, command: list[str]) -> Json:
+    """A Job of the training job `ctr`, as v1 ran it; the etcd is the image's own."""
+    notes = {"roles": CAST, "mode": "cloud", "etcd-image": IMAGE}
+    labels = {"framework": "paddle", "job": "ctr", "role": role}
+    container = {"name": "main", "image": IMAGE, "command": command}
+    pod = {"restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 1}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": f"ctr-{role}",
+            "labels": {contract.PREFIX + name: text for name, text in labels.items()},
+            "annotations": {contract.PREFIX + name: text for name, text in notes.items()},
+        },
+        "spec": {
+            "parallelism": 2 if role == "pserver" else 1,
+            "template": {"spec": pod | {"containers": [container]}},
+        },
+    }
+
+
+def losing_a_world(training: Training, lose: Callable[[], None]) -> tuple[int, int, float]:
+    """The step after which it went on, the last one that was made before, and when it was lost."""
+    moment = time.time()
+    lose()
+    until_trained(training, world=2)
+    before, after = ledger.standstill(steps_of(training), moment)
+    reached = before[-1].step
+    resumed = after[0].step
+    assert reached - STEPS_A_CHECKPOINT < resumed <= reached + 1
+    return resumed - 1, reached, moment

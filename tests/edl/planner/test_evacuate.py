@@ -1,0 +1,98 @@
+"""Workers leave a node that is about to go, before it does."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from edl.model import ClusterState, Node, Resizing, Taint, Toleration, TrainingJob
+from edl.planner.evacuate import CORDONED
+from edl.planner.plan import Evacuation
+from tests.edl.planner.plans import plan_for
+from tests.edl.planner.states import cluster, job, node, pod, role, shape
+
+CORDON = Taint(CORDONED, "", "NoSchedule")
+SPOT = Taint("aws-node-termination-handler/spot-itn", "x", "NoSchedule")
+DRAINED = Taint("example.com/maintenance", "", "NoExecute")
+
+
+def going(name: str, taint: Taint, cpu: float = 9) -> Node:
+    return node(name, cpu, taints=(taint,), schedulable=taint != CORDON)
+
+
+def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """Horovod: a launcher on a node of its own, and one to four workers on these."""
+    pods = fields.pop("pods", tuple(pod(index, name) for index, name in enumerate(on)))
+    usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": Resizing.LIVE}
+    worker = role("worker", 1, 4, **(usual | fields))
+    cap = replace(worker, max=worker.size, min=min(worker.min, worker.size))
+    return job("ring", role("launcher", 1, 1, on=["home"]), cap, framework="horovod")
+
+
+def moved(state: ClusterState) -> list[tuple[str, ...]]:
+    assert all(isinstance(one, Evacuation) for one in plan_for(state).evacuations)
+    return [one.pods for one in plan_for(state).evacuations]
+
+
+HOME = node("home", 1)
+
+
+@pytest.mark.parametrize("taint", [SPOT, DRAINED], ids=lambda taint: taint.key)
+def test_all_leave_a_node_that_is_taken_away_at_once(taint: Taint) -> None:
+    state = cluster(HOME, going("a", taint), node("b", 9), ring("a", "b", "a"))
+    (found,) = plan_for(state).evacuations
+    assert (found.role, found.pods) == ("worker", ("pod-0", "pod-2"))
+    assert found.reason == f"its node is taken away ({taint.key}): it moves to another one"
+
+
+def test_they_leave_also_where_nobody_has_room_for_them() -> None:
+    assert moved(cluster(HOME, going("a", SPOT), ring("a", "a"))) == [("pod-0", "pod-1")]
+
+
+def test_one_after_the_other_leaves_a_cordoned_node_the_highest_first() -> None:
+    state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b"))
+    assert moved(state) == [("pod-1",)]
+
+
+def test_a_cordoned_node_is_better_than_none() -> None:
+    assert moved(cluster(HOME, going("a", CORDON), ring("a", "a"))) == []
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        pod(1, "b", ready=False),
+        pod(1),
+        pod(1, "b", terminating=True),
+    ],
+    ids=["not ready", "not bound", "leaving"],
+)
+def test_nobody_leaves_a_cordoned_node_while_another_is_on_the_way(late: Any) -> None:  # noqa: ANN401
+    mine = ring("a", "b", pods=(pod(0, "a"), late))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
+
+
+def test_who_tolerates_the_taint_stays() -> None:
+    tolerant = shape(1, tolerations=(Toleration(SPOT.key, "Exists", "", ""),))
+    mine = ring("a", shape=tolerant)
+    assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
+
+
+def test_a_node_that_is_silent_may_come_back() -> None:
+    lost = Taint("node.kubernetes.io/unreachable", "", "NoExecute")
+    assert moved(cluster(HOME, going("a", lost), node("b", 9), ring("a"))) == []
+
+
+def test_the_launcher_is_not_moved() -> None:
+    assert moved(cluster(going("home", SPOT, 1), node("b", 9), ring("b"))) == []
+
+
+def test_who_restarts_as_a_whole_is_not_taken_apart() -> None:
+    parts = [role(name, 1, 1, on=["a"]) for name in ("scheduler", "server", "worker")]
+    mine = job("mx", *parts, framework="mxnet")
+    assert moved(cluster(going("a", SPOT), node("b", 9), mine)) == []
+
+
+def test_who_is_named_by_its_user_already_is_not_moved_too() -> None:
+    mine = ring("a", "a", removing=frozenset({"pod-1"}))
+    assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []

@@ -1,0 +1,73 @@
+"""Workers leave a node before it goes: out of the host list first, then made anew elsewhere."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from tests.integration.support.stage import Stage, horovod
+
+pytestmark = pytest.mark.integration
+_SPOT = "aws-node-termination-handler/spot-itn"
+
+
+def nodes(stage: Stage, job: str) -> dict[str, str]:
+    """Where each index of a Job runs now."""
+    running = [
+        pod
+        for pod in stage.pods(job)
+        if pod["metadata"].get("deletionTimestamp") is None and pod["spec"].get("nodeName")
+    ]
+    return {pod["metadata"]["name"].rsplit("-", 2)[1]: pod["spec"]["nodeName"] for pod in running}
+
+
+@contextmanager
+def leaving(stage: Stage, job: str, words: Sequence[str], back: Sequence[str]) -> Iterator[str]:
+    """The node of its worker 0 is about to go, and comes back when the test is over."""
+    name = nodes(stage, job)["0"]
+    stage.kubectl(*(word.format(name) for word in words))
+    try:
+        yield name
+    finally:
+        stage.kubectl(*(word.format(name) for word in back))
+
+
+def _ring(stage: Stage) -> None:
+    stage.apply(*horovod("ring", "2..6"))
+    stage.until(lambda: len(stage.hosts("ring-launcher")) == 6, "all workers are listed")
+
+
+def _is_whole_without(stage: Stage, node: str) -> bool:
+    where = nodes(stage, "ring-worker")
+    whole = len(where) == stage.running("ring-worker") == len(stage.hosts("ring-launcher")) == 6
+    return whole and node not in where.values()
+
+
+def test_a_spot_interruption_moves_all_workers_of_its_node(installed: Stage) -> None:
+    _ring(installed)
+    launcher = installed.uids("ring-launcher")
+    words = ("taint", "node", "{}", f"{_SPOT}=now:NoSchedule")
+    back = ("taint", "node", "{}", f"{_SPOT}:NoSchedule-")
+    with leaving(installed, "ring-worker", words, back) as name:
+        installed.until(lambda: _is_whole_without(installed, name), "they run elsewhere")
+        assert "taken away" in installed.reason("ring-worker")
+    if launcher_node(installed) != name:
+        assert installed.uids("ring-launcher") == launcher, "nobody touched the launcher"
+
+
+def launcher_node(stage: Stage) -> str:
+    return nodes(stage, "ring-launcher")["0"]
+
+
+def test_a_cordoned_node_is_emptied_worker_by_worker(installed: Stage) -> None:
+    _ring(installed)
+    fewest = []
+
+    def emptied(name: str) -> bool:
+        fewest.append(len(installed.hosts("ring-launcher")))
+        return _is_whole_without(installed, name)
+
+    with leaving(installed, "ring-worker", ("cordon", "{}"), ("uncordon", "{}")) as name:
+        installed.within = 180.0
+        installed.until(lambda: emptied(name), "they run elsewhere")
+        assert min(fewest) >= 5, "one at a time"

@@ -1,0 +1,482 @@
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl import contract
+from edl.errors import Conflict, Invalid, Unreachable
+from edl.frameworks import FRAMEWORKS
+from edl.inject.admission import Context, Request, mutate
+from edl.kube.cluster import Cluster, Selection
+from edl.model import Target
+from edl.parse import parse
+from edl.writes import Json
+from kubectl_edl.casting import flags
+from kubectl_edl.complete import answer
+from kubectl_edl.rebirth import LAST_APPLIED
+from kubectl_edl.world import Connection, Scope
+from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.stage import Run, Stage
+
+MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
+COMMAND = ("--", "python", "train.py", "--fast")
+CONTEXT = Context(frozenset(), "kubectl-edl:test")
+
+
+class Completing(Behind):
+    """An API server with our webhook; `refuses` may say no to one that is created for real."""
+
+    def __init__(self, cluster: Cluster, refuses: Mapping[str, BaseException]) -> None:
+        super().__init__(cluster)
+        self.refuses = refuses
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        if not dry_run and target.name in self.refuses:
+            raise self.refuses[target.name]
+        done = mutate(Request("CREATE", dict(manifest), None, "ann"), CONTEXT).manifest
+        return self.cluster.create(target, done, dry_run=dry_run)
+
+
+def completing(**refuses: BaseException) -> Callable[[Cluster], Cluster]:
+    """`mnist_ps=Invalid("no")`: the Job mnist-ps is refused."""
+    named = {name.replace("_", "-"): error for name, error in refuses.items()}
+    return lambda cluster: cast("Cluster", Completing(cluster, named))
+
+
+def written(*args: str) -> list[Json]:
+    """What is written for a file."""
+    before, _, after = " ".join(args).partition(" -- ")
+    place = args.index("--") if "--" in args else len(args)
+    options = (*args[:place], "--dry-run", "client", "-o", "yaml", *args[place:])
+    found = Offline().run("create", *options)
+    assert (found.code, found.err) == (0, ""), (before, after)
+    return list(yaml.safe_load_all(found.out))
+
+
+class Offline(Stage):
+    """No cluster at all."""
+
+    def _connect(self, scope: Scope) -> Connection:
+        raise Unreachable(f"no cluster, and nobody should ask for one {scope}")
+
+
+def names(jobs: list[Json]) -> list[str]:
+    return [job["metadata"]["name"] for job in jobs]
+
+
+def container(job: Json) -> Json:
+    (only,) = job["spec"]["template"]["spec"]["containers"]
+    return cast("Json", only)
+
+
+def test_each_role_is_a_job_as_somebody_would_write_it() -> None:
+    chief, servers, worker = written(*MNIST, "--cpu", "2", "--memory", "4Gi", *COMMAND)
+    assert chief == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "mnist-chief",
+            "labels": {
+                "edl.dev/framework": "tensorflow",
+                "edl.dev/job": "mnist",
+                "edl.dev/role": "chief",
+            },
+            "annotations": {"edl.dev/roles": "chief=1,ps=2,worker=1..12"},
+        },
+        "spec": {
+            "template": {
+                "spec": {
+                    "restartPolicy": "OnFailure",
+                    "containers": [
+                        {
+                            "name": "chief",
+                            "image": "train:1",
+                            "command": ["python", "train.py", "--fast"],
+                            "resources": {"requests": {"cpu": "2", "memory": "4Gi"}},
+                        }
+                    ],
+                }
+            }
+        },
+    }
+    assert names([servers, worker]) == ["mnist-ps", "mnist-worker"]
+    assert servers["spec"]["parallelism"] == 2
+    assert parse(worker).cast == parse(chief).cast
+
+
+def test_one_role_alone_is_one_job_with_its_bounds() -> None:
+    (alone,) = written("tensorflow", "mnist", "--image", "i", "--workers", "2..4")
+    assert alone["metadata"] == {
+        "name": "mnist",
+        "labels": {
+            "edl.dev/framework": "tensorflow",
+            "edl.dev/min": "2",
+            "edl.dev/max": "4",
+        },
+    }
+    assert alone["spec"]["parallelism"] == 2
+    (fixed,) = written("none", "sweep", "--image", "i", "--worker", "3")
+    assert fixed["metadata"]["labels"] == {"edl.dev/framework": "none"}
+    assert fixed["spec"]["parallelism"] == 3
+    (least,) = written("none", "sweep", "--image", "i")
+    assert least["spec"]["parallelism"] == 1
+
+
+def test_work_items_are_for_frameworks_that_have_them() -> None:
+    (sweep,) = written("none", "sweep", "--image", "i", "--workers", "2..16", "--completions", "40")
+    spec = sweep["spec"]
+    assert (spec["completions"], spec["completionMode"]) == (40, "Indexed")
+    assert Offline().run("create", *MNIST, "--completions", "4").code == 2
+    few = Offline().run(
+        "create", "none", "sweep", "--image", "i", "--workers", "9", "--completions", "4"
+    )
+    assert few.err.startswith("error: --workers: max 9 is above spec.completions 4; ")
+
+
+def test_a_role_of_which_one_is_needed_goes_without_saying() -> None:
+    assert names(written("horovod", "h", "--image", "i", "--workers", "1..3")) == [
+        "h-launcher",
+        "h-worker",
+    ]
+
+
+def test_the_command_is_for_roles_that_have_none_of_their_own() -> None:
+    launcher, worker = written(
+        "horovod", "h", "--image", "i", "--workers", "1..3", "--", "horovodrun", "-np", "1"
+    )
+    assert container(launcher)["command"] == ["horovodrun", "-np", "1"]
+    assert "command" not in container(worker)
+
+
+def test_what_is_said_of_a_role_counts_more_than_what_is_said_of_all() -> None:
+    chief, servers, worker = written(
+        *MNIST,
+        *("--cpu", "ps=1", "--cpu", "4", "--memory", "workers=8Gi", "--image", "ps=serve:1"),
+        *("--gpu", "2"),
+    )
+    requests = [container(job).get("resources", {}).get("requests") for job in (chief, servers)]
+    assert requests == [{"cpu": "4"}, {"cpu": "1"}]
+    assert container(worker)["resources"]["requests"] == {"cpu": "4", "memory": "8Gi"}
+    assert container(servers)["image"] == "serve:1"
+    gpus = [job["metadata"]["labels"].get(contract.GPU) for job in (chief, servers, worker)]
+    assert gpus == ["2", None, "2"]
+
+
+def test_variables_claims_and_the_rest_are_in_every_pod() -> None:
+    jobs = written(
+        *MNIST,
+        *("-e", "MODE=fast=yes", "-e", "EMPTY=", "--pvc", "data.v1:/data", "--pvc", "data.v1:/out"),
+        *("--priority-class", "high", "--slots", "2", "--mode", "ps", "-n", "team"),
+        *("--gpu", "0.5", "--gpu-memory", "3Gi"),
+    )
+    for job in jobs:
+        pod = job["spec"]["template"]["spec"]
+        assert pod["priorityClassName"] == "high"
+        assert pod["volumes"] == [
+            {"name": "data-v1", "persistentVolumeClaim": {"claimName": "data.v1"}}
+        ]
+        assert [mount["mountPath"] for mount in container(job)["volumeMounts"]] == ["/data", "/out"]
+        assert container(job)["env"] == [
+            {"name": "MODE", "value": "fast=yes"},
+            {"name": "EMPTY", "value": ""},
+        ]
+        assert job["metadata"]["namespace"] == "team"
+        assert job["metadata"]["annotations"][contract.SLOTS] == "2"
+        assert job["metadata"]["annotations"][contract.MODE] == "ps"
+    assert jobs[0]["metadata"]["labels"][contract.GPU_MEMORY] == "3Gi"
+
+
+def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> None:
+    found = Offline().run(
+        "create",
+        *("horovod", "my_job", "--ps", "3", "--workers", "3..1", "--cpu", "x", "--gpu", "-1"),
+        *("--gpu-memory", "ps=1Gi", "--env", "A", "--pvc", "data", "--slots", "0"),
+    )
+    assert (found.code, found.out) == (1, "")
+    lines = [line.removeprefix("error: ") for line in found.err.splitlines()]
+    assert lines[0] == '--ps: horovod has no role "ps"; it has --launcher, --workers'
+    assert lines[1] == '--workers: "3..1" is no size; min 3 is above max 1'
+    places = dict.fromkeys(line.partition(":")[0] for line in lines)
+    assert list(places) == [
+        "--ps",
+        "--workers",
+        "--cpu",
+        "--gpu-memory",
+        "--env",
+        "--pvc",
+        "--image",
+        "NAME",
+        "--slots",
+        "--gpu",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        (("--workers", "many"), '--workers: "many" is no size; write a number, or a range as'),
+        (("--workers", "0"), '--workers: "0" is no size; from 1: a role of nobody ends at once'),
+        (("--chief=2", "--workers", "2"), "--chief: 2 × chief; tensorflow has exactly one"),
+        (("--ps", "2"), "roles: nobody in the cast decides when tensorflow is done; "),
+        (("--ps", "1..3", "--workers", "2"), "--ps: a ps is never resized; "),
+        (("--workers", "2", "--mode", "ps"), '--mode: "ps" does not fit; one of '),
+    ],
+)
+def test_a_cast_that_makes_no_sense_is_explained(sizes: tuple[str, ...], words: str) -> None:
+    found = Offline().run("create", "tensorflow", "mnist", "--image", "i", *sizes)
+    assert found.code == 1
+    assert found.err.startswith(f"error: {words}")
+
+
+def test_a_role_that_cannot_be_guessed_is_asked_for() -> None:
+    found = Offline().run("create", "horovod", "h", "--image", "i", "--launcher")
+    assert found.err == "error: roles: horovod needs a worker; add --workers\n"
+
+
+def test_an_image_may_be_missing_for_one_role() -> None:
+    found = Offline().run("create", *MNIST[:2], *MNIST[4:], "--image", "ps=serve")
+    assert [line.partition("; ")[0] for line in found.err.splitlines()] == [
+        "error: --image: chief has none",
+        "error: --image: worker has none",
+    ]
+
+
+def test_every_setting_of_the_contract_can_be_said() -> None:
+    jobs = written(*MNIST, "--set", "clean-up=All", "--set", "port=2223")
+    for job in jobs:
+        assert job["metadata"]["annotations"][contract.CLEAN_UP] == "All"
+        assert job["metadata"]["annotations"][contract.PORT] == "2223"
+    found = Offline().run("create", *MNIST, "--set", "colour=red", "--set", "clean-up=Some")
+    lines = found.err.splitlines()
+    assert lines[0].startswith('error: --set: "colour" is no setting; one of ')
+    assert lines[1].startswith('error: --set clean-up: unknown "Some"; one of Running, All')
+
+
+def test_a_command_that_no_role_would_run_is_refused() -> None:
+    sizes = ("--mode", "cloud", "--pservers", "2", "--trainers", "2")
+    found = Offline().run("create", "paddle", "p", "--image", "i", *sizes, "--", "train")
+    assert found.err.startswith("error: COMMAND: every role here has a command of its own; ")
+
+
+def test_an_unknown_framework_is_wrong_usage() -> None:
+    assert 'no framework "tensorflo"; did you mean tensorflow?' in created("tensorflo", "x").err
+    found = created("caffe", "x")
+    assert found.code == 2
+    assert f"one of {', '.join(FRAMEWORKS)}" in found.err
+
+
+def created(*args: str, stage: Stage | None = None) -> Run:
+    return (stage or Stage(wrapped=completing())).run("create", *args)
+
+
+def stored(stage: Stage) -> list[str]:
+    items = stage.cluster.list(Selection("Job")).items
+    return [json.loads(item)["metadata"]["name"] for item in items]
+
+
+def test_all_jobs_are_created_and_can_be_applied_again() -> None:
+    stage = Stage(wrapped=completing())
+    found = created(*MNIST, *COMMAND, "<&>", stage=stage)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.splitlines() == [
+        "job.batch/mnist-chief created",
+        "job.batch/mnist-ps created",
+        "job.batch/mnist-worker created",
+    ]
+    live = stage.job("mnist-worker")
+    assert live["spec"]["suspend"] is True
+    (*_, source) = written(*MNIST, *COMMAND, "<&>")
+    text = live["metadata"]["annotations"][LAST_APPLIED]
+    assert json.loads(text) == source | {"metadata": source["metadata"] | {"namespace": "default"}}
+    assert "\\u003c\\u0026\\u003e" in text
+
+
+def test_what_was_created_can_be_made_anew_with_other_labels() -> None:
+    stage = Stage(wrapped=completing())
+    created("none", "sweep", "--image", "i", "--workers", "1..4", stage=stage)
+    found = stage.run("label", "sweep", "--max", "8", "--recreate", "--yes")
+    assert (found.code, found.err) == (0, "")
+    assert stage.job("sweep")["metadata"]["annotations"][contract.INJECTED_MAX] == "8"
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "remark"), [("client", " (dry run)"), ("server", " (server dry run)")]
+)
+def test_a_dry_run_creates_nothing_and_says_so(dry_run: str, remark: str) -> None:
+    stage = Stage(wrapped=completing())
+    found = created(*MNIST, "--dry-run", dry_run, stage=stage)
+    assert found.out.splitlines()[0] == f"job.batch/mnist-chief created{remark}"
+    assert stored(stage) == []
+
+
+def test_a_server_dry_run_shows_what_would_be_stored() -> None:
+    found = created(*MNIST, "--dry-run", "server", "-o", "json")
+    listed = json.loads(found.out)
+    assert listed["kind"] == "List"
+    assert all(item["spec"]["suspend"] for item in listed["items"])
+    assert contract.INJECTED_MAX in listed["items"][0]["metadata"]["annotations"]
+
+
+def test_what_is_stored_is_printed_without_who_manages_which_field() -> None:
+    class Managing(Completing):
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            made = super().create(target, manifest, dry_run=dry_run)
+            return made | {"metadata": made["metadata"] | {"managedFields": [{"manager": "x"}]}}
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Managing(cluster, {})))
+    for form in ("json", "yaml"):
+        found = created("none", form, "--image", "i", "-o", form, stage=stage)
+        (stored,) = yaml.safe_load_all(found.out)
+        assert stored["metadata"]["uid"]
+        assert "managedFields" not in stored["metadata"]
+
+
+def test_names_are_printed_for_other_programs() -> None:
+    found = created(*MNIST, "-o", "name")
+    assert found.out.split() == [
+        "job.batch/mnist-chief",
+        "job.batch/mnist-ps",
+        "job.batch/mnist-worker",
+    ]
+
+
+def test_the_namespace_may_stand_before_the_framework() -> None:
+    stage = Stage(wrapped=completing())
+    assert created("-n", "default", *MNIST, stage=stage).code == 0
+    assert stage.run("-n", "default", "create", *MNIST).code == 1
+    assert len(stored(stage)) == 3
+
+
+def test_a_name_that_is_taken_is_found_before_anything_is_created() -> None:
+    stage = Stage(wrapped=completing())
+    created(*MNIST, stage=stage)
+    for name in ("mnist-chief", "mnist-worker"):
+        stage.cluster.delete(Target("Job", "default", name))
+    found = created(*MNIST, stage=stage)
+    assert found.code == 1
+    assert found.err == (
+        "error: job.batch/mnist-ps: exists already in namespace default; "
+        "another NAME, or: kubectl delete job mnist-ps -n default\n"
+    )
+    assert stored(stage) == ["mnist-ps"]
+
+
+def test_what_was_created_before_a_refusal_is_taken_back() -> None:
+    stage = Stage(wrapped=completing(mnist_worker=Invalid("exceeded quota: jobs", 403)))
+    found = created(*MNIST, stage=stage)
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "error: job.batch/mnist-worker: exceeded quota: jobs; "
+        "what was created before it is deleted again: mnist-chief, mnist-ps\n"
+    )
+    assert stored(stage) == []
+
+
+def test_a_first_job_that_is_refused_leaves_nothing() -> None:
+    stage = Stage(wrapped=completing(mnist_chief=KeyboardInterrupt()))
+    found = created(*MNIST, stage=stage)
+    assert found.err == "error: job.batch/mnist-chief: interrupted; nothing was created\n"
+
+
+def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
+    class Stubborn(Completing):
+        def delete(self, target: Target, *, version: str = "") -> None:
+            raise Unreachable(f"no answer for {target.name} {version}")
+
+    refuses = {"mnist-worker": Unreachable("no answer")}
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Stubborn(cluster, refuses)))
+    found = created(*MNIST, stage=stage)
+    assert found.err == (
+        "error: job.batch/mnist-worker: no answer; "
+        "still there: kubectl delete job mnist-chief mnist-ps -n default\n"
+    )
+
+
+def test_somebody_elses_job_of_the_same_name_is_not_taken_back() -> None:
+    class Stolen(Completing):
+        """mnist-chief is deleted by somebody who creates his own, before the next one."""
+
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            if target.name == "mnist-ps" and not dry_run:
+                chief = Target("Job", "default", "mnist-chief")
+                self.cluster.delete(chief)
+                self.cluster.create(chief, {"metadata": {"name": "mnist-chief"}})
+                raise Conflict("exists already")
+            return super().create(target, manifest, dry_run=dry_run)
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Stolen(cluster, {})))
+    assert created(*MNIST, stage=stage).code == 1
+    assert stored(stage) == ["mnist-chief"]
+
+
+def test_without_a_webhook_nothing_is_created() -> None:
+    stage = Stage()
+    found = created(*MNIST, stage=stage)
+    assert found.code == 1
+    assert found.err.startswith("error: nobody completes labelled Jobs in this cluster")
+    assert stored(stage) == []
+
+
+def test_frameworks_roles_and_modes_are_completed() -> None:
+    world = Stage().world()
+    offered = answer(["create", ""], world).splitlines()
+    assert [line.partition("\t")[0] for line in offered] == [*FRAMEWORKS, ":4"]
+    options = answer(["create", "horovod", "h", "--"], world)
+    assert "--workers" in options
+    assert "--ps" not in options
+    modes = dict.fromkeys(mode.name for mode in FRAMEWORKS["paddle"].modes)
+    assert answer(["create", "paddle", "p", "--mode", ""], world).split() == [*modes, ":4"]
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_help_of_a_framework_names_its_roles_and_has_two_examples(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Stage().run("create", name, "--help").code == 0
+    text = capsys.readouterr().out
+    assert all(flag in text for kind in FRAMEWORKS[name].roles for flag in flags(kind))
+    assert text.count(f"  kubectl edl create {name}") >= 2
+    assert max(map(len, text.splitlines())) <= 100
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+@st.composite
+def casts(draw: st.DrawFn) -> tuple[str, ...]:
+    """A framework, and sizes that each of its roles would take."""
+    framework = FRAMEWORKS[draw(st.sampled_from(list(FRAMEWORKS)))]
+    mode = draw(st.sampled_from(framework.modes))
+    known = [kind for kind in framework.roles if not mode.roles or kind.name in mode.roles]
+    chosen = draw(st.lists(st.sampled_from(known), unique_by=lambda kind: kind.name))
+    words: list[str] = []
+    for kind in chosen:
+        low = draw(st.integers(1, 3))
+        high = draw(st.integers(low, 5)) if kind.resizable else low
+        size = "1" if kind.single else f"{low}..{high}" if high > low else str(low)
+        words += [draw(st.sampled_from(flags(kind))), size]
+    return (framework.name, "demo", "--image", "i", *words)
+
+
+@settings(deadline=None, max_examples=50)
+@given(casts())
+def test_what_is_written_is_a_whole_cast_that_the_webhook_takes(args: tuple[str, ...]) -> None:
+    found = Offline().run("create", *args, "--dry-run", "client", "-o", "yaml", "--", "train")
+    if found.code:
+        assert all(line.startswith("error: ") for line in found.err.splitlines())
+        return
+    jobs = list(yaml.safe_load_all(found.out))
+    specs = [parse(job) for job in jobs]
+    assert all(spec.cast == specs[0].cast for spec in specs)
+    assert sorted(spec.role for spec in specs) == sorted(seat.role for seat in specs[0].cast)
+    for job in jobs:
+        stored = mutate(Request("CREATE", job, None, "ann"), CONTEXT).manifest
+        assert contract.INJECTED_MAX in stored["metadata"]["annotations"]

@@ -1,0 +1,115 @@
+import json
+
+import pytest
+
+from edl import contract
+from tests.kubectl_edl.stage import Stage, mnist
+
+STARTED = "2026-11-21T11:00:00Z started {0} {0} its gang fits: 4 pods"
+WORKER = """\
+2026-11-21T11:00:00Z started 1 1 its gang fits: 4 pods
+2026-11-21T11:10:00Z grown 1 4 idle room: 4 of 12 fit
+2026-11-21T11:20:00Z grown 4 6 manual size
+2026-11-21T11:21:00Z failed 6 4 6 not ready within 60 s: back to 4
+2026-11-21T11:30:00Z removed 4 3 removed by name: mnist-worker-1-x1
+2026-11-21T11:40:00Z suspended 3 3 paused
+2026-11-21T11:50:00Z resumed 3 3 its gang fits: 6 pods
+2026-11-21T11:55:00Z grown 3 4 idle room: 4 of 12 fit"""
+SHOWN = """\
+OPERATION   PHASE            SIZES                   REASON                                AGE
+started     Running          chief=1,ps=2,worker=1   its gang fits: 4 pods                 60m
+grown       ScaleSucceeded   worker=1→4              idle room: 4 of 12 fit                50m
+grown       ScaleFailed      worker=4→6              manual size                           40m
+failed      ScaleFailed      worker=6→4              6 not ready within 60 s: back to 4    39m
+removed     ScaleSucceeded   worker=4→3              removed by name: mnist-worker-1-x1    30m
+suspended   Suspended        worker=3                paused                                20m
+resumed     Running          worker=3                its gang fits: 6 pods                 10m
+grown       ScaleSucceeded   worker=3→4              idle room: 4 of 12 fit                5m
+"""
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    mnist(stage)
+    told(stage, "mnist-chief", STARTED.format(1))
+    told(stage, "mnist-ps", STARTED.format(2))
+    told(stage, "mnist-worker", WORKER)
+    return stage
+
+
+def told(stage: Stage, job: str, history: str) -> None:
+    stage.patch(job, {"metadata": {"annotations": {contract.HISTORY: history}}})
+
+
+def test_a_history_is_a_line_an_operation(stage: Stage) -> None:
+    found = stage.run("history", "mnist")
+    assert (found.code, found.err) == (0, "")
+    assert [line.split() for line in found.out.splitlines()] == [
+        line.split() for line in SHOWN.splitlines()
+    ]
+
+
+def test_roles_that_a_crash_kept_apart_started_together(stage: Stage) -> None:
+    told(stage, "mnist-ps", STARTED.format(2).replace("11:00:00", "11:00:07"))
+    found = json.loads(stage.run("history", "mnist", "-o", "json").out)
+    first, second, *_ = found["operations"]
+    assert [size["role"] for size in first["sizes"]] == ["chief", "ps", "worker"]
+    assert second["operation"] == "grown"
+
+
+def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
+    found = json.loads(stage.run("history", "mnist-worker", "-o", "json").out)
+    assert found["kind"] == "TrainingJobHistory"
+    assert found["metadata"] == {"name": "mnist", "namespace": "default"}
+    assert found["operations"][1] == {
+        "at": "2026-11-21T11:10:00Z",
+        "operation": "grown",
+        "phase": "ScaleSucceeded",
+        "sizes": [{"role": "worker", "before": 1, "after": 4}],
+        "reason": "idle room: 4 of 12 fit",
+    }
+    assert stage.run("history", "mnist", "-o", "yaml").out.startswith("apiVersion: edl.dev/v1\n")
+
+
+def test_a_resize_that_is_on_its_way_says_so(stage: Stage) -> None:
+    marks = {
+        contract.RESIZED_AT: "2026-11-21T11:55:00Z",
+        contract.STARTED_AT: "2026-11-21T11:50:00Z",
+    }
+    stage.patch("mnist-worker", {"metadata": {"annotations": marks}})
+    stage.patch("mnist-worker", {"spec": {"parallelism": 5, "completions": 5}})
+    found = json.loads(stage.run("history", "mnist", "-o", "json").out)
+    assert [one["phase"] for one in found["operations"]][-2:] == ["Running", "Scaling"]
+    shown = stage.run("status", "mnist").out
+    assert "Phase:      Scaling" in shown
+    assert "Changed:    Scaling now: grown worker=3→4" in shown
+
+
+def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
+    over = {"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
+    stage.patch("mnist-chief", {"status": {"conditions": [over]}})
+    found = json.loads(stage.run("history", "mnist", "-o", "json").out)
+    last = found["operations"][-1]
+    assert (last["operation"], last["phase"], last["at"], last["reason"]) == (
+        "ended",
+        "Succeeded",
+        "2026-11-21T11:59:00Z",
+        "mnist is done",
+    )
+
+
+def test_the_detail_of_a_job_shows_what_became_of_its_last_change(stage: Stage) -> None:
+    shown = stage.run("status", "mnist").out
+    assert "Changed:    ScaleSucceeded 5m ago: grown worker=3→4\n" in shown
+
+
+def test_a_job_that_did_nothing_yet_says_so(stage: Stage) -> None:
+    for job in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        told(stage, job, "")
+    assert stage.run("history", "mnist").out == "mnist: nothing has happened yet.\n"
+    assert json.loads(stage.run("history", "mnist", "-o", "json").out)["operations"] == []
+
+
+def test_no_such_job_is_exit_code_3(stage: Stage) -> None:
+    assert stage.run("history", "mnits").code == 3

@@ -1,0 +1,316 @@
+"""Workers that leave by name, growths in time, scripts in the launcher, and the exit codes."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from edl import contract
+from edl.writes import Json
+from tests.kubectl_edl.stage import NOW, Run, Stage, job, mnist, pod
+
+FOUND = "held at 3 (min 1, max 12); the reconciler moves it when there is room: kubectl edl status"
+
+
+def horovod(stage: Stage, workers: int = 12, name: str = "hvd") -> None:
+    """A launcher and workers that run."""
+    roles = "launcher=1,worker=1..12"
+    for role, size in (("launcher", 1), ("worker", workers)):
+        manifest = job(f"{name}-{role}", framework="horovod", job=name, role=role)
+        manifest["metadata"]["annotations"] = {contract.ROLES: roles}
+        owner = stage.put(manifest, suspend=False, parallelism=size, completions=size)
+        for index in range(size):
+            stage.create(pod(owner, index))
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    mnist(stage)
+    return stage
+
+
+def notes(stage: Stage, name: str = "mnist-worker") -> dict[str, str]:
+    found: dict[str, str] = stage.job(name)["metadata"]["annotations"]
+    return found
+
+
+def noted(stage: Stage, name: str, **annotations: str | None) -> Callable[[], Json]:
+    """What the reconciler, or somebody else, writes meanwhile."""
+    named = {contract.PREFIX + word.replace("_", "-"): text for word, text in annotations.items()}
+    return lambda: stage.patch(name, {"metadata": {"annotations": named}})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "worker-1",
+        "mnist-worker-1",
+        "mnist-worker-1.mnist.default.svc",
+        "mnist-worker-1.mnist.default.svc.cluster.local",
+        "mnist-worker-1-x1",
+    ],
+)
+def test_a_worker_is_removed_by_any_of_its_names(stage: Stage, name: str) -> None:
+    found = stage.run("scale", "mnist", "--remove", name)
+    assert found == Run(0, f"mnist: worker {name} is removed, {FOUND} mnist\n", "")
+    assert notes(stage)[contract.REMOVE] == "mnist-worker-1-x1"
+    assert notes(stage)[contract.REPLICAS] == "3"
+
+
+def test_several_are_removed_together_each_once(stage: Stage) -> None:
+    found = stage.run("scale", "mnist", "--remove", "worker-2,worker-0,mnist-worker-0")
+    assert "worker worker-2,worker-0,mnist-worker-0 are removed, held at 2" in found.out
+    assert notes(stage)[contract.REMOVE] == "mnist-worker-0-x0,mnist-worker-2-x2"
+
+
+def test_one_is_not_ten() -> None:
+    stage = Stage()
+    horovod(stage)
+    stage.run("scale", "hvd", "--remove", "worker-1")
+    assert notes(stage, "hvd-worker")[contract.REMOVE] == "hvd-worker-1-x1"
+    stage.run("scale", "hvd", "--remove", "worker-10")
+    assert notes(stage, "hvd-worker")[contract.REMOVE] == "hvd-worker-1-x1,hvd-worker-10-x10"
+
+
+@pytest.mark.parametrize("name", ["worker", "worker-", "worker-9", "worker-01", "orker-1", ""])
+def test_a_name_that_nobody_has_is_refused_with_those_that_are_there(
+    stage: Stage, name: str
+) -> None:
+    found = stage.run("scale", "mnist", "--remove", f"worker-1,{name}")
+    there = "there are worker-0, worker-1, worker-2, worker-3"
+    assert (found.code, found.err) == (1, f'error: mnist has no worker "{name}"; {there}\n')
+    assert contract.REMOVE not in notes(stage)
+
+
+def test_no_more_are_removed_than_the_minimum_allows(stage: Stage) -> None:
+    stage.run("scale", "mnist", "--min", "4")
+    found = stage.run("scale", "mnist", "--remove", "worker-1")
+    assert found.code == 1
+    assert "worker takes 4..12, not 3; change the bound: kubectl edl scale mnist 3" in found.err
+
+
+def test_a_growth_in_time_says_so_on_the_job(stage: Stage) -> None:
+    found = stage.run("scale", "mnist", "6", "--timeout", "90s")
+    assert "held at 6 (min 1, max 12), taken back to 4 if it takes longer than 90s" in found.out
+    assert notes(stage)[contract.SCALE_TIMEOUT] == "90s"
+    assert contract.SCALE_FALLBACK not in notes(stage)
+
+
+def test_it_goes_back_to_the_hold_before(stage: Stage) -> None:
+    stage.run("scale", "mnist", "4")
+    stage.run("scale", "mnist", "6", "--timeout", "90s")
+    assert notes(stage)[contract.SCALE_FALLBACK] == "4"
+    stage.run("scale", "mnist", "8", "--timeout", "5m")
+    assert notes(stage)[contract.SCALE_FALLBACK] == "4", "6 was never more than a wish"
+
+
+@pytest.mark.parametrize("again", [["6"], ["--auto"], ["3", "--timeout", "60s"]])
+def test_another_wish_takes_the_limit_away(stage: Stage, again: list[str]) -> None:
+    stage.run("scale", "mnist", "6", "--timeout", "90s")
+    stage.run("scale", "mnist", *again)
+    assert not {contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK} & notes(stage).keys()
+
+
+def test_new_bounds_alone_leave_it(stage: Stage) -> None:
+    stage.run("scale", "mnist", "6", "--timeout", "90s")
+    stage.run("scale", "mnist", "--max", "10")
+    assert notes(stage)[contract.SCALE_TIMEOUT] == "90s"
+
+
+def runs(stage: Stage, size: int, first: int = 4) -> Callable[[], object]:
+    """The worker Job comes to this size, its new pods ready."""
+
+    def happen() -> None:
+        owner = stage.job("mnist-worker")
+        stage.patch("mnist-worker-3-x3", READY, kind="Pod")
+        for index in range(first, size):
+            stage.create(pod(owner, index))
+        stage.patch("mnist-worker", {"spec": {"parallelism": size, "completions": size}})
+
+    return happen
+
+
+READY = {
+    "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+}
+
+
+def test_waiting_ends_when_every_worker_is_ready(stage: Stage) -> None:
+    stage.between = [lambda: None, runs(stage, 6)]
+    found = stage.run("scale", "mnist", "6", "--wait")
+    assert found.code == 0
+    assert found.out.endswith("\nmnist: worker has 6, all of them ready\n")
+
+
+def test_it_goes_on_until_a_growth_in_time_is_answered(stage: Stage) -> None:
+    answer = noted(stage, "mnist-worker", scale_timeout=None)
+    stage.between = [runs(stage, 6), lambda: None, answer]
+    assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 0
+    stage.between = [runs(stage, 8, first=6)]
+    found = stage.run("scale", "mnist", "8", "--wait", "--timeout", "60s")
+    assert found.code == 5, "nobody answered"
+
+
+def test_a_growth_that_was_taken_back_is_exit_code_4(stage: Stage) -> None:
+    line = "2026-11-21T12:01:00Z failed 6 4 6 not ready within 60 s: back to 4"
+    back = noted(stage, "mnist-worker", scale_timeout=None, replicas=None, history=line)
+    stage.between = [back]
+    found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
+    assert found.code == 4
+    assert found.err == "error: mnist: worker: 6 not ready within 60 s: back to 4\n"
+
+
+def test_an_older_failure_is_not_taken_for_this_one(stage: Stage) -> None:
+    line = "2026-11-21T11:01:00Z failed 6 4 6 not ready within 60 s: back to 4"
+    noted(stage, "mnist-worker", history=line)()
+    stage.between = [runs(stage, 6), noted(stage, "mnist-worker", scale_timeout=None)]
+    assert stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s").code == 0
+
+
+def test_what_does_not_come_in_time_is_exit_code_5(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(seconds=age) for age in range(0, 600, 20)]
+    stage.between = [lambda: None] * 10
+    found = stage.run("scale", "mnist", "3", "--wait", "--timeout", "60s")
+    assert (found.code, found.err) == (5, "error: mnist: worker is not at 3 after 60 s\n")
+
+
+def test_a_reconciler_that_never_answers_is_named(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(seconds=age) for age in range(0, 600, 20)]
+    stage.between = [lambda: None] * 10
+    found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
+    assert found.code == 5
+    assert "nobody has taken it back: does the reconciler run?" in found.err
+
+
+def test_somebody_elses_change_ends_the_wait(stage: Stage) -> None:
+    stage.between = [noted(stage, "mnist-worker", replicas="9")]
+    found = stage.run("scale", "mnist", "6", "--wait")
+    assert found.code == 1
+    assert found.err == "error: mnist: somebody changed it meanwhile: worker is held at 9\n"
+
+
+def test_a_removed_worker_is_waited_for_until_it_is_gone(stage: Stage) -> None:
+    def gone() -> None:
+        stage.delete("mnist-worker-1-x1", kind="Pod")
+        stage.create(pod(stage.job("mnist-worker"), 1) | named("mnist-worker-1-y1", stage))
+        stage.patch("mnist-worker", {"spec": {"parallelism": 3, "completions": 3}})
+        noted(stage, "mnist-worker", remove=None)()
+
+    stage.between = [lambda: None, gone]
+    found = stage.run("scale", "mnist", "--remove", "worker-1", "--wait")
+    assert (found.code, found.out.splitlines()[-1]) == (
+        0,
+        "mnist: worker has 3, all of them ready",
+    )
+
+
+def named(name: str, stage: Stage) -> Json:
+    metadata = pod(stage.job("mnist-worker"), 1)["metadata"]
+    return {"metadata": metadata | {"name": name}}
+
+
+def test_a_dry_run_waits_for_nothing_and_runs_nothing(stage: Stage) -> None:
+    horovod(stage, 4)
+    found = stage.run("scale", "hvd", "6", "--wait", "--script", "x.sh", "--dry-run", "client")
+    assert found.code == 0
+    assert stage.kubectl_calls == []
+
+
+def grown(stage: Stage, size: int) -> Callable[[], object]:
+    def happen() -> None:
+        owner = stage.job("hvd-worker")
+        for index in range(4, size):
+            stage.create(pod(owner, index))
+        stage.patch("hvd-worker", {"spec": {"parallelism": size, "completions": size}})
+
+    return happen
+
+
+LAUNCHER = ("exec", "--quiet", "--stdin", "hvd-launcher-0-x0", "-n", "default")
+
+
+def hosts(*indexes: int) -> str:
+    return ",".join(f"hvd-worker-{index}.hvd.default.svc:1" for index in indexes)
+
+
+def test_a_script_runs_in_the_launcher_after_a_growth(stage: Stage) -> None:
+    horovod(stage, 4)
+    stage.between = [lambda: None, grown(stage, 6)]
+    script = ("--script", "/app/scaler.sh --add 'a b'", "--env", "LEVEL=1; rm -rf /")
+    found = stage.run("scale", "hvd", "6", *script)
+    assert found.code == 0
+    command = ("timeout", "60", "sh", "/app/scaler.sh", "--add", "a b", hosts(4, 5))
+    assert stage.kubectl_calls == [((*LAUNCHER, "--", "env", "LEVEL=1; rm -rf /", *command), "")]
+
+
+def test_before_a_shrink_it_is_told_who_leaves(stage: Stage) -> None:
+    horovod(stage, 4)
+    stage.between = [lambda: None]
+    stage.run("scale", "hvd", "--remove", "worker-1", "--script", "s.sh", "--timeout", "5s")
+    ((arguments, _),) = stage.kubectl_calls
+    assert arguments[-4:] == ("5", "sh", "s.sh", hosts(1, 3))
+
+
+def test_a_file_that_is_here_is_sent(stage: Stage, tmp_path: Path) -> None:
+    horovod(stage, 4)
+    (tmp_path / "s.sh").write_text("echo $1\n")
+    stage.between = [grown(stage, 5)]
+    stage.run("scale", "hvd", "5", "--script", f"@{tmp_path / 's.sh'} --add")
+    ((arguments, text),) = stage.kubectl_calls
+    assert arguments[-4:] == ("sh", "/dev/stdin", "--add", hosts(4))
+    assert text == "echo $1\n"
+
+
+def test_a_script_that_fails_prevents_a_shrink(stage: Stage) -> None:
+    horovod(stage, 4)
+    stage.kubectl_code = 7
+    found = stage.run("scale", "hvd", "3", "--script", "s.sh")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == "error: hvd: the script failed in hvd-launcher-0-x0: exit code 7\n"
+    assert contract.REPLICAS not in notes(stage, "hvd-worker")
+
+
+def test_a_script_that_fails_takes_a_growth_back(stage: Stage) -> None:
+    horovod(stage, 4)
+    stage.kubectl_code = 124
+    stage.between = [grown(stage, 6)]
+    found = stage.run("scale", "hvd", "6", "--script", "s.sh", "--env", "A=b")
+    assert found.code == 4
+    assert "it took longer than 60 s; held at 4 again" in found.err
+    assert notes(stage, "hvd-worker")[contract.REPLICAS] == "4"
+
+
+def test_a_framework_without_a_launcher_runs_no_scripts(stage: Stage) -> None:
+    found = stage.run("scale", "mnist", "3", "--script", "s.sh")
+    assert (found.code, stage.kubectl_calls) == (1, [])
+    assert "--script runs in a launcher, and tensorflow has none (chief, ps, worker)" in found.err
+
+
+def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Stage) -> None:
+    horovod(stage, 4)
+    stage.patch("hvd-launcher-0-x0", {"status": {"conditions": []}}, kind="Pod")
+    found = stage.run("scale", "hvd", "6", "--script", "s.sh")
+    assert found.err == "error: hvd: its launcher does not run: --script would find nobody\n"
+    assert contract.REPLICAS not in notes(stage, "hvd-worker")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--remove", "worker-1", "--auto"], "--remove holds a size and --auto gives it back"),
+        (["6", "--timeout", "soon"], '--timeout "soon": write 60s, 5m or 1h.'),
+        (["--auto", "--script", "x"], "--script tells of workers that come or go"),
+        (["6", "--env", "A=b"], "--env is for --script."),
+        (["6", "--script", "x", "--env", "A"], '--env "A": write NAME=VALUE.'),
+        (["6", "--script", "x", "--env", "-i=b"], '--env "-i=b": write NAME=VALUE.'),
+        (["6", "--script", "'x"], "is no command line."),
+        (["6", "--script", " "], "is no command line."),
+        (["6", "--script", "@/nowhere"], "No such file or directory"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(stage: Stage, arguments: list[str], words: str) -> None:
+    found = stage.run("scale", "mnist", *arguments)
+    assert found.code == 2
+    assert words in found.err

@@ -1,0 +1,194 @@
+"""Where the webhook knows namespaces from, and what it does about one that it does not know."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from edl import contract
+from edl.errors import NotFound, Unreachable
+from edl.inject.admission import Context
+from edl.kube.fake import FakeCluster
+from edl.model import Target
+from edl.namespaces import NamespacePolicy
+from tests.webhook import reviews
+from webhook.app import LIMIT, Desk, create_app
+from webhook.inline import Inline, Message
+from webhook.policies import Errand, Policies, Silent, Watched
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SMALL = {contract.LARGEST_MAX: "4"}
+SECONDS = 30
+
+
+def put(cluster: FakeCluster, name: str, annotations: dict[str, str] | None = None) -> None:
+    body = {"metadata": {"name": name, "annotations": annotations or {}}}
+    cluster.create(Target("Namespace", "", name), body)
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    made = FakeCluster(lambda: NOW)
+    put(made, "lab", SMALL)
+    return made
+
+
+@pytest.fixture
+def watched(cluster: FakeCluster) -> Iterator[Watched]:
+    policies = Watched(cluster, cluster)
+    yield policies
+    policies.stop()
+
+
+def wait_for(policies: Watched, namespace: str, largest_max: int | None) -> None:
+    """Until the watch has brought that."""
+    for _ in range(SECONDS * 100):
+        if (found := policies.known(namespace)) and found.largest_max == largest_max:
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(policies.known(namespace))
+
+
+def test_before_the_first_list_nothing_is_known_and_it_says_so(watched: Watched) -> None:
+    assert watched.known("lab") is None
+    assert watched.problem() == "the cluster's namespaces are not known yet"
+
+
+def test_afterwards_every_namespace_is_and_changes_are_followed(
+    watched: Watched, cluster: FakeCluster
+) -> None:
+    watched.start()
+    wait_for(watched, "lab", 4)
+    assert watched.problem() == ""
+    body = {"metadata": {"annotations": {contract.LARGEST_MAX: "8"}}}
+    cluster.patch(Target("Namespace", "", "lab"), body)
+    wait_for(watched, "lab", 8)
+    put(cluster, "office")
+    wait_for(watched, "office", None)
+    assert watched.known("nowhere") is None
+
+
+def test_what_was_fetched_is_known_from_then_on(watched: Watched) -> None:
+    assert watched.fetch("lab").largest_max == 4
+    found = watched.known("lab")
+    assert found is not None
+    assert found.largest_max == 4
+
+
+def test_without_a_cluster_no_namespace_says_anything() -> None:
+    assert Silent().known("lab") == Silent().fetch("lab") == NamespacePolicy()
+    assert Silent().problem() == ""
+
+
+class Remembering(Silent):
+    """Knows no namespace before it has fetched it; counts how often, and on which threads."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.threads: list[int] = []
+
+    def known(self, namespace: str) -> NamespacePolicy | None:
+        del namespace
+        return None
+
+    def fetch(self, namespace: str) -> NamespacePolicy:
+        self.threads.append(threading.get_ident())
+        if self.error:
+            raise self.error
+        return NamespacePolicy(namespace, largest_max=4)
+
+
+class Conversation:
+    """One request to the app as uvicorn passes it on."""
+
+    def __init__(self, policies: Policies, path: str, body: bytes) -> None:
+        app = create_app(Desk(Context(frozenset(), "x"), str, policies=policies))
+        self._served = Inline(app, LIMIT, lambda: False)
+        self._path = path
+        self._body = body
+        self._sent: list[Message] = []
+        self._app = app
+
+    def answer(self) -> tuple[int, bytes]:
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": self._path,
+            "query_string": b"",
+            "http_version": "1.1",
+            "scheme": "https",
+            "headers": [(b"content-type", b"application/json")],
+        }
+        asyncio.run(self._served(scope, self._receive, self._send))
+        start, body = self._sent
+        return start["status"], body["body"]
+
+    async def _receive(self) -> Message:
+        return {"type": "http.request", "body": self._body}
+
+    async def _send(self, message: Message) -> None:
+        self._sent.append(message)
+
+    def metrics(self) -> str:
+        return self._app.test_client().get("/metrics").text
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/validate"])
+def test_a_namespace_that_nobody_knows_is_fetched_beside_the_loop(path: str) -> None:
+    policies = Remembering()
+    body = reviews.review(reviews.job(framework="none", max="5"), namespace="lab")
+    conversation = Conversation(policies, path, body)
+    status, answer = conversation.answer()
+    assert status == 200
+    assert (
+        "above 4, the edl.dev/largest-max of namespace"
+        in (reviews.response(answer)["status"]["message"])
+    )
+    (thread,) = policies.threads
+    assert thread != threading.get_ident()
+    (counted,) = (line for line in conversation.metrics().splitlines() if "reviews_total{" in line)
+    assert counted.endswith(" 1.0"), "one review is counted once"
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("no answer"), NotFound('namespaces "lab" not found', 404)]
+)
+def test_an_object_waits_whose_namespace_cannot_be_read(error: Exception) -> None:
+    body = reviews.review(reviews.job(framework="none"), namespace="lab")
+    status, answer = Conversation(Remembering(error), "/mutate", body).answer()
+    found = reviews.response(answer)
+    assert (status, found["allowed"], found["status"]["code"]) == (200, False, 503)
+    assert found["status"]["message"] == (
+        f"Job lab/mnist: its namespace cannot be read ({error}); nothing was written, try again"
+    )
+
+
+def test_a_defect_in_fetching_is_no_answer_at_all(caplog: pytest.LogCaptureFixture) -> None:
+    body = reviews.review(reviews.job(framework="none"), namespace="lab")
+    status, _ = Conversation(Remembering(KeyError("metadata")), "/mutate", body).answer()
+    assert status == 500
+    assert "KeyError" in caplog.text
+
+
+def test_a_namespace_itself_is_judged_by_its_own_words() -> None:
+    policies = Remembering()
+    settings = {"metadata": {"name": "lab", "annotations": {contract.LARGEST_MAX: "x"}}}
+    kind = {"group": "", "version": "v1", "kind": "Namespace"}
+    manifest = {"apiVersion": "v1", "kind": "Namespace", **settings}
+    body = reviews.review(manifest, kind=kind, namespace="lab", name="lab")
+    conversation = Conversation(policies, "/validate", body)
+    _, answer = conversation.answer()
+    assert reviews.response(answer)["status"]["message"] == (
+        'Namespace lab: metadata.annotations[edl.dev/largest-max]: "x"; '
+        "a whole number from 1 to 100000"
+    )
+    assert policies.threads == []
+    assert 'kind="Namespace"' in conversation.metrics()
+
+
+def test_an_errand_keeps_what_it_found_for_the_second_call() -> None:
+    errand = Errand(lambda: NamespacePolicy("lab"))
+    errand()
+    assert errand.result() == NamespacePolicy("lab")
