@@ -21,7 +21,7 @@ def texts(stdin: TextIO, names: Sequence[str]) -> list[tuple[str, str | Unreadab
 
 def _texts(stdin: TextIO, name: str) -> list[tuple[str, str | Unreadable]]:
     if name == _STDIN:
-        return [("stdin", stdin.read())]
+        return [("stdin", _read_all(stdin))]
     path = Path(name)
     if not path.is_dir():
         return [(name, _read(path))]
@@ -40,5 +40,16 @@ def _read(path: Path) -> str | Unreadable:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        return Unreadable(f"{position(str(path), 1, line)}: not UTF-8")
+        return _no_text(str(path), error)
+
+
+def _read_all(stdin: TextIO) -> str | Unreadable:
+    try:
+        return stdin.read()
+    except UnicodeDecodeError as error:
+        return _no_text("stdin", error)
+
+
+def _no_text(where: str, error: UnicodeDecodeError) -> Unreadable:
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return Unreadable(f"{position(where, 1, line)}: not UTF-8")

@@ -1,13 +1,17 @@
 """A stream of documents, every known one of them converted, the others as they were."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from edl.convert import convert
 from edl.convert.remarks import Malformed, Place, Remark
+from edl.errors import Denied
+from edl.inject.admission import Context, Request, mutate
 from edl.writes import Json
 from kubectl_edl.convert_documents import Document, Unreadable, documents
+
+_WEBHOOK: Final = Context(frozenset(), "kubectl-edl")
 
 
 @dataclass(slots=True)
@@ -73,9 +77,21 @@ def _one(document: Document, value: Json, place: Place, stream: Stream) -> list[
         return []
     if found is None:
         return [value]
+    stream.errors += lines(_refusals(found.manifests))
     stream.dropped += lines(found.dropped)
     stream.notes += lines(found.notes)
     return list(found.manifests)
+
+
+def _refusals(manifests: Iterable[Json]) -> Iterator[Remark]:
+    """What the webhook would refuse of the Jobs when it completes them."""
+    for manifest in manifests:
+        try:
+            mutate(Request("CREATE", manifest, None, user=""), _WEBHOOK)
+        except Denied as denied:
+            name = manifest["metadata"].get("name", "")
+            for finding in denied.findings:
+                yield Remark((), f"as Job {name}: {finding}")
 
 
 def _name(value: Json) -> str:

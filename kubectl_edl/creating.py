@@ -31,11 +31,26 @@ def create_all(world: World, connection: Connection, manifests: Sequence[Json]) 
         for manifest in manifests:
             created.append(_create(connection, manifest, dry_run=False))  # noqa: PERF401 (counted)
     except (ClusterError, KeyboardInterrupt) as error:
-        failed = manifests[len(created)]["metadata"]["name"]
+        failed = manifests[len(created)]
         why = str(error) or "interrupted"
-        undone = _taken_back(world, connection, created)
-        raise Refused(f"job.batch/{failed}: {why}; {undone}") from error
+        undone = _taken_back(world, connection, [*created, *_unanswered(connection, failed)])
+        raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
     return created
+
+
+def _unanswered(connection: Connection, manifest: Json) -> list[Json]:
+    """The Job, if it was created and only the answer was lost, or if nobody can tell."""
+    wanted = _as_applied(manifest, connection.namespace)
+    try:
+        found = connection.cluster.get(
+            Target("Job", connection.namespace, manifest["metadata"]["name"])
+        )
+    except NotFound:
+        return []
+    except ClusterError:
+        return [wanted]
+    same = _annotations(found).get(LAST_APPLIED) == _annotations(wanted)[LAST_APPLIED]
+    return [found] if same else []
 
 
 def rehearse(connection: Connection, manifests: Sequence[Json]) -> list[Json]:
@@ -93,11 +108,12 @@ def _taken_back(world: World, connection: Connection, created: Sequence[Json]) -
     ]
     if standing:
         names = " ".join(standing)
-        return f"still there: kubectl delete job {names} -n {connection.namespace}"
+        where = f"-n {connection.namespace} --ignore-not-found"
+        return f"may still be there: kubectl delete job {names} {where}"
     if not created:
         return "nothing was created"
     names = ", ".join(one["metadata"]["name"] for one in created)
-    return f"what was created before it is deleted again: {names}"
+    return f"what was created is deleted again: {names}"
 
 
 def _deleted(world: World, cluster: Cluster, created: Json) -> bool:
@@ -107,7 +123,7 @@ def _deleted(world: World, cluster: Cluster, created: Json) -> bool:
 
     def delete() -> None:
         found = cluster.get(target)["metadata"]
-        if found["uid"] == metadata["uid"]:
+        if found["uid"] == metadata.get("uid"):
             cluster.delete(target, version=found["resourceVersion"])
 
     try:

@@ -79,6 +79,7 @@ def run(
         *connection.scope.connection_flags,
         *("--", "env", *script.env, *command),
     ]
+    world.out.flush()  # what was said before comes before what the script says
     code = world.kubectl(arguments, script.text)
     if code:
         why = f"it took longer than {seconds} s" if code == _TIMED_OUT else f"exit code {code}"

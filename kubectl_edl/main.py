@@ -13,7 +13,7 @@ import click
 
 from edl.errors import Denied, EdlError
 from kubectl_edl.cli import CLI
-from kubectl_edl.refusals import Exit, exit_code
+from kubectl_edl.refusals import Exit, Refused, exit_code
 from kubectl_edl.world import Connection, World
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ def _changes(cluster: Cluster, selection: Selection) -> Iterator[None]:
 def _kubectl(arguments: Sequence[str], text: str) -> int:
     """The program whose plugin we are: it is there, and connects as its user does."""
     import subprocess  # noqa: PLC0415 (only scripts need it)
+    from shutil import which  # noqa: PLC0415 (the same)
 
+    if which("kubectl") is None:
+        raise Refused("kubectl is not on your PATH, and scripts run by it")
     return subprocess.run(["kubectl", *arguments], input=text, text=True, check=False).returncode
 
 

@@ -33,10 +33,14 @@ class _Readable(yaml.SafeDumper):
 
 _NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
 """Plain texts here that kubectl reads as numbers or as yes and no: a learning rate of 1e-3."""
+_OTHER_LINE_ENDS: Final = re.compile("[\\x85\\u2028\\u2029]")
+"""YAML's, which would be read again as other blanks than they were."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else "'" if _NO_TEXT_ELSEWHERE.fullmatch(text) else None
+    if _OTHER_LINE_ENDS.search(text):
+        style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

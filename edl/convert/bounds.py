@@ -6,6 +6,23 @@ from edl.convert.fields import Fields
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many replicas a role has: at least, to begin with, at most."""
+
+    least: int
+    begin: int
+    most: int
+
+    @property
+    def fixed(self) -> bool:
+        return self.least == self.most
+
+
+def exactly(size: int) -> Sizes:
+    return Sizes(size, size, size)
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """Least and most replicas, None where the source does not say."""
 
@@ -13,8 +30,8 @@ class Bounds:
     most: int | None
     names: tuple[str, str] = ("", "")
 
-    def around(self, fields: Fields, size: int, name: str = "replicas") -> tuple[int, int, int]:
-        """(least, size, most) of a role that begins with `size` replicas, which `name` says."""
+    def around(self, fields: Fields, size: int, name: str = "replicas") -> Sizes:
+        """Those of a role that begins with `size` replicas, which the field `name` says."""
         most = self.most or max(size, self.least or 0)
         least = min(size, most) if self.least is None else max(self.least, 1)
         if least > most:
@@ -22,7 +39,7 @@ class Bounds:
         begin = min(max(size, least), most)
         if begin != size:
             fields.note(name, f"{size} is outside {least}..{most}: it begins with {begin}")
-        return least, begin, most
+        return Sizes(least, begin, most)
 
     def lose(self, fields: Fields, why: str) -> None:
         """Both bounds have nothing to bound."""

@@ -40,7 +40,7 @@ def read(document: Fields) -> Sequence[Json]:
     policy = policies.read(spec)
     found = replicas.read(spec.fields("etReplicaSpecs"), launching.ROLES, "")
     again = spec.choice("restartPolicy", ("Never", "OnFailure"))
-    parts = tuple(
+    cast = tuple(
         _launcher(replica, again, policy)
         if replica.role == "launcher"
         else _workers(replica, policy)
@@ -51,10 +51,10 @@ def read(document: Fields) -> Sequence[Json]:
     annotations = {
         **policy.annotations,
         **_own(meta),
-        **launching.attached(framework, mode),
+        **launching.attached(document, meta, framework, mode),
         **_slots(spec),
     }
-    return training.manifests(Training(meta, framework, parts, annotations))
+    return training.manifests(Training(meta, framework, cast, annotations))
 
 
 def _own(meta: Metadata) -> Mapping[str, str]:
@@ -63,6 +63,8 @@ def _own(meta: Metadata) -> Mapping[str, str]:
         what = "the launcher and its workers get a key pair of their own"
         way_out = f"mount your Secret at {contract.SSH_DIRECTORY} to keep its keys"
         meta.annotated.lose(_SSH_SECRET, what, way_out)
+    if _SUPERVISOR in meta.own:
+        meta.annotated.note(_SUPERVISOR, "written by the job supervisor: left out")
     suspended = meta.own.get(_SUSPENDED) == contract.TRUE
     return {contract.PAUSED: contract.TRUE} if suspended else {}
 
@@ -71,12 +73,8 @@ def _launcher(replica: Replica, again: str, policy: RunPolicy) -> Part:
     """Either of two policies may start it again; the limit is the training job's, else six."""
     restarts.remark_on(replica.fields, replica.restart, serves=False)
     limit = _RETRIES if policy.retries is None else policy.retries
-    said = replica.restart or again or "Never"
-    return launching.launcher(
-        replica,
-        restarts.restarted("OnFailure" if again == "OnFailure" else said, limit),
-        policy.job,
-    )
+    wanted = again if again == "OnFailure" else replica.restart or "Never"
+    return launching.launcher(replica, restarts.restarted(wanted, limit), policy)
 
 
 def _workers(replica: Replica, policy: RunPolicy) -> Part:
@@ -84,7 +82,7 @@ def _workers(replica: Replica, policy: RunPolicy) -> Part:
     if limits.most is None:
         what = "maxReplicas was absent, and growth by ScaleOut without an end"
         replica.fields.note("", what, f"it is {contract.MAX} here: raise it before creating")
-    return launching.workers(replica, limits.around(replica.fields, replica.size), policy.job)
+    return launching.workers(replica, limits.around(replica.fields, replica.size), policy)
 
 
 def _slots(spec: Fields) -> Mapping[str, str]:

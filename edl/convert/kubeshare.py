@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from edl import contract
-from edl.convert import metadata, restarts, shapes, shares, templates, training
+from edl.convert import bounds, metadata, restarts, shapes, shares, templates, training
 from edl.convert.fields import Fields
 from edl.convert.metadata import Metadata
 from edl.convert.shares import Share
@@ -25,27 +25,41 @@ _AFFINITIES: Final = tuple(
 )
 _WRITTEN: Final = ("sharedgpu/gpu_uuid", "sharedgpu/gpu_manager_port", "sharedgpu/cell_id")
 """By KubeShare's scheduler, when it binds."""
+_GROUP: Final = "sharedgpu/group_name"
 
 
 def read_share_pod(document: Fields) -> Sequence[Json]:
     """Its metadata is its pod's; its share stands in annotations."""
-    meta = metadata.read(document, own=(*_DEVICES, *_AFFINITIES, *_WRITTEN))
-    _drop(meta, _DEVICES, "KubeShare chooses the device")
-    _drop(meta, _AFFINITIES, "give the pods labels and a pod affinity, or sharedgpu/group_name")
+    meta = _metadata(document, _AFFINITIES)
     words = meta.annotations
     share = next(
         (one for prefix in _PREFIXES if (one := shares.of(words, prefix)).labels), Share(words)
     )
-    return _job(document, replace(meta, annotations=share.rest), share, meta.labels)
+    # What is left of 2.0's words is read from labels alone.
+    labels = {name: text for name, text in share.rest.items() if _is_two(name)}
+    kept = {name: text for name, text in share.rest.items() if name not in labels}
+    return _job(document, replace(meta, annotations=kept), share, {**meta.labels, **labels})
 
 
 def read_pod(document: Fields) -> Sequence[Json]:
     """Its share stands in labels; what the contract cannot say of it stays on the pod."""
-    meta = metadata.read(document, own=(*_DEVICES, *_WRITTEN))
-    _drop(meta, _DEVICES, "KubeShare chooses the device")
+    meta = _metadata(document)
+    if _GROUP in meta.labels:
+        what = "KubeShare still waits for the whole group, and the queue starts each Job by itself"
+        document.note("", what, f"group {meta.labels[_GROUP]}: apply all of them")
     share = shares.of(meta.labels, "sharedgpu")
     kept = {name: text for name, text in share.rest.items() if not _is_two(name)}
     return _job(document, replace(meta, labels=kept), share, share.rest)
+
+
+def _metadata(document: Fields, affinities: Sequence[str] = ()) -> Metadata:
+    meta = metadata.read(document, own=(*_DEVICES, *affinities, *_WRITTEN))
+    _drop(meta, _DEVICES, "KubeShare chooses the device")
+    _drop(meta, affinities, f"give the pods labels and a pod affinity, or {_GROUP}")
+    if any(name in meta.own for name in _WRITTEN):
+        what = "left out what KubeShare's scheduler wrote; variables and mounts of its stay"
+        meta.annotated.note("", what, "convert the file that the pod was made from")
+    return meta
 
 
 def is_sharing(document: Json) -> bool:
@@ -89,8 +103,8 @@ def _job(
         document.lose_at(("spec", "restartPolicy"), what, "a Job never does: it is OnFailure now")
     part = Part(
         "worker",
-        *(1, 1, 1),
-        template=templates.with_restart(template, restart),
+        bounds.exactly(1),
+        templates.with_restart(template, restart),
         job=job,
         labels=share.labels,
         annotations=share.annotations,
@@ -110,7 +124,7 @@ def _without_node(document: Fields, spec: Json) -> Json:
 
 
 SHARE_POD: Final = Source(
-    apis=(("kubeshare.nthu", "SharePod"), ("sharedgpu.com", "SharePod"), ("sharedgpu", "SharePod")),
+    apis=(("kubeshare.nthu", "SharePod"), ("sharedgpu.goc", "SharePod")),
     versions=("v1",),
     read=read_share_pod,
 )

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
-from edl.convert import restarts, shares, templates
+from edl.convert import bounds, parts, replicas, restarts, templates
+from edl.convert.bounds import Sizes
 from edl.convert.fields import Fields
+from edl.convert.metadata import Metadata
+from edl.convert.policies import RunPolicy
 from edl.convert.replicas import Replica
 from edl.convert.training import Part
 from edl.frameworks import FRAMEWORKS
@@ -15,40 +18,25 @@ ROLES: Final = {"launcher": "launcher", "worker": "worker"}
 _DISCOVERY: Final = ("/etc/mpi/discover_hosts.sh", contract.EDL_DISCOVER_HOSTS)
 
 
-def launcher(replica: Replica, failing: tuple[str, Json], job: Json) -> Part:
-    """`failing` are the pods' restart policy and what the Job says of failures."""
-    restart, patience = failing
-    template = _with_discovery(replica.fields, replica.template)
-    return Part(
-        role="launcher",
-        size=replica.size,
-        least=replica.size,
-        most=replica.size,
-        template=templates.with_restart(template, restart),
-        job=job | patience,
-    )
+def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> Part:
+    """`failing` as `parts.of` takes it."""
+    replica = replicas.with_template(replica, _with_discovery(replica.fields, replica.template))
+    return parts.of(replica, bounds.exactly(replica.size), failing, policy)
 
 
-def workers(replica: Replica, bounds: tuple[int, int, int], job: Json) -> Part:
-    """`bounds` are the least, the first and the most of them. A worker that fails is made again."""
-    least, begin, most = bounds
-    restart, patience = restarts.replaced(replica.restart)
+def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> Part:
+    """A worker that fails is made again, whatever the source says."""
     restarts.remark_on_worker(replica.fields, replica.restart)
-    template, share = shares.on_template(replica.template)
-    return Part(
-        role="worker",
-        size=begin,
-        least=least,
-        most=most,
-        template=templates.with_restart(template, restart),
-        job=job | patience,
-        labels=share.labels,
-        annotations=share.annotations,
-    )
+    return parts.of(replica, sizes, restarts.replaced(replica.restart), policy)
 
 
-def attached(framework: str, wanted: str) -> Mapping[str, str]:
+def attached(document: Fields, meta: Metadata, framework: str, wanted: str) -> Mapping[str, str]:
     """The annotation for kubexec or ssh."""
+    if wanted == "kubexec":
+        namespace = meta.namespace or "NAMESPACE"
+        what = "the launcher reaches its workers by exec, which their namespace must allow"
+        allow = f"kubectl label namespace {namespace} {contract.KUBEXEC}={contract.ENABLED}"
+        document.note("", what, allow)
     usual = FRAMEWORKS[framework].mode("", tuple(ROLES))
     return {} if usual and usual.name == wanted else {contract.MODE: wanted}
 

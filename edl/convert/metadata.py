@@ -20,6 +20,8 @@ _SERVERS: Final = (
     "clusterName",
 )
 """What an API server writes, as `kubectl get -o yaml` prints it."""
+_ENDS: Final = frozenset({"succeeded", "succeed", "failed", "done", "complete", "completed"})
+"""What the operators' statuses call an end, in their phases or conditions."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -57,7 +59,12 @@ def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
 
     Leaves the object's status out: it is the old object's.
     """
-    _leave_out(document, ("status",), "describes the old object")
+    ended = _end(document.value("status"))
+    if ended:
+        way_out = "leave it out where it must not run again"
+        document.note("status", f"it has ended ({ended}), and its Jobs begin anew", way_out)
+    elif document.has("status"):
+        document.note("", "left out status: describes the old object")
     metadata = document.fields("metadata")
     _leave_out(metadata, _SERVERS, "written by the API server")
     metadata.drop("finalizers", instead="they belong to the old operator")
@@ -78,6 +85,19 @@ def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
             if (value := metadata.value(name)) is not None
         },
     )
+
+
+def _end(status: Any) -> str:  # noqa: ANN401 (JSON)
+    """How the old object has ended, in its own words; empty while it has not."""
+    found = status if isinstance(status, dict) else {}
+    conditions = found.get("conditions")
+    said = [found.get("phase"), found.get("state"), found.get("launcherStatus")]
+    said += [
+        one.get("type")
+        for one in (conditions if isinstance(conditions, list) else ())
+        if isinstance(one, dict) and one.get("status") == "True"
+    ]
+    return next((str(word) for word in said if str(word).lower() in _ENDS), "")
 
 
 def _leave_out(fields: Fields, names: Sequence[str], why: str) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from edl import addresses, contract
 from edl.convert import (
+    bounds,
     launching,
     metadata,
     mpi_v1alpha1,
@@ -36,6 +37,7 @@ _KEY_FILES: Final = [
     {"key": addresses.SSH_PRIVATE_KEY, "path": f"{_INSIDE}/id_rsa"},
     {"key": addresses.SSH_PUBLIC_KEY, "path": f"{_INSIDE}/id_rsa.pub"},
     {"key": addresses.SSH_PUBLIC_KEY, "path": f"{_INSIDE}/authorized_keys"},
+    {"key": addresses.SSH_CONFIG, "path": f"{_INSIDE}/config"},
 ]
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 _ROLE_ENV: Final = "K_MPI_JOB_ROLE"
@@ -66,25 +68,23 @@ def read(document: Fields) -> Sequence[Json]:
     over_ssh = version == "kubeflow.org/v2beta1"
     annotations = policy.annotations | _slots(spec, found, version)
     if over_ssh:
-        annotations |= launching.attached(_FRAMEWORK, "ssh")
+        annotations |= launching.attached(document, meta, _FRAMEWORK, "ssh")
         spec.drop("runLauncherAsWorker", instead="add one to the workers' replicas")
         found = _with_keys(spec, _with_implementation(spec, found), meta.name)
     else:
-        annotations |= launching.attached(_FRAMEWORK, "kubexec")
+        annotations |= launching.attached(document, meta, _FRAMEWORK, "kubexec")
     _note_waiting(spec)
     found = _with_main_container(spec, found)
-    parts = tuple(_part(replica, policy) for replica in found)
-    return training.manifests(Training(meta, _FRAMEWORK, parts, annotations))
+    cast = tuple(_part(replica, policy) for replica in found)
+    return training.manifests(Training(meta, _FRAMEWORK, cast, annotations))
 
 
 def _part(replica: Replica, policy: RunPolicy) -> Part:
-    template = policies.prioritised(policy, replica.fields, replica.template)
-    replica = replicas.with_template(replica, template)
-    if replica.role == "launcher":
-        restarts.remark_on(replica.fields, replica.restart, serves=False)
-        failing = restarts.counted(replica.restart, policy.retries)
-        return launching.launcher(replica, failing, policy.job)
-    return launching.workers(replica, (replica.size,) * 3, policy.job)
+    if replica.role == "worker":
+        return launching.workers(replica, bounds.exactly(replica.size), policy)
+    restarts.remark_on(replica.fields, replica.restart, serves=False)
+    failing = restarts.counted(replica.restart, policy.retries)
+    return launching.launcher(replica, failing, policy)
 
 
 def _slots(spec: Fields, found: Sequence[Replica], version: str) -> dict[str, str]:

@@ -77,22 +77,28 @@ def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
     keys = [key for replica in found for key in _keys(replica)]
     if not keys:
         return tuple(found)
-    note = {contract.TUNER_SERVER_KEY: keys[0]}
+    _, _, first = keys[0]
+    for fields, name, key in keys:
+        if key != first:
+            fields.lose(name, f'"{key}" is another key than "{first}"', "all servers have one key")
+    note = {contract.TUNER_SERVER_KEY: first}
     return tuple(
         replicas.with_template(one, templates.annotated(one.template, note)) for one in found
     )
 
 
-def _keys(replica: Replica) -> Iterator[str]:
-    """Said by a label of the replicas, in the tuner's spec, or by the pods' annotation."""
-    spec = replica.fields.fields("tunerSpec")
+def _keys(replica: Replica) -> Iterator[tuple[Fields, str, str]]:
+    """Said by a label of the replicas, in the tuner's spec, or by the pods' annotation; and where."""
+    fields = replica.fields
+    spec = fields.fields("tunerSpec")
     instead = "write a TunerServer into mxReplicaSpecs"
     spec.drop("tunerServerReplicas", instead=instead)
     spec.drop("tunerServerGPU", instead=f"{instead}, with its GPUs")
     annotations = (replica.template.get("metadata") or {}).get("annotations") or {}
+    noted = annotations.get(contract.TUNER_SERVER_KEY, "") if replica.role == _SERVER else ""
     said = (
-        replica.fields.text("label"),
-        spec.text("tunerServerKey"),
-        annotations.get(contract.TUNER_SERVER_KEY, "") if replica.role == _SERVER else "",
+        (fields, "label", fields.text("label")),
+        (spec, "tunerServerKey", spec.text("tunerServerKey")),
+        (fields, "template", noted),
     )
-    yield from (text for text in said if text)
+    yield from (key for key in said if key[2])

@@ -14,7 +14,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.convert import metadata, mx_replicas, policies, restarts, shares, templates, training
+from edl.convert import (
+    bounds,
+    metadata,
+    mx_replicas,
+    parts,
+    policies,
+    replicas,
+    restarts,
+    templates,
+    training,
+)
 from edl.convert.fields import Fields
 from edl.convert.policies import RunPolicy
 from edl.convert.replicas import Replica
@@ -34,32 +44,23 @@ def read(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     policy = policies.read(spec, clean_up="cleanupPodPolicy")
     found, port = mx_replicas.read(spec)
+    policies.remark_on_retries(policy, spec, [replica.restart for replica in found])
     roles = [replica.role for replica in found]
     annotations = policy.annotations | _mode(spec, roles) | _port(found, port)
     _drop_the_rest(spec)
-    parts = tuple(_part(replica, policy, spec) for replica in found)
-    return training.manifests(Training(meta, _FRAMEWORK.name, parts, annotations))
+    scheduler = spec.text("schedulerName")
+    cast = tuple(_part(replica, policy, scheduler) for replica in found)
+    return training.manifests(Training(meta, _FRAMEWORK.name, cast, annotations))
 
 
-def _part(replica: Replica, policy: RunPolicy, spec: Fields) -> Part:
+def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> Part:
     main = templates.main_container(replica.template, _CONTAINER).get("name", "")
-    restart, job = restarts.restarted(replica.restart, policy.retries, main)
+    failing = restarts.restarted(replica.restart, policy.retries, main)
     serves = _FRAMEWORK.kinds[replica.role].serves
     restarts.remark_on(replica.fields, replica.restart, serves=serves)
-    template, share = shares.on_template(replica.template)
-    template = policies.prioritised(policy, replica.fields, template)
-    scheduler = spec.text("schedulerName")
-    template = templates.with_default(replica.fields, template, "schedulerName", scheduler)
-    return Part(
-        role=replica.role,
-        size=replica.size,
-        least=replica.size,
-        most=replica.size,
-        template=templates.with_restart(template, restart),
-        job=policy.job | job,
-        labels=share.labels,
-        annotations=share.annotations,
-    )
+    template = templates.with_default(replica.fields, replica.template, "schedulerName", scheduler)
+    replica = replicas.with_template(replica, template)
+    return parts.of(replica, bounds.exactly(replica.size), failing, policy)
 
 
 def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:

@@ -60,18 +60,17 @@ def _is_tolerant(spec: Fields, master: Fields, limits: bounds.Bounds) -> bool:
     elastic = (limits.least or 0) < (limits.most or 0)
     if tolerant or (not said and master.names() and elastic):
         return True
-    if master.names():
-        for name in master.names():
-            master.drop(name, "there is no master without fault_tolerant", "set fault_tolerant")
+    for name in master.names():
+        master.drop(name, "there is no master without fault_tolerant", "set fault_tolerant")
     return False
 
 
 def _trainer(fields: Fields, pods: paddle_templates.Pods, limits: bounds.Bounds) -> Part:
     """It began with its least; the controller grew it from there."""
     fields.drop("etcd-endpoint", instead="the master brings its etcd")
-    least, begin, most = limits.around(fields, max(limits.least or 1, 1), "min-instance")
+    sizes = limits.around(fields, max(limits.least or 1, 1), "min-instance")
     template = pods.template(fields, "trainer", mounts=True, pulls=True)
-    return Part("trainer", begin, least, most, templates.with_restart(template, "Never"))
+    return Part("trainer", sizes, templates.with_restart(template, "Never"))
 
 
 def _pserver(fields: Fields, pods: paddle_templates.Pods) -> Part:
@@ -92,7 +91,7 @@ def _master(fields: Fields, pods: paddle_templates.Pods) -> Part:
 def _serving(role: str, size: int, template: Json) -> Part:
     """A ReplicaSet it was, which restarts for ever."""
     restart, job = restarts.restarted("OnFailure", None)
-    return Part(role, size, size, size, templates.with_restart(template, restart), job)
+    return Part(role, bounds.exactly(size), templates.with_restart(template, restart), job)
 
 
 def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:

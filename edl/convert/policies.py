@@ -1,5 +1,6 @@
 """Run policies: how long, how often, and what remains. Kubeflow writes them in two places."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,6 +68,17 @@ def read(spec: Fields, clean_up: str = "") -> RunPolicy:
 def prioritised(policy: RunPolicy, fields: Fields, template: Json) -> Json:
     """A role's template with the gang's priority class."""
     return templates.with_default(fields, template, "priorityClassName", policy.priority_class)
+
+
+def remark_on_retries(policy: RunPolicy, spec: Fields, restarts: Sequence[str]) -> None:
+    """`restarts` are the policies of the roles, which shared one limit."""
+    if policy.retries is None:
+        return
+    said = f"backoffLimit {policy.retries}"
+    if "Never" in restarts:
+        spec.note("", f"{said} never counted under restartPolicy Never: a failure is final")
+    if len(restarts) > 1 and set(restarts) != {"Never"}:
+        spec.note("", f"{said} was of all replicas together, and is each role's here")
 
 
 def _scheduling(fields: Fields) -> str:

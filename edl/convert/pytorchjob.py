@@ -7,12 +7,12 @@ Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: pkg/cont
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from edl import contract
-from edl.convert import bounds, metadata, policies, replicas, restarts, shares, templates, training
-from edl.convert.bounds import Bounds
+from edl.convert import bounds, metadata, parts, policies, replicas, restarts, templates, training
+from edl.convert.bounds import Sizes
 from edl.convert.fields import Fields
 from edl.convert.policies import RunPolicy
 from edl.convert.replicas import Replica
@@ -53,55 +53,39 @@ def read(document: Fields) -> Sequence[Json]:
         return ()
     size = sum(replica.size for replica in found)
     kept = _kept(found)
+    policies.remark_on_retries(policy, spec, [kept.restart])
     port = templates.port_named(templates.main_container(kept.template, _CONTAINER), _PORT_NAME)
     if not is_elastic and any(replica.role == "master" for replica in found):
         said = _classic(meta.name, size, port or _PORT, said) | said
     elif port and contract.PORT not in said.annotations:
         said |= _Words(annotations={contract.PORT: str(port)})
-    part = _part(kept, policy, limits, (size, said))
+    part = _part(kept, limits.around(kept.fields, size), policy, said)
     if any(replica.role == "master" for replica in found):
         part = training.saying(part, _FIRST_DECIDES)
     annotations = {**policy.annotations, **said.annotations}
     return training.manifests(Training(meta, "pytorch", (part,), annotations))
 
 
-def _part(replica: Replica, policy: RunPolicy, limits: Bounds, sized: tuple[int, _Words]) -> Part:
-    size, said = sized
+def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> Part:
     main = templates.main_container(replica.template, _CONTAINER).get("name", "")
-    restart, job = restarts.restarted(replica.restart, policy.retries, main)
+    failing = restarts.restarted(replica.restart, policy.retries, main)
     restarts.remark_on(replica.fields, replica.restart, serves=False)
-    template, share = shares.on_template(replica.template)
-    template = templates.with_env(policies.prioritised(policy, replica.fields, template), said.env)
-    least, begin, most = limits.around(replica.fields, size)
-    return Part(
-        role="worker",
-        size=begin,
-        least=least,
-        most=most,
-        template=templates.with_restart(template, restart),
-        job=policy.job | job,
-        labels=share.labels,
-        annotations=share.annotations,
-    )
+    template = templates.with_env(replica.template, said.env)
+    return parts.of(replicas.with_template(replica, template), sizes, failing, policy)
 
 
 def _kept(found: Sequence[Replica]) -> Replica:
     """The one template that is left: the workers'. What the master's said otherwise is lost."""
     kept = next((replica for replica in found if replica.role == "worker"), found[0])
     for other in found:
-        if other is kept:
-            continue
-        way_out = (
-            "Master and Worker are one Job here: let the program look at RANK, 0 is the master"
-        )
+        what = "the Worker's template says it otherwise, and Master and Worker are one Job here"
         for place in templates.differences(other.template, kept.template):
-            other.fields.lose_at(
-                ("template", *place), "the Worker's template says it otherwise", way_out
-            )
+            way_out = "let the program look at RANK: 0 is the master"
+            other.fields.lose_at(("template", *place), what, way_out)
         if other.restart != kept.restart:
             what = f"{other.restart} here and {kept.restart} in Worker"
             other.fields.lose("restartPolicy", what, "both are one Job, which has one policy")
-    return kept
+    return replace(kept, role="worker")
 
 
 def _classic(name: str, size: int, port: int, said: _Words) -> _Words:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.convert import bounds, metadata, policies, replicas, restarts, shares, templates, training
+from edl.convert import bounds, metadata, parts, policies, replicas, restarts, templates, training
 from edl.convert.fields import Fields
 from edl.convert.policies import RunPolicy
 from edl.convert.replicas import Replica
@@ -38,54 +38,40 @@ def read(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     policy = policies.read(spec)
     found = replicas.read(spec.fields("tfReplicaSpecs"), _ROLES, "Never")
+    policies.remark_on_retries(policy, spec, [replica.restart for replica in found])
     limits = bounds.read(spec, "min-instances", "max-instances")
-    parts = tuple(_part(replica, policy, limits) for replica in found)
-    parts = _with_success(spec, parts)
-    roles = [part.role for part in parts]
+    cast = _with_success(spec, tuple(_part(replica, policy, limits) for replica in found))
+    roles = [part.role for part in cast]
     if "worker" not in roles:
         limits.lose(spec, "there is no Worker that they could bound")
     annotations = policy.annotations | _port(found) | _mode(spec, roles)
-    return training.manifests(Training(meta, _FRAMEWORK.name, parts, annotations))
+    return training.manifests(Training(meta, _FRAMEWORK.name, cast, annotations))
 
 
 def _part(replica: Replica, policy: RunPolicy, limits: bounds.Bounds) -> Part:
     kind = _FRAMEWORK.kinds[replica.role]
-    main = templates.main_container(replica.template, _CONTAINER).get("name", "")
-    restart, job = restarts.restarted(replica.restart, policy.retries, main)
+    failing = restarts.restarted(replica.restart, policy.retries, _main(replica).get("name", ""))
     restarts.remark_on(replica.fields, replica.restart, serves=kind.serves)
-    template, share = shares.on_template(replica.template)
-    template = policies.prioritised(policy, replica.fields, template)
-    least, size, most = (replica.size,) * 3
-    if kind.resizable:
-        least, size, most = limits.around(replica.fields, replica.size)
-    return Part(
-        role=replica.role,
-        size=size,
-        least=least,
-        most=most,
-        template=templates.with_restart(template, restart),
-        job=policy.job | job,
-        labels=share.labels,
-        annotations=share.annotations,
-    )
+    around = limits.around(replica.fields, replica.size) if kind.resizable else None
+    return parts.of(replica, around or bounds.exactly(replica.size), failing, policy)
 
 
-def _with_success(spec: Fields, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def _with_success(spec: Fields, cast: tuple[Part, ...]) -> tuple[Part, ...]:
     """AllWorkers counts only without a chief, and a Job can say it of a fixed number."""
     policy = spec.choice("successPolicy", ("AllWorkers",))
-    worker = training.named(parts, "worker")
+    worker = training.named(cast, "worker")
     if not policy:
-        return parts
-    if not worker or _FRAMEWORK.decider([part.role for part in parts]) != "worker":
+        return cast
+    if not worker or _FRAMEWORK.decider([part.role for part in cast]) != "worker":
         spec.note("successPolicy", f"{policy} never counted beside a chief, which decides")
-        return parts
-    if worker.least != worker.most:
+        return cast
+    if not worker.sizes.fixed:
         what = "AllWorkers of a number that changes cannot be said to a Job"
         spec.lose("successPolicy", what, "worker 0 decides, or write spec.successPolicy yourself")
-        return parts
-    all_of_them = {"successPolicy": {"rules": [{"succeededCount": worker.size}]}}
+        return cast
+    all_of_them = {"successPolicy": {"rules": [{"succeededCount": worker.sizes.begin}]}}
     changed = training.saying(worker, all_of_them)
-    return tuple(changed if part is worker else part for part in parts)
+    return tuple(changed if part is worker else part for part in cast)
 
 
 def _port(found: Sequence[Replica]) -> dict[str, str]:

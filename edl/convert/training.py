@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from edl import contract
+from edl.convert.bounds import Sizes
 from edl.convert.metadata import Metadata
 from edl.frameworks import FRAMEWORKS
 from edl.writes import Json
@@ -12,16 +13,13 @@ from edl.writes import Json
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One role: `size` replicas to begin with, from `least` to `most`.
+    """One role. `job` is what its Job's spec says besides the size and the template.
 
-    `job` is what its Job's spec says besides the size and the template. `labels` and `annotations`
-    are added to the Job's.
+    `labels` and `annotations` are added to the Job's.
     """
 
     role: str
-    size: int
-    least: int
-    most: int
+    sizes: Sizes
     template: Json
     job: Json = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -30,8 +28,8 @@ class Part:
     @property
     def seat(self) -> str:
         """`worker=1..12`, as the annotation `edl.dev/roles` says it."""
-        bounds = f"{self.least}..{self.most}" if self.least != self.most else f"{self.most}"
-        return f"{self.role}={bounds}"
+        least, most = self.sizes.least, self.sizes.most
+        return f"{self.role}={most}" if self.sizes.fixed else f"{self.role}={least}..{most}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def _job(training: Training, part: Part, cast: str) -> Json:
             {**_labels(training, part, alone=alone), **part.labels},
             {**annotations, **training.annotations, **part.annotations},
         ),
-        "spec": {"parallelism": part.size, **part.job, "template": part.template},
+        "spec": {"parallelism": part.sizes.begin, **part.job, "template": part.template},
     }
 
 
@@ -74,8 +72,8 @@ def _labels(training: Training, part: Part, *, alone: bool) -> Mapping[str, str]
         labels |= {contract.JOB: training.metadata.name}
     if not alone or part.role != FRAMEWORKS[training.framework].worker:
         labels |= {contract.ROLE: part.role}
-    if part.least != part.most:
-        labels |= {contract.MIN: str(part.least), contract.MAX: str(part.most)}
+    if not part.sizes.fixed:
+        labels |= {contract.MIN: str(part.sizes.least), contract.MAX: str(part.sizes.most)}
     return labels
 
 

@@ -88,18 +88,30 @@ def _evacuation(
     rows = board.grid.rows
     lost = [pod for pod in pods if pod.node in going and not stays[rows[pod.node]]]
     if lost:
+        # One stays until the first has come back: nobody left would be the end of what they know.
+        first = lost[1:] if len(lost) == len(pods) > 1 else lost
         names = sorted({going[pod.node] for pod in lost})
-        return _moved(job, role, lost, reasons.node_goes(names))
+        return _moved(job, role, first, reasons.node_goes(names))
     moved = [pod for pod in pods if pod.node in cordoned and not stays[rows[pod.node]]]
     # The highest index first: extras before the minimum.
-    if moved and _is_whole(role, pods) and board.rows_of(role.shape).fit.both.find() != NOWHERE:
+    if (
+        moved
+        and _is_whole(job, role, pods)
+        and board.rows_of(role.shape).fit.both.find() != NOWHERE
+    ):
         return _moved(job, role, moved[-1:], reasons.CORDONED)
     return None
 
 
-def _is_whole(role: Role, pods: Sequence[Pod]) -> bool:
-    """Nobody else is on the way: one goes when the one before has come back."""
-    return len(pods) == role.size == len(role.pods) and all(pod.ready for pod in pods)
+def _is_whole(job: TrainingJob, role: Role, pods: Sequence[Pod]) -> bool:
+    """Nobody else is on the way: one goes when the one before has come back, and is listed."""
+    listed = FRAMEWORKS[job.framework].publishes != role.name or all(
+        len((launcher.hosts or "").split()) == role.size
+        for one in job.roles
+        if one.decides
+        for launcher in one.pods
+    )
+    return listed and len(pods) == role.size == len(role.pods) and all(pod.ready for pod in pods)
 
 
 def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], reason: str) -> Evacuation:

@@ -77,8 +77,11 @@ def _shrink_to(board: Board, standing: Standing, size: int, reason: str) -> None
 def _pending_extras(board: Board, standing: Standing) -> int:
     """How many replicas above the minimum have waited beyond the pending limit.
 
-    Whichever they are, the highest index goes: a pending pod takes its place.
+    Whichever they are, the highest index goes: a pending pod takes its place. A growth that must
+    come in a time of its own has that time.
     """
+    if standing.role.scaling and standing.role.scaling.timeout:
+        return 0
     return sum(
         board.past(since, board.limits.pending_limit)
         for position, since in standing.unbound

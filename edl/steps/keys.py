@@ -20,8 +20,7 @@ name may have met the old job's Secret, a moment before it was collected."""
 
 def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
     """The Secret, for a training job whose mode needs one."""
-    mode = FRAMEWORKS[job.framework].mode(job.mode, [role.name for role in job.roles])
-    if mode is None or not mode.keys:
+    if not _needs_keys(job):
         return ()
     target = Target("Secret", job.key.namespace, addresses.ssh_secret(job.key.name))
     return (CreateKeys(target, owned(job, target, {"type": "Opaque"})),)
@@ -29,9 +28,15 @@ def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
 
 def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
     """The same, while somebody may be waiting for it."""
+    if not _needs_keys(job):
+        return ()
     pods = (pod for role in job.live for pod in role.pods if not pod.terminating)
     waiting = any(
         pod.phase is PodPhase.PENDING and pod.node and now - pod.created_at > PATIENCE
         for pod in pods
     )
     return keys(job) if waiting else ()
+
+
+def _needs_keys(job: TrainingJob) -> bool:
+    return any(mode.keys and mode.name == job.mode for mode in FRAMEWORKS[job.framework].modes)

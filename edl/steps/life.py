@@ -1,7 +1,6 @@
 """One round in the life of a training job that is neither started nor stopped."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from edl import phases
@@ -52,11 +51,14 @@ def _change(
     leaves = role.removing or (resize and resize.after < resize.before)
     if leaves and published.wait is not None:
         return Change()
-    found = change(job, role, resize, now)
-    return found if found.writes else replace(found, writes=forgive(job, role, now))
+    if resize or role.removing or role.scaling:
+        found = change(job, role, resize, now)
+        if found.writes:
+            return found
+    return Change(forgive(job, role, now))
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:
-    limits = (scaling.time_left(role, now) for role in job.live)
+    limits = [scaling.time_left(role, now) for role in job.live if role.scaling]
     times = (published.wait, published.recheck, *limits)
     return min((time for time in times if time is not None and time > timedelta()), default=None)

@@ -22,7 +22,9 @@ _ANSWERED: Final[Mapping[str, None]] = {
 
 def limited(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> list[Resize]:
     """The plan's resizes; a role whose time is up goes back to its size before instead."""
-    late = {role.name: role for role in job.live if overdue(role, now)}
+    late = {role.name: role for role in job.live if role.scaling and overdue(role, now)}
+    if not late:
+        return list(resizes)
     kept = [resize for resize in resizes if resize.role not in late]
     return kept + [_back(job, role) for role in late.values() if role.size > before(role)]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox import Sandbox
 from tests.e2e.support.busybox import IMAGE, load
 
 if TYPE_CHECKING:
@@ -75,3 +77,22 @@ def test_a_cast_is_followed_until_its_chief_is_done(training: Training) -> None:
         assert f"{label} serving" in lines
         assert f"{label} told to leave" in lines
     assert err.splitlines()[-1] == "mnist is done"
+
+
+def test_a_log_is_taken_up_again_where_its_kubelet_broke_it_off(training: Training) -> None:
+    sandbox = training.cluster
+    if not isinstance(sandbox, Sandbox):
+        pytest.skip("needs to kill a kubelet; this is not our cluster")
+    counts = "n=0; while [ $n -lt 150 ]; do n=$((n + 1)); echo $n; sleep 0.1; done"
+    create(training, "none", "count", "--completions", "1", script=counts)
+    training.until_runs("count", 1)
+    with edl(training, "logs", "count", "-f", "--no-prefix") as follow:
+        assert follow.stdout is not None
+        assert [int(follow.stdout.readline()) for _ in range(20)] == list(range(1, 21))
+        sandbox.kill("kubelet")
+        time.sleep(1)
+        sandbox.start("kubelet")
+        assert [int(line) for line in follow.stdout] == list(range(21, 151))
+        assert follow.stderr is not None
+        assert follow.stderr.read().splitlines()[-1] == "count is done"
+    assert follow.returncode == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -64,22 +65,30 @@ def start(training: Training, steps: int, size: int) -> None:
     training.example("paddle", steps)
     training.annotate(TRAINER, replicas=str(size))
     training.until_runs(TRAINER, size)
-    until_trained(training, world=size)
+    until_trained(training, size)
 
 
 def steps_of(training: Training) -> list[Step]:
     return ledger.read(training.files(DATA, "ledger/*"))
 
 
-def until_trained(training: Training, world: int, count: int = 20) -> None:
-    """Until a world of this size has made so many further steps."""
-    begin = time.time()
+def until_trained(training: Training, world: int, known: frozenset[str] = frozenset()) -> None:
+    """Until a world of this size has made 20 steps in ledgers that are not known yet."""
 
     def trained() -> bool:
-        new = [step for step in steps_of(training) if step.time > begin and step.world == world]
-        return len(new) >= count
+        found = [step for step in steps_of(training) if step.world == world]
+        return sum(step.file not in known for step in found) >= 20
 
-    training.until(trained, f"{count} more steps by {world} trainers")
+    training.until(trained, f"20 more steps by {world} trainers")
+
+
+def until_trained_after(training: Training, change: Callable[[], None], world: int) -> float:
+    """Until a new world has trained, whose ledgers are new too: when it changed (Unix seconds)."""
+    known = frozenset(step.file for step in steps_of(training))
+    moment = time.time()
+    change()
+    until_trained(training, world, known)
+    return moment
 
 
 def until_ended(training: Training) -> None:
@@ -96,15 +105,13 @@ def worlds(steps: list[Step]) -> list[int]:
 def test_trainers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
     start(training, steps=400, size=1)
     master = training.uids(MASTER)
-    moments = []
-    for size in (3, 2):
-        moments.append(time.time())
-        training.scale(TRAINER, size)
-        until_trained(training, world=size)
-    moments.append(time.time())
+    moments = [
+        until_trained_after(training, partial(training.scale, TRAINER, size), size)
+        for size in (3, 2)
+    ]
     first, second = (training.uids(TRAINER)[index] for index in "01")
-    training.delete_pod(TRAINER, 0, at_once=False)
-    until_trained(training, world=2)
+    leave = partial(training.delete_pod, TRAINER, 0, at_once=False)
+    moments.append(until_trained_after(training, leave, 2))
     assert training.uids(TRAINER)["0"] != first, "it is another pod"
     assert training.uids(TRAINER)["1"] == second, "and the other one is not"
     assert training.uids(MASTER) == master
@@ -183,9 +190,7 @@ def cloud(role: str, command: list[str]) -> Json:
 
 def losing_a_world(training: Training, lose: Callable[[], None]) -> tuple[int, int, float]:
     """The step after which it went on, the last one that was made before, and when it was lost."""
-    moment = time.time()
-    lose()
-    until_trained(training, world=2)
+    moment = until_trained_after(training, lose, 2)
     before, after = ledger.standstill(steps_of(training), moment)
     reached = before[-1].step
     resumed = after[0].step

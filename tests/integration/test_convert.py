@@ -31,11 +31,8 @@ def documents(text: str) -> list[Json]:
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_the_api_server_takes_every_conversion(installed: Stage, source: Path) -> None:
-    jobs = [
-        job | {"metadata": job["metadata"] | {"namespace": installed.namespace}}
-        for job in documents(converted(source))
-    ]
-    text = yaml.safe_dump_all(jobs)
+    text = converted(source)
+    jobs = documents(text)
     said = installed.kubectl(
         *("apply", "--dry-run=server", "--validate=strict", "-o", "yaml", "-f", "-"), text=text
     )

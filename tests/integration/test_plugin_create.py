@@ -101,9 +101,7 @@ def test_jobs_that_a_quota_stops_halfway_are_taken_back(installed: Stage) -> Non
     found = edl(installed, *command)
     assert (found.returncode, found.stdout) == (1, "")
     assert "exceeded quota: few" in found.stderr
-    assert found.stderr.endswith(
-        "what was created before it is deleted again: mnist-chief, mnist-ps\n"
-    )
+    assert found.stderr.endswith("what was created is deleted again: mnist-chief, mnist-ps\n")
     installed.until(lambda: not installed.all("Job"), "nothing is left")
 
 

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -214,6 +217,16 @@ def test_json_files_are_read_as_json(tmp_path: Path, content: bytes, said: str) 
     assert found.err.startswith(f"error: {path}: {said}")
 
 
+def test_a_stream_that_is_no_text_is_named() -> None:
+    command = [sys.executable, "-X", "utf8", "-m", "kubectl_edl", "convert", "-f", "-"]
+    strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(
+        command, input=b"a: 1\nb: \xff\n", capture_output=True, env=strict, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"error: stdin: document 1, line 2: not UTF-8\n"
+
+
 def test_json_may_hold_what_yaml_does_not() -> None:
     found = piped('{"a":\t"b"}\n{"c": "d"}')
     assert (found.code, documents(found.out)) == (0, [{"a": "b"}, {"c": "d"}])
@@ -231,6 +244,15 @@ def test_every_error_of_every_file_is_told_and_nothing_is_printed(tmp_path: Path
         'spec.tfReplicaSpecs.Worker.replicas: "two"; a whole number'
     )
     assert second.startswith(f"error: {tmp_path}/b.yaml: document 1, line 1: not YAML")
+
+
+def test_what_the_webhook_would_refuse_is_an_error() -> None:
+    words = '{sharedgpu/gpu_request: "0.9", sharedgpu/gpu_limit: "0.5"}'
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: cuda, labels: {words}}}\n"
+    found = piped(f"{pod}spec: {{containers: [{{name: cuda, image: cuda}}]}}\n")
+    assert (found.code, found.out) == (1, "")
+    start = "error: stdin: document 1, line 1: Pod cuda: as Job cuda: spec.template.metadata.labels"
+    assert found.err.splitlines()[-1].startswith(start)
 
 
 def test_aliases_are_written_out() -> None:

@@ -373,7 +373,7 @@ def test_what_was_created_before_a_refusal_is_taken_back() -> None:
     assert (found.code, found.out) == (1, "")
     assert found.err == (
         "error: job.batch/mnist-worker: exceeded quota: jobs; "
-        "what was created before it is deleted again: mnist-chief, mnist-ps\n"
+        "what was created is deleted again: mnist-chief, mnist-ps\n"
     )
     assert stored(stage) == []
 
@@ -394,8 +394,56 @@ def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-worker: no answer; "
-        "still there: kubectl delete job mnist-chief mnist-ps -n default\n"
+        "may still be there: "
+        "kubectl delete job mnist-chief mnist-ps -n default --ignore-not-found\n"
     )
+
+
+def test_what_nobody_can_tell_any_more_is_named_too() -> None:
+    class Gone(Completing):
+        """The API server is away from the second Job on."""
+
+        away = False
+
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            self.away = self.away or (target.name == "mnist-ps" and not dry_run)
+            self.answer()
+            return super().create(target, manifest, dry_run=dry_run)
+
+        def get(self, target: Target) -> Json:
+            self.answer()
+            return self.cluster.get(target)
+
+        def answer(self) -> None:
+            if self.away:
+                raise Unreachable("no answer")
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Gone(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    assert found.err.endswith(
+        "kubectl delete job mnist-chief mnist-ps -n default --ignore-not-found\n"
+    )
+
+
+def test_a_job_whose_answer_was_lost_is_taken_back_too() -> None:
+    class Silent(Completing):
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            made = super().create(target, manifest, dry_run=dry_run)
+            if target.name == "mnist-ps" and not dry_run:
+                raise Unreachable("no answer")
+            return made
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Silent(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    assert found.err == (
+        "error: job.batch/mnist-ps: no answer; "
+        "what was created is deleted again: mnist-chief, mnist-ps\n"
+    )
+    assert stored(stage) == []
 
 
 def test_somebody_elses_job_of_the_same_name_is_not_taken_back() -> None:

@@ -163,6 +163,7 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
         "pods": {"patch", "delete"},
         "services": {"create"},
         "serviceaccounts": {"create"},
+        "secrets": {"create"},
         "rolebindings": {"create"},
         "poddisruptionbudgets": {"create", "delete"},
         "events": {"get", "create", "patch"},
@@ -170,9 +171,11 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
 
 
 def test_the_reconciler_sees_no_secrets_and_enters_no_pods() -> None:
+    """It makes key pairs for mode ssh, and can read no Secret, not even those."""
     for kind in ("Role", "ClusterRole"):
         for rule in found(kind, "edl-reconciler")["rules"]:
-            assert not {"secrets", "pods/exec", "configmaps"} & set(rule["resources"])
+            assert not {"pods/exec", "configmaps"} & set(rule["resources"])
+            assert "secrets" not in rule["resources"] or rule["verbs"] == ["create"]
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)

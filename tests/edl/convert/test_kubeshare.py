@@ -36,7 +36,7 @@ def pod(labels: Json | None = None, **spec: object) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("api", "prefix"), [("kubeshare.nthu/v1", "kubeshare"), ("sharedgpu.com/v1", "sharedgpu")]
+    ("api", "prefix"), [("kubeshare.nthu/v1", "kubeshare"), ("sharedgpu.goc/v1", "sharedgpu")]
 )
 def test_a_share_pod_is_a_job_of_one_with_a_share(api: str, prefix: str) -> None:
     job = only(jobs(share_pod(api, prefix)))
@@ -94,6 +94,14 @@ def test_a_pod_is_started_again_as_it_was(
     assert paths(found) == lost
 
 
+def test_what_a_share_pod_says_in_20s_words_is_said_in_labels() -> None:
+    document = share_pod("sharedgpu.goc/v1", "sharedgpu")
+    whole = {"sharedgpu/gpu_request": "1.0", "sharedgpu/gpu_limit": "1.0"}
+    document["metadata"]["annotations"] = dict(whole)
+    pods = only(jobs(document))["spec"]["template"]["metadata"]
+    assert pods == {"labels": {"app": "cuda"} | whole}
+
+
 def test_a_device_is_no_longer_chosen_by_its_user() -> None:
     document = share_pod(nodeName="node01")
     document["metadata"]["annotations"]["kubeshare/GPUID"] = "abcde"
@@ -106,6 +114,23 @@ def test_a_device_is_no_longer_chosen_by_its_user() -> None:
     spec = only(found)["spec"]["template"]["spec"]
     assert spec["nodeSelector"] == {"kubernetes.io/hostname": "node01"}
     assert "nodeName" not in spec
+
+
+def test_a_group_is_still_kubeshares() -> None:
+    group = {"name": "ring", "headcount": "4", "threshold": "1.0"}
+    words = {f"sharedgpu/group_{word}": text for word, text in group.items()}
+    found = jobs(pod(words))
+    assert only(found)["spec"]["template"]["metadata"]["labels"] == words
+    assert found.dropped == ()
+    assert "group ring: apply all of them" in str(found.notes[0])
+
+
+def test_a_bound_pod_is_better_not_converted() -> None:
+    document = pod()
+    document["metadata"]["annotations"] = {"sharedgpu/gpu_uuid": "GPU-1", "team": "vision"}
+    found = jobs(document)
+    assert only(found)["spec"]["template"]["metadata"] == {"annotations": {"team": "vision"}}
+    assert "convert the file that the pod was made from" in str(found.notes[0])
 
 
 def test_annotations_of_the_user_are_the_pods() -> None:

@@ -14,19 +14,25 @@ from edl.convert import convert
 from edl.convert.remarks import Malformed
 from edl.convert.source import Converted
 from edl.writes import Json
+from tests.edl.convert import full
 from tests.edl.convert.documents import admitted, leaves, objects, with_value
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "convert"
-DOCUMENTS: list[Json] = [
+FROM_EXAMPLES: list[Json] = [
     document
     for path in sorted(EXAMPLES.glob("*.yaml"))
     if not path.name.endswith(".jobs.yaml")
     for document in yaml.safe_load_all(path.read_text())
     if document is not None and convert(document) is not None
 ]
+DOCUMENTS = [*FROM_EXAMPLES, *full.documents()]
 LAW = settings(max_examples=150, deadline=None)
 MARK = "marked-7f3a"
 JUNK = st.sampled_from([None, True, 0, -1, 2.5, "", "x", [], {}, [1], {"a": "b"}, [{}], ["x"]])
+
+
+def _id(document: Json) -> str:
+    return f"{document['kind']}-{document['metadata'].get('name')}"
 
 
 def _value(document: Json, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 (JSON)
@@ -44,38 +50,35 @@ def _is_told(found: Converted, place: tuple[str | int, ...]) -> bool:
 
 
 def test_there_are_examples() -> None:
-    assert DOCUMENTS
+    assert FROM_EXAMPLES
 
 
-@LAW
-@given(st.data())
-def test_an_unknown_field_is_carried_or_named(data: st.DataObject) -> None:
-    document = data.draw(st.sampled_from(DOCUMENTS))
-    place = (*data.draw(st.sampled_from(list(objects(document)))), "unheardOf")
-    try:
-        found = convert(with_value(document, place, MARK))
-    except Malformed as malformed:
-        assert "unheardOf" in str(malformed)  # noqa: PT017 (any of its reasons)
-        return
-    assert found is not None
-    assert MARK in json.dumps(found.manifests) or _is_told(found, place)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_id)
+def test_an_unknown_field_is_carried_or_named(document: Json) -> None:
+    for place in objects(document):
+        unknown = (*place, "unheardOf")
+        try:
+            found = convert(with_value(document, unknown, MARK))
+        except Malformed as malformed:
+            assert "unheardOf" in str(malformed)  # noqa: PT017 (any of its reasons)
+            continue
+        assert found is not None
+        assert MARK in json.dumps(found.manifests) or _is_told(found, unknown), unknown
 
 
-@LAW
-@given(st.data())
-def test_no_known_field_can_change_without_being_carried_or_named(data: st.DataObject) -> None:
-    document = data.draw(st.sampled_from(DOCUMENTS))
-    places = [place for place in leaves(document) if place[0] in ("metadata", "spec")]
-    place = data.draw(st.sampled_from(places))
-    changed = with_value(document, place, _another(_value(document, place)))
-    try:
-        found = convert(changed)
-    except Malformed:
-        return
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_id)
+def test_no_known_field_can_change_without_being_carried_or_named(document: Json) -> None:
     before = convert(document)
-    assert found is not None
     assert before is not None
-    assert _said(found) != _said(before) or _is_told(found, place)
+    for place in leaves(document):
+        if place[0] not in ("metadata", "spec"):
+            continue
+        try:
+            found = convert(with_value(document, place, _another(_value(document, place))))
+        except Malformed:
+            continue
+        assert found is not None
+        assert _said(found) != _said(before) or _is_told(found, place), place
 
 
 def _another(value: object) -> object:
@@ -92,24 +95,26 @@ def _said(found: Converted) -> tuple[str, list[str]]:
 @LAW
 @given(st.data())
 def test_nonsense_is_refused_or_converted_and_never_breaks(data: st.DataObject) -> None:
-    document = data.draw(st.sampled_from(DOCUMENTS))
-    places = [*leaves(document), *objects(document)]
-    place = data.draw(st.sampled_from([place for place in places if place and place[0] != "kind"]))
-    changed = with_value(document, place, data.draw(JUNK))
+    changed = data.draw(st.sampled_from(DOCUMENTS))
+    for _ in range(data.draw(st.integers(1, 3))):
+        places = [*leaves(changed), *objects(changed)]
+        known = [place for place in places if place and place[0] not in ("kind", "apiVersion")]
+        place = data.draw(st.sampled_from([("spec",), *known]))
+        changed = with_value(changed, place, data.draw(JUNK))
     try:
         convert(changed)
     except Malformed as malformed:
         assert malformed.remarks  # noqa: PT017 (any of them)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: f"{one['kind']}")
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_id)
 def test_converting_twice_is_converting_once(document: Json) -> None:
     found = convert(document)
     assert found is not None
     assert [convert(manifest) for manifest in found.manifests] == [None] * len(found.manifests)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: f"{one['kind']}")
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_id)
 def test_the_webhook_takes_every_result_and_the_document_stays(document: Json) -> None:
     before = copy.deepcopy(document)
     found = convert(document)

@@ -33,6 +33,10 @@ def pod(job: Json) -> Json:
     return found
 
 
+def test_it_was_also_called_a_paddlejob() -> None:
+    assert jobs(paddlejob() | {"kind": "PaddleJob"}) == jobs(paddlejob())
+
+
 def test_without_fault_tolerance_there_is_no_master() -> None:
     found = by_role(jobs(paddlejob()))
     assert list(found) == ["pserver", "trainer"]

@@ -180,6 +180,20 @@ def test_without_a_limit_failures_are_retried_for_ever() -> None:
     assert only(jobs(tfjob(tfReplicaSpecs=worker, backoffLimit=3)))["spec"]["backoffLimit"] == 3
 
 
+def test_a_limit_that_counts_differently_is_pointed_out() -> None:
+    specs = {
+        "PS": replica("tensorflow", restartPolicy="Never"),
+        "Worker": replica("tensorflow", restartPolicy="OnFailure"),
+    }
+    found = jobs(tfjob(tfReplicaSpecs=specs, backoffLimit=3))
+    assert found.dropped == ()
+    assert [str(note) for note in found.notes] == [
+        "spec: backoffLimit 3 never counted under restartPolicy Never: a failure is final",
+        "spec: backoffLimit 3 was of all replicas together, and is each role's here",
+    ]
+    assert jobs(tfjob(tfReplicaSpecs=specs)).notes == ()
+
+
 def test_never_fails_the_job_at_once_unless_the_pod_was_disturbed() -> None:
     spec = only(jobs(tfjob()))["spec"]
     assert spec["backoffLimit"] == 0
@@ -364,3 +378,30 @@ def test_dynamic_workers_get_the_sparse_map_where_there_are_servers() -> None:
     found = jobs(tfjob(tfReplicaSpecs=specs, enableDynamicWorker=True))
     assert by_role(found)["worker"]["metadata"]["annotations"][contract.MODE] == "sparse"
     assert paths(jobs(tfjob(enableDynamicWorker=True))) == ["spec.enableDynamicWorker"]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {
+            "conditions": [
+                {"type": "Created", "status": "True"},
+                {"type": "Failed", "status": "True"},
+            ]
+        },
+        {"phase": "Done"},
+        {"state": "Succeeded"},
+    ],
+)
+def test_a_job_that_has_ended_would_begin_anew(status: Json) -> None:
+    found = jobs(tfjob() | {"status": status})
+    assert found.dropped == ()
+    assert "it has ended" in str(found.notes[0])
+
+
+@pytest.mark.parametrize(
+    "status", [{"conditions": [{"type": "Succeeded", "status": "False"}]}, {"conditions": "x"}]
+)
+def test_a_job_that_runs_has_not_ended(status: Json) -> None:
+    (note,) = jobs(tfjob() | {"status": status}).notes
+    assert "ended" not in str(note)

@@ -21,12 +21,8 @@ from webhook.review import Review
 GOLDENS = goldens()
 DENIALS = denials()
 every_golden = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
-_OURS = {
-    ("spec", "suspend"),
-    ("spec", "parallelism"),
-    ("spec", "completionMode"),
-}
-"""Fields of a Job that say something else once it is queued: a start decides them."""
+_QUEUED = ("spec", "suspend")
+"""Says something else from now on: what the user meant by it is edl.dev/paused."""
 _DEFAULTS = {"backoffLimit": 6, "schedulerName": "default-scheduler"}
 """Written out, they cannot be told from what the API server writes by itself."""
 
@@ -101,7 +97,8 @@ def _reversed(value: Any) -> Any:  # noqa: ANN401 — JSON
 def _lost(own: Any, stored: Any, path: tuple[str, ...]) -> Iterator[str]:  # noqa: ANN401 — JSON
     """Paths of what stands in `own` and not, unchanged, in `stored`."""
     name = path[-1] if path else ""
-    if path in _OURS or name in contract.OWNED_ANNOTATIONS or own == _DEFAULTS.get(name, _lost):
+    defaulted = name in _DEFAULTS and own == _DEFAULTS[name]
+    if path == _QUEUED or name in contract.OWNED_ANNOTATIONS or defaulted:
         return
     if isinstance(own, dict) and isinstance(stored, dict):
         for name, value in own.items():

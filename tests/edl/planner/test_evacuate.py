@@ -23,10 +23,15 @@ def going(name: str, taint: Taint, cpu: float = 9) -> Node:
 def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
     """Horovod: a launcher on a node of its own, and one to four workers on these."""
     pods = fields.pop("pods", tuple(pod(index, name) for index, name in enumerate(on)))
+    everybody = "".join(f"ring-worker-{index}:1\n" for index in range(len(pods)))
+    hosts = fields.pop("hosts", everybody)
     usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": Resizing.LIVE}
     worker = role("worker", 1, 4, **(usual | fields))
-    cap = replace(worker, max=worker.size, min=min(worker.min, worker.size))
-    return job("ring", role("launcher", 1, 1, on=["home"]), cap, framework="horovod")
+    least = min(worker.min, worker.size)
+    cap = replace(worker, max=worker.size, min=least, decides=False)
+    launcher = role("launcher", 1, 1, suspended=False, pods=(pod(0, "home", hosts=hosts),))
+    decides = replace(launcher, decides=True)
+    return job("ring", decides, cap, framework="horovod")
 
 
 def moved(state: ClusterState) -> list[tuple[str, ...]]:
@@ -46,7 +51,14 @@ def test_all_leave_a_node_that_is_taken_away_at_once(taint: Taint) -> None:
 
 
 def test_they_leave_also_where_nobody_has_room_for_them() -> None:
-    assert moved(cluster(HOME, going("a", SPOT), ring("a", "a"))) == [("pod-0", "pod-1")]
+    assert moved(cluster(HOME, going("a", SPOT), ring("a"))) == [("pod-0",)]
+
+
+def test_one_of_them_stays_until_the_first_has_come_back() -> None:
+    state = cluster(HOME, going("a", SPOT), node("b", 9), ring("a", "a", "a"))
+    assert moved(state) == [("pod-1", "pod-2")]
+    state = cluster(HOME, going("a", SPOT), node("b", 9), ring("a", "b", "b"))
+    assert moved(state) == [("pod-0",)]
 
 
 def test_one_after_the_other_leaves_a_cordoned_node_the_highest_first() -> None:
@@ -69,6 +81,11 @@ def test_a_cordoned_node_is_better_than_none() -> None:
 )
 def test_nobody_leaves_a_cordoned_node_while_another_is_on_the_way(late: Any) -> None:  # noqa: ANN401
     mine = ring("a", "b", pods=(pod(0, "a"), late))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
+
+
+def test_nobody_leaves_a_cordoned_node_before_the_one_before_is_listed() -> None:
+    mine = ring("a", "b", hosts="ring-worker-0:1\n")
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
 
 

@@ -1,11 +1,12 @@
 """Manual sizes, pauses, and pods that find no node."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from edl.model import ClusterState, Ending, PodPhase, Resizing
+from edl.model import ClusterState, Ending, PodPhase, Resizing, Scaling
 from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes
@@ -78,6 +79,15 @@ def test_extras_that_stay_pending_are_given_back() -> None:
     assert (resize.before, resize.after, resize.reason) == (4, 2, reasons.STAYED_PENDING)
     assert not plan_for(pending(-29)).resizes
     assert plan_for(pending(-29)).recheck_after == timedelta(seconds=1)
+
+
+def test_extras_that_must_come_in_a_time_of_their_own_have_that_time() -> None:
+    state = pending(-31)
+    (mine,) = state.jobs
+    (found,) = mine.roles
+    limited = replace(found, wanted=4, scaling=Scaling(timedelta(minutes=5)))
+    waiting = replace(state, jobs=(replace(mine, roles=(limited,)),))
+    assert not plan_for(waiting).resizes
 
 
 def test_gated_pods_wait_for_us_and_not_for_the_scheduler() -> None:

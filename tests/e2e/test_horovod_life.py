@@ -1,0 +1,128 @@
+"""et-operator's life on a real node: workers leave by name, a script is told, ssh not exec."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from edl import contract
+from tests.e2e.support import ledger
+from tests.e2e.support.install import load_image
+from tests.e2e.support.training import EXAMPLES
+from tests.e2e.test_horovod import (
+    LAUNCHER,
+    WORKER,
+    check_setbacks,
+    hosts,
+    steps_of,
+    trainers,
+    until_complete,
+    until_listed,
+    until_trained,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edl.writes import Json
+    from tests.e2e.support.training import Training
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+
+SCRIPT = 'echo "$LEVEL $*" >> /var/told\n'
+
+
+def edl(training: Training, *args: str, code: int = 0) -> str:
+    """`kubectl edl ARGS`, also where its exit code is the answer."""
+    command = [sys.executable, "-m", "kubectl_edl", *args, "-n", training.namespace]
+    environ = dict(training.cluster.kubectl_environment())
+    folder = str(training.cluster.kubectl_path.parent)
+    environ["PATH"] = os.pathsep.join((folder, environ.get("PATH") or os.environ["PATH"]))
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def phases(training: Training) -> list[tuple[str, str]]:
+    found = yaml.safe_load(edl(training, "history", "hvd-digits", "-o", "yaml"))
+    return [(one["operation"], one["phase"]) for one in found["operations"]]
+
+
+def test_a_worker_leaves_by_name_while_the_others_train(training: Training) -> None:
+    training.example("horovod", steps=700)
+    until_trained(training, world=3)
+    launcher, before = training.uids(LAUNCHER), training.uids(WORKER)
+    process = trainers(training, 0)
+    edl(training, "scale", "hvd-digits", "--remove", "worker-1", "--wait", "--timeout", "120s")
+    until_listed(training, 2)
+    until_trained(training, world=2)
+    after = training.uids(WORKER)
+    assert after.keys() == {"0", "1"}
+    assert (after["0"], after["1"] == before["1"]) == (before["0"], False)
+    assert training.uids(LAUNCHER) == launcher
+    assert trainers(training, 0) == process, "who stays is not even restarted"
+    until_complete(training)
+    steps = steps_of(training)
+    assert not ledger.absent(steps, last=700)
+    check_setbacks(steps)
+    assert ("removed", "ScaleSucceeded") in phases(training)
+    assert phases(training)[-1] == ("ended", "Succeeded")
+
+
+def test_a_script_in_the_launcher_is_told_who_comes_and_who_leaves(
+    training: Training, tmp_path: Path
+) -> None:
+    (tmp_path / "told.sh").write_text(SCRIPT)
+    told = ("--script", f"@{tmp_path / 'told.sh'} --quiet", "--env", "LEVEL=a 'b' $HOME")
+    training.example("horovod", steps=2000)
+    training.scale(WORKER, 2)
+    until_trained(training, world=2)
+    edl(training, "scale", "hvd-digits", "3", *told)
+    edl(training, "scale", "hvd-digits", "1", *told)
+    seen = training.exec(training.pod_name(LAUNCHER), "cat", "/var/told").splitlines()
+    assert seen == [
+        f"a 'b' $HOME --quiet {','.join(hosts(indexes, training.namespace))}"
+        for indexes in ([2], [1, 2])
+    ]
+    fails = ("--script", "/app/no-such-script.sh")
+    edl(training, "scale", "hvd-digits", "2", *fails, code=4)
+    training.until_runs(WORKER, 1)
+
+
+def ssh(manifest: Json) -> Json:
+    """The example with ssh instead of exec; its launcher must find the worker's programs."""
+    if manifest["kind"] == "Job":
+        manifest["metadata"]["annotations"][contract.MODE] = "ssh"
+        for container in manifest["spec"]["template"]["spec"]["containers"]:
+            container["env"] = [{"name": "EDL_STEPS", "value": "500"}]
+    return manifest
+
+
+def test_workers_that_are_reached_by_ssh_come_and_go(training: Training) -> None:
+    """No right to exec is given, nor needed: the namespace does not allow it."""
+    label = f"{contract.KUBEXEC}-"
+    training.cluster.kubectl("label", "namespace", training.namespace, label)
+    load_image(training.cluster, "horovod")
+    documents: list[Any] = list(yaml.safe_load_all((EXAMPLES / "horovod" / "job.yaml").read_text()))
+    training.apply(*map(ssh, documents))
+    training.scale(WORKER, 2)
+    until_trained(training, world=2)
+    assert training.exec(training.pod_name(LAUNCHER), "ls", "/root/.ssh").split() == [
+        "authorized_keys",
+        "config",
+        "id_rsa",
+        "id_rsa.pub",
+    ]
+    for size in (3, 1):
+        edl(training, "scale", "hvd-digits", str(size), "--wait", "--timeout", "120s")
+        until_trained(training, world=size)
+    until_complete(training)
+    assert not ledger.absent(steps_of(training), last=500)
+    assert not {"rolebinding", "serviceaccount"} & {
+        name.partition("/")[0].partition(".")[0] for name in training.leftovers()
+    }
