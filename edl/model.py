@@ -123,6 +123,8 @@ class Pod:
     """The publication of which its kubelet was reminded."""
     ready_since: datetime | None = None
     """None while it is not ready."""
+    restarted_at: datetime | None = None
+    """When one of its containers was last started again in place."""
 
     @property
     def gated(self) -> bool:

@@ -94,6 +94,7 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
         while loader.check_node():
             node = cast("yaml.Node", loader.get_node())
             value = loader.construct_document(node)
+            json.dumps(value)  # An alias may be a part of itself in YAML, and nowhere else.
             if value is not None:
                 yield _document(value, where, number, _line_of(node, 0))
             number += 1

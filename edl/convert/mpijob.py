@@ -75,6 +75,7 @@ def read(document: Fields) -> Sequence[Json]:
         annotations |= launching.attached(document, meta, _FRAMEWORK, "kubexec")
     _note_waiting(spec)
     found = _with_main_container(spec, found)
+    _note_elastic(document, found)
     cast = tuple(_part(replica, policy) for replica in found)
     return training.manifests(Training(meta, _FRAMEWORK, cast, annotations))
 
@@ -127,6 +128,14 @@ def _note_waiting(spec: Fields) -> None:
     if policy == "AtStartup":
         spec.note("launcherCreationPolicy", "the launcher starts when its workers are ready")
     spec.flag("waitForWorkers")
+
+
+def _note_elastic(document: Fields, found: Sequence[Replica]) -> None:
+    """Only its command says that an MPIJob is elastic; its operator never resized one."""
+    texts = (text for one in found for text in templates.texts(one.template))
+    if any("min-np" in text or "max-np" in text for text in texts):
+        way_out = f"write {contract.MIN} and {contract.MAX} on its Job, worker=MIN..MAX on both"
+        document.note("", "horovodrun takes fewer or more workers than this one number", way_out)
 
 
 def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:

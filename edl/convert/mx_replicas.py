@@ -29,8 +29,7 @@ def read(spec: Fields) -> tuple[tuple[Replica, ...], int | None]:
         found = tuple(_entries(spec))
         if not found:
             spec.wrong("", "has no replicas", "mxReplicaSpecs, or replicaSpecs of older versions")
-    ports = [port for replica in found if (port := _port(replica.fields)) is not None]
-    return _with_key(_with_verbosity(found)), next(iter(ports), None)
+    return _with_key(_with_verbosity(found)), _root_port(found)
 
 
 def _entries(spec: Fields) -> Iterator[Replica]:
@@ -54,9 +53,19 @@ def _named(spec: Fields) -> Iterator[tuple[Fields, str]]:
         yield fields, next((text for text in said if text), "worker")
 
 
-def _port(fields: Fields) -> int | None:
-    said = [fields.whole(name, least=1) for name in _PORTS]
-    return next((port for port in said if port is not None), None)
+def _root_port(found: Sequence[Replica]) -> int | None:
+    """The scheduler's, which any replica may say; None where none does."""
+    said = [
+        (replica.fields, name, port)
+        for replica in found
+        for name in _PORTS
+        if (port := replica.fields.whole(name, least=1)) is not None
+    ]
+    first = said[0][2] if said else None
+    for fields, name, port in said:
+        if port != first:
+            fields.lose(name, f"{port} here and {first} in another role", "the first one counts")
+    return first
 
 
 def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
@@ -88,7 +97,7 @@ def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
 
 
 def _keys(replica: Replica) -> Iterator[tuple[Fields, str, str]]:
-    """Said by a label of the replicas, in the tuner's spec, or by the pods' annotation; and where."""
+    """Said by a label of the replicas, in the tuner's spec, or by the pods' annotation."""
     fields = replica.fields
     spec = fields.fields("tunerSpec")
     instead = "write a TunerServer into mxReplicaSpecs"

@@ -20,6 +20,7 @@ from edl.convert import (
     mx_replicas,
     parts,
     policies,
+    ports,
     replicas,
     restarts,
     templates,
@@ -27,6 +28,7 @@ from edl.convert import (
 )
 from edl.convert.fields import Fields
 from edl.convert.policies import RunPolicy
+from edl.convert.ports import Port
 from edl.convert.replicas import Replica
 from edl.convert.source import Source
 from edl.convert.training import Part, Training
@@ -35,8 +37,7 @@ from edl.writes import Json
 
 _FRAMEWORK: Final = FRAMEWORKS["mxnet"]
 _MODES: Final = {"MXTrain": "", "MXTune": "tune", "dist": "dist", "local": "local"}
-_CONTAINER: Final = "mxnet"
-_PORT_NAME: Final = "mxjob-port"
+_PORT: Final = Port("mxnet", "mxjob-port", _FRAMEWORK.port)
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -54,7 +55,7 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> Part:
-    main = templates.main_container(replica.template, _CONTAINER).get("name", "")
+    main = templates.main_container(replica.template, _PORT.container).get("name", "")
     failing = restarts.restarted(replica.restart, policy.retries, main)
     serves = _FRAMEWORK.kinds[replica.role].serves
     restarts.remark_on(replica.fields, replica.restart, serves=serves)
@@ -70,14 +71,9 @@ def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
     return {contract.MODE: wanted} if wanted and usual and usual.name != wanted else {}
 
 
-def _port(found: Sequence[Replica], port: int | None) -> dict[str, str]:
+def _port(found: Sequence[Replica], number: int | None) -> dict[str, str]:
     """The list form says it at a replica, the map form by a container's port."""
-    named = (
-        templates.port_named(templates.main_container(one.template, _CONTAINER), _PORT_NAME)
-        for one in found
-    )
-    number = port or next((number for number in named if number), _FRAMEWORK.port)
-    return {} if number == _FRAMEWORK.port else {contract.PORT: str(number)}
+    return _PORT.annotations(found) if number is None else ports.said(number, _PORT.usual)
 
 
 def _drop_the_rest(spec: Fields) -> None:

@@ -16,15 +16,15 @@ _MASTERS_RESOURCES: Final = {
 }
 """The controller's own, for every master."""
 _OF_ALL: Final[Mapping[str, tuple[str, Shape]]] = {
-    "volumes": ("volumes", shapes.VOLUMES),
-    "imagePullSecrets": ("imagePullSecrets", shapes.VOLUMES),
+    "volumes": ("volumes", shapes.NAMED),
+    "imagePullSecrets": ("imagePullSecrets", shapes.NAMED),
     "schedulerName": ("schedulerName", str),
 }
 _OF_POD: Final[Mapping[str, tuple[str, Shape]]] = {
     "grace_period_seconds": ("terminationGracePeriodSeconds", int),
     "tolerations": ("tolerations", [dict]),
     "node_selector": ("nodeSelector", shapes.TEXTS),
-    "imagePullSecrets": ("imagePullSecrets", shapes.VOLUMES),
+    "imagePullSecrets": ("imagePullSecrets", shapes.NAMED),
 }
 _OF_CONTAINER: Final[Mapping[str, tuple[str, Shape]]] = {
     "liveness_probe": ("livenessProbe", dict),
@@ -70,7 +70,7 @@ class Pods:
 
 def _renamed(fields: Fields, names: Mapping[str, tuple[str, Shape]]) -> Json:
     found = {field: fields.shaped(name, shape) for name, (field, shape) in names.items()}
-    return {field: value for field, value in found.items() if value}
+    return {field: value for field, value in found.items() if value is not None}
 
 
 def _env(fields: Fields, role: str) -> Json:

@@ -54,6 +54,7 @@ def read(spec: Fields, clean_up: str = "") -> RunPolicy:
             spec.drop(name, "runPolicy says it too, and wins", "remove one of them")
     places = {name: inner if name in inner.names() else spec for name in _FIELDS}
     inner.drop("managedBy", instead="kubectl-edl runs these Jobs")
+    gang = inner if inner.has("schedulingPolicy") else spec
     return RunPolicy(
         retries=places["backoffLimit"].whole("backoffLimit"),
         deadline=places["activeDeadlineSeconds"].whole("activeDeadlineSeconds"),
@@ -61,7 +62,7 @@ def read(spec: Fields, clean_up: str = "") -> RunPolicy:
         clean_up=places["cleanPodPolicy"].choice("cleanPodPolicy", _CLEAN_UPS)
         or (spec.choice(clean_up, _CLEAN_UPS) if clean_up else ""),
         paused=inner.flag("suspend"),
-        priority_class=_scheduling(inner.fields("schedulingPolicy")),
+        priority_class=_scheduling(gang.fields("schedulingPolicy")),
     )
 
 

@@ -15,15 +15,14 @@ from edl.convert import bounds, metadata, parts, policies, replicas, restarts, t
 from edl.convert.bounds import Sizes
 from edl.convert.fields import Fields
 from edl.convert.policies import RunPolicy
+from edl.convert.ports import Port
 from edl.convert.replicas import Replica
 from edl.convert.source import Source
 from edl.convert.training import Part, Training
 from edl.writes import Json
 
 _ROLES: Final = {"master": "master", "worker": "worker"}
-_CONTAINER: Final = "pytorch"
-_PORT_NAME: Final = "pytorchjob-port"
-_PORT: Final = 23456
+_PORT: Final = Port("pytorch", "pytorchjob-port", 23456)
 _FIRST_DECIDES: Final = {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
 _BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
 
@@ -54,9 +53,9 @@ def read(document: Fields) -> Sequence[Json]:
     size = sum(replica.size for replica in found)
     kept = _kept(found)
     policies.remark_on_retries(policy, spec, [kept.restart])
-    port = templates.port_named(templates.main_container(kept.template, _CONTAINER), _PORT_NAME)
+    port = _PORT.of(kept)
     if not is_elastic and any(replica.role == "master" for replica in found):
-        said = _classic(meta.name, size, port or _PORT, said) | said
+        said = _classic(meta.name, size, port or _PORT.usual, said) | said
     elif port and contract.PORT not in said.annotations:
         said |= _Words(annotations={contract.PORT: str(port)})
     part = _part(kept, limits.around(kept.fields, size), policy, said)
@@ -67,7 +66,7 @@ def read(document: Fields) -> Sequence[Json]:
 
 
 def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> Part:
-    main = templates.main_container(replica.template, _CONTAINER).get("name", "")
+    main = templates.main_container(replica.template, _PORT.container).get("name", "")
     failing = restarts.restarted(replica.restart, policy.retries, main)
     restarts.remark_on(replica.fields, replica.restart, serves=False)
     template = templates.with_env(replica.template, said.env)
@@ -143,7 +142,7 @@ def _endpoint(fields: Fields, name: str, port: int | None) -> str:
     host = fields.text("rdzvHost")
     if not host or host == f"{name}-worker-0":
         return ""
-    return f"{host}:{port or _PORT}"
+    return f"{host}:{port or _PORT.usual}"
 
 
 def _conf(fields: Fields) -> Iterator[str]:

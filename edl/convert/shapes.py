@@ -8,9 +8,9 @@ from edl.convert.remarks import Place, Remark
 Shape: TypeAlias = Any
 """`str`, `dict`, `{field: Shape}`, `[Shape]` for a list of them, or `{...: Shape}` for a map."""
 
-_NAMED: Final[Shape] = {"name": str}
+_WITH_NAME: Final[Shape] = {"name": str}
 RESOURCES: Final[Shape] = {"limits": dict, "requests": dict}
-VOLUMES: Final[Shape] = [_NAMED]
+NAMED: Final[Shape] = [_WITH_NAME]
 MOUNTS: Final[Shape] = [{"name": str, "mountPath": str}]
 TEXTS: Final[Shape] = {...: str}
 CONTAINER: Final[Shape] = {
@@ -18,15 +18,15 @@ CONTAINER: Final[Shape] = {
     "image": str,
     "command": [str],
     "args": [str],
-    "env": [_NAMED],
-    "ports": [_NAMED],
+    "env": NAMED,
+    "ports": NAMED,
     "resources": RESOURCES,
     "volumeMounts": MOUNTS,
 }
 POD: Final[Shape] = {
     "containers": [CONTAINER],
     "initContainers": [CONTAINER],
-    "volumes": VOLUMES,
+    "volumes": NAMED,
     "restartPolicy": str,
     "priorityClassName": str,
     "schedulerName": str,

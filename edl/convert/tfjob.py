@@ -11,6 +11,7 @@ from edl import contract
 from edl.convert import bounds, metadata, parts, policies, replicas, restarts, templates, training
 from edl.convert.fields import Fields
 from edl.convert.policies import RunPolicy
+from edl.convert.ports import Port
 from edl.convert.replicas import Replica
 from edl.convert.source import Source
 from edl.convert.training import Part, Training
@@ -25,8 +26,7 @@ _ROLES: Final = {
     "evaluator": "evaluator",
 }
 _FRAMEWORK: Final = FRAMEWORKS["tensorflow"]
-_CONTAINER: Final = "tensorflow"
-_PORT_NAME: Final = "tfjob-port"
+_PORT: Final = Port("tensorflow", "tfjob-port", _FRAMEWORK.port)
 _DRAGON_KUBESHARE: Final = "DRAGON_KUBESHARE"
 """DRAGON's switch between whole GPUs and shares; here the template alone says it."""
 
@@ -44,7 +44,7 @@ def read(document: Fields) -> Sequence[Json]:
     roles = [part.role for part in cast]
     if "worker" not in roles:
         limits.lose(spec, "there is no Worker that they could bound")
-    annotations = policy.annotations | _port(found) | _mode(spec, roles)
+    annotations = policy.annotations | _PORT.annotations(found) | _mode(spec, roles)
     return training.manifests(Training(meta, _FRAMEWORK.name, cast, annotations))
 
 
@@ -74,23 +74,8 @@ def _with_success(spec: Fields, cast: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(changed if part is worker else part for part in cast)
 
 
-def _port(found: Sequence[Replica]) -> dict[str, str]:
-    """Where the port is not TensorFlow's usual one, TF_CONFIG must say it."""
-    ports = {
-        replica.role: port
-        for replica in found
-        if (port := templates.port_named(_main(replica), _PORT_NAME)) is not None
-    }
-    first = next(iter(ports.values()), _FRAMEWORK.port)
-    for replica in found:
-        if ports.get(replica.role, first) != first:
-            what = f"{_PORT_NAME} is {ports[replica.role]} here and {first} in another role"
-            replica.fields.lose("template", what, f"TF_CONFIG says {first} for all: use one port")
-    return {} if first == _FRAMEWORK.port else {contract.PORT: str(first)}
-
-
 def _main(replica: Replica) -> Json:
-    return templates.main_container(replica.template, _CONTAINER)
+    return templates.main_container(replica.template, _PORT.container)
 
 
 def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """A training job as the source meant it, and the labelled Jobs that say the same."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -47,9 +48,9 @@ _NAMES: Final = {"apiVersion": "batch/v1", "kind": "Job"}
 
 
 def manifests(training: Training) -> tuple[Json, ...]:
-    """One Job a role; a role alone is named as the training job itself."""
+    """One Job a role; a role alone is named as the training job itself. They share nothing."""
     cast = ",".join(part.seat for part in training.parts)
-    return tuple(_job(training, part, cast) for part in training.parts)
+    return tuple(copy.deepcopy(_job(training, part, cast)) for part in training.parts)
 
 
 def _job(training: Training, part: Part, cast: str) -> Json:

@@ -1,16 +1,23 @@
 """The frameworks, in the order in which messages list them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.needs import Framework
+from edl.model import Resizing
 from edl.spec import JobSpec
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
     module.FRAMEWORK.name: module.FRAMEWORK
     for module in (tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none)
 }
+
+
+def resizing(framework: str, mode: str, roles: Sequence[str]) -> Resizing | None:
+    """How a training job of these roles takes a new size; None for a mode that it cannot have."""
+    found = FRAMEWORKS[framework].mode(mode, roles)
+    return found.resizing if found else None
 
 
 def decides(spec: JobSpec) -> bool:

@@ -49,7 +49,7 @@ while time.monotonic() < patience:
     if name and name == before:
         break
     time.sleep(1)
-host, port = os.environ["PADDLE_MASTER"].removeprefix("etcd://").split(":")
+host, port = os.environ["PADDLE_MASTER"].rpartition("/")[2].split(":")
 etcd = etcd3.client(host, int(port), timeout=3)
 for value, key in etcd.get_prefix("/paddle/" + os.environ["PADDLE_JOB_ID"] + "/heartbeat/"):
     if value == name:

@@ -14,6 +14,7 @@ from edl import contract, namespaces
 from edl.kube import bare, shares
 from edl.kube.bare import Bare
 from edl.kube.objects import (
+    ContainerStatus,
     Metadata,
     NamespaceObject,
     NodeObject,
@@ -29,6 +30,7 @@ from edl.resources import Resources
 _TRUE: Final = "True"
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
+_containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
 _tagged: Final = msgspec.json.Decoder(Tagged)
 _namespaces: Final = msgspec.json.Decoder(NamespaceObject)
 _classes: Final = msgspec.json.Decoder(PriorityClassObject)
@@ -160,7 +162,14 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
         published_at=time(notes.published_at),
         confirmed_at=time(notes.confirmed_at),
         ready_since=ready.last_transition_time if ready else None,
+        restarted_at=_restarted_at(found),
     )
+
+
+def _restarted_at(found: PodObject) -> datetime | None:
+    containers = _containers.decode(found.status.container_statuses) or ()
+    running = (one.state.running for one in containers if one.restart_count)
+    return max((one.started_at for one in running if one and one.started_at), default=None)
 
 
 def _index(text: str) -> int:

@@ -151,9 +151,9 @@ def _failures(manifest: Mapping[str, Any]) -> int:
 
 
 def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
-    mode = frameworks.FRAMEWORKS[spec.framework].mode(spec.mode, [seat.role for seat in spec.cast])
+    roles = [seat.role for seat in spec.cast]
+    together = frameworks.resizing(spec.framework, spec.mode, roles) is Resizing.RESTART
     then = (manifest["metadata"].get("annotations") or {}).get(contract.FAILURES_AT_START, "")
-    together = mode is not None and mode.resizing is Resizing.RESTART
     return together and then.isdecimal() and _failures(manifest) > int(then)
 
 

@@ -127,9 +127,25 @@ class PodSpec(_Part, frozen=True):
     scheduling_gates: list[Gate] | None = None
 
 
+class Running(_Part, frozen=True):
+    started_at: datetime | None = None
+
+
+class ContainerState(_Part, frozen=True):
+    running: Running | None = None
+
+
+class ContainerStatus(_Part, frozen=True):
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+
+
 class PodStatus(_Part, frozen=True):
+    """The containers are left undecoded: only those of training jobs are looked at."""
+
     phase: str = "Pending"
     conditions: list[Condition] | None = None
+    container_statuses: Undecoded = _NONE
 
 
 class PodObject(_Part, frozen=True):

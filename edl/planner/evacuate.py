@@ -9,10 +9,12 @@ it back.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from edl.frameworks import FRAMEWORKS
+from edl import addresses
+from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
+from edl.planner.eligibility import Mask
 from edl.planner.plan import Evacuation
 from edl.planner.standing import NOWHERE
 
@@ -72,8 +74,8 @@ def _is_cordoned(node: Node) -> bool:
 def _movable(job: TrainingJob) -> Iterator[Role]:
     """Roles of which one pod may go and come back while the others train."""
     framework = FRAMEWORKS[job.framework]
-    mode = framework.mode(job.mode, [role.name for role in job.roles])
-    if mode is None or mode.resizing is not Resizing.LIVE:
+    names = [role.name for role in job.roles]
+    if resizing(job.framework, job.mode, names) is not Resizing.LIVE:
         return
     for role in job.live:
         if framework.kinds[role.name].resizable and not (role.suspended or role.removing):
@@ -92,26 +94,34 @@ def _evacuation(
         first = lost[1:] if len(lost) == len(pods) > 1 else lost
         names = sorted({going[pod.node] for pod in lost})
         return _moved(job, role, first, reasons.node_goes(names))
-    moved = [pod for pod in pods if pod.node in cordoned and not stays[rows[pod.node]]]
     # The highest index first: extras before the minimum.
-    if (
-        moved
-        and _is_whole(job, role, pods)
-        and board.rows_of(role.shape).fit.both.find() != NOWHERE
-    ):
-        return _moved(job, role, moved[-1:], reasons.CORDONED)
+    last = next((pod for pod in reversed(pods) if _may_move(board, pod, cordoned, stays)), None)
+    room = last and board.rows_of(role.shape).fit.both.find() != NOWHERE
+    if last and room and _are_whole(job, role, last):
+        return _moved(job, role, [last], reasons.CORDONED)
     return None
 
 
-def _is_whole(job: TrainingJob, role: Role, pods: Sequence[Pod]) -> bool:
-    """Nobody else is on the way: one goes when the one before has come back, and is listed."""
-    listed = FRAMEWORKS[job.framework].publishes != role.name or all(
-        len((launcher.hosts or "").split()) == role.size
+def _may_move(board: Board, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
+    return pod.node in cordoned and not stays[board.grid.rows[pod.node]]
+
+
+def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:
+    """All others are there, and listed: one goes when the one before has come back."""
+    others = [pod for pod in role.pods if pod is not last and pod.ready and not pod.terminating]
+    return len(others) == role.size - 1 == len(role.pods) - 1 and all(
+        _lists_others(launcher, role, last)
         for one in job.roles
-        if one.decides
+        if one.decides and FRAMEWORKS[job.framework].publishes == role.name
         for launcher in one.pods
     )
-    return listed and len(pods) == role.size == len(role.pods) and all(pod.ready for pod in pods)
+
+
+def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
+    """`last` itself may be off the list already: it leaves in two steps."""
+    own = f"{addresses.hostname(role.job, last.index)}."
+    listed = [host for host in (launcher.hosts or "").split() if not host.startswith(own)]
+    return len(listed) == role.size - 1
 
 
 def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], reason: str) -> Evacuation:

@@ -1,5 +1,9 @@
 """Before anybody gets room: pauses, failed starts, manual sizes, extras that found no node."""
 
+from datetime import datetime
+
+from edl.frameworks import resizing
+from edl.model import Resizing, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board, nearly_done
 from edl.planner.ledger import Ledger, note_yield
@@ -33,11 +37,27 @@ def _half_stopped(standing: Standing) -> str:
 
 def _lost(board: Board, standing: Standing) -> str:
     """Frameworks that cannot go on without one of them start again, all together."""
-    job = standing.job
-    lost = standing.role.lost and not (job.problem or nearly_done(job))
-    if lost and board.past(job.started_at, board.limits.loss_patience):
+    job, patience = standing.job, board.limits.loss_patience
+    if job.problem or nearly_done(job):
+        return ""
+    if standing.role.lost and board.past(job.started_at, patience):
         return reasons.restart(reasons.LOST)
+    if _together(job) and board.past(_began_alone(job), patience):
+        return reasons.restart(reasons.RESTARTED_ALONE)
     return ""
+
+
+def _began_alone(job: TrainingJob) -> datetime | None:
+    """When a container began again while others went on; None where all did, or none."""
+    pods = [pod for role in job.live for pod in role.pods if not (pod.ended or pod.terminating)]
+    again = [pod.restarted_at for pod in pods if pod.restarted_at]
+    return max(again) if 0 < len(again) < len(pods) else None
+
+
+def _together(job: TrainingJob) -> bool:
+    """Whether its framework knows one way to another set of processes: all start again."""
+    roles = [role.name for role in job.roles]
+    return resizing(job.framework, job.mode, roles) is Resizing.RESTART
 
 
 def _minimum_pending(board: Board, standing: Standing) -> bool:

@@ -26,12 +26,12 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
     annotations = resized(role, resize, now)
     if not annotations:
         return Change()
-    patch = patches.job(
-        job.key, role, patches.size(role, resize.after) if resize else {}, annotations
-    )
+    size = resize.after if resize else role.size
+    spec = patches.size(role, size) if resize else {}
+    patch = patches.job(job.key, role, spec, annotations)
     notes = (*_size_note(job, role, resize), *told(job, role, now))
     # First the pods: their names must stand until they are gone.
-    return Change((*removal.deletions(job, role), patch), notes)
+    return Change((*removal.deletions(job, role, size), patch), notes)
 
 
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:

@@ -117,14 +117,16 @@ def _staying(role: Role, size: int) -> list[Pod]:
 
 
 def leaves_nobody(job: TrainingJob, resize: Resize) -> bool:
-    """Whether a shrink would leave only named pods that are to go, or nobody who is ready.
+    """Whether a shrink would end those who work beside the named pods that are to go.
 
-    Then they go first, and it is decided again when who comes in their place is there.
+    Then these go first, and it is decided again when who comes in their place is there.
     """
     if _published(job) != resize.role or resize.after > resize.before:
         return False
     role = next(role for role in job.roles if role.name == resize.role)
-    return bool(going(role)) and not any(pod.ready for pod in _staying(role, resize.after))
+    if not going(role) or any(pod.ready for pod in _staying(role, resize.after)):
+        return False
+    return any(pod.ready for pod in _staying(role, role.size))
 
 
 def _is_gated(pod: Pod) -> bool:

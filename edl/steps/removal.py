@@ -40,9 +40,12 @@ def going(role: Role) -> tuple[Pod, ...]:
     )
 
 
-def deletions(job: TrainingJob, role: Role) -> tuple[Delete, ...]:
+def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Delete, ...]:
+    """Of those that the new size does not end anyway."""
     return tuple(
-        Delete(Target("Pod", job.key.namespace, pod.name), pod.version) for pod in going(role)
+        Delete(Target("Pod", job.key.namespace, pod.name), pod.version)
+        for pod in going(role)
+        if pod.index < size or not role.tandem
     )
 
 

@@ -21,7 +21,12 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     What stands around the Jobs comes first: pods fail without their ServiceAccount.
     """
     sizes = dict(admission.sizes)
-    starting = [role for role in job.live if role.name in sizes]
+    # Whose size the others are told goes first: if that fails nobody has started, and if another
+    # does, it is told the size that runs.
+    starting = sorted(
+        (role for role in job.live if role.name in sizes),
+        key=lambda role: role.resizing is not Resizing.RESTART,
+    )
     template = _template(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
     moment = patches.timestamp(now)
     writes = [

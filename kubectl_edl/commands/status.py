@@ -48,6 +48,7 @@ Examples:
    "changes": [{"at", "job", "type", "reason", "message", "count"}]}       (with JOB only)
   phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
   Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
+  et-operator's Created is Incomplete, Queued or Starting here, and its Suspended is Paused.
 """
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
+COLLECTIVE, COLLECTIVE_DATA = "digits-collective", "paddle-collective-data"
 MASTER, TRAINER = "digits-paddle-master", "digits-paddle-trainer"
 DATA = "paddle-data"
 STEPS_A_CHECKPOINT = 10
@@ -68,26 +69,30 @@ def start(training: Training, steps: int, size: int) -> None:
     until_trained(training, size)
 
 
-def steps_of(training: Training) -> list[Step]:
-    return ledger.read(training.files(DATA, "ledger/*"))
+def steps_of(training: Training, claim: str = DATA) -> list[Step]:
+    return ledger.read(training.files(claim, "ledger/*"))
 
 
-def until_trained(training: Training, world: int, known: frozenset[str] = frozenset()) -> None:
+def until_trained(
+    training: Training, world: int, known: frozenset[str] = frozenset(), claim: str = DATA
+) -> None:
     """Until a world of this size has made 20 steps in ledgers that are not known yet."""
 
     def trained() -> bool:
-        found = [step for step in steps_of(training) if step.world == world]
+        found = [step for step in steps_of(training, claim) if step.world == world]
         return sum(step.file not in known for step in found) >= 20
 
     training.until(trained, f"20 more steps by {world} trainers")
 
 
-def until_trained_after(training: Training, change: Callable[[], None], world: int) -> float:
+def until_trained_after(
+    training: Training, change: Callable[[], None], world: int, claim: str = DATA
+) -> float:
     """Until a new world has trained, whose ledgers are new too: when it changed (Unix seconds)."""
-    known = frozenset(step.file for step in steps_of(training))
+    known = frozenset(step.file for step in steps_of(training, claim))
     moment = time.time()
     change()
-    until_trained(training, world, known)
+    until_trained(training, world, known, claim)
     return moment
 
 
@@ -151,6 +156,23 @@ def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     seconds = ledger.stalls(steps, [moment for _, _, moment in cut_off])
     for event, stall in zip(events, seconds, strict=True):
         stalls.add("paddle", event, stall)
+
+
+def test_collective_trainers_start_again_together_at_each_size(
+    training: Training, stalls: Stalls
+) -> None:
+    training.example("paddle", steps=200, file="collective.yaml")
+    training.annotate(COLLECTIVE, replicas="2")
+    training.until_runs(COLLECTIVE, 2)
+    until_trained(training, 2, claim=COLLECTIVE_DATA)
+    grow = partial(training.scale, COLLECTIVE, 3)
+    moment = until_trained_after(training, grow, 3, claim=COLLECTIVE_DATA)
+    training.until(lambda: training.is_complete(COLLECTIVE), "the training is complete")
+    steps = steps_of(training, COLLECTIVE_DATA)
+    assert [step.step for step in steps] == [*range(1, 201)], "none is lost, none is repeated"
+    assert worlds(steps)[-2:] == [2, 3]
+    (seconds,) = ledger.stalls(steps, [moment])
+    stalls.add("paddle", "collective 2 → 3", seconds)
 
 
 def test_images_of_the_old_controller_find_their_peers(training: Training) -> None:

@@ -33,6 +33,7 @@ def leaving(stage: Stage, job: str, words: Sequence[str], back: Sequence[str]) -
 
 
 def _ring(stage: Stage) -> None:
+    stage.within = 180.0  # who joins waits for the others, and then for the launcher
     stage.apply(*horovod("ring", "1..3"))
     stage.until(lambda: len(stage.hosts("ring-launcher")) == 3, "all workers are listed")
 

@@ -194,7 +194,7 @@ spec:
   schedulerName: gang
   replicaSpecs:
   - {mxReplicaType: SCHEDULER, replicas: 1, PsRootPort: 9000, template: $TEMPLATE}
-  - {mxReplicaType: SERVER, replicas: 1, template: $TEMPLATE}
+  - {mxReplicaType: SERVER, replicas: 1, PsRootPort: 9001, template: $TEMPLATE}
   - {mxReplicaType: WORKER, replicas: 2, template: {spec: $POD}}
 ---
 apiVersion: kubeflow.org/v1beta1

@@ -35,7 +35,7 @@ def _id(document: Json) -> str:
     return f"{document['kind']}-{document['metadata'].get('name')}"
 
 
-def _value(document: Json, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 (JSON)
+def _value(document: Any, place: tuple[str | int, ...]) -> Any:  # noqa: ANN401 (JSON)
     inner: Any = document
     for step in place:
         inner = inner[step]
@@ -112,6 +112,18 @@ def test_converting_twice_is_converting_once(document: Json) -> None:
     found = convert(document)
     assert found is not None
     assert [convert(manifest) for manifest in found.manifests] == [None] * len(found.manifests)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_id)
+def test_nothing_is_shared_between_the_results(document: Json) -> None:
+    first, second = convert(document), convert(document)
+    assert first is not None
+    assert second is not None
+    before = copy.deepcopy(second.manifests)
+    for place in objects(list(first.manifests)):
+        _value(first.manifests, place)["changed"] = True
+    assert second.manifests == before
+    assert convert(document) == second
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_id)

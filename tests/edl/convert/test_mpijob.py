@@ -139,6 +139,14 @@ def test_the_discovery_script_is_where_it_is_here() -> None:
     assert "/etc/mpi/discover_hosts.sh is /etc/edl/discover_hosts.sh" in str(found.notes[1])
 
 
+def test_a_command_that_is_elastic_is_pointed_out() -> None:
+    document = mpijob("v2beta1")
+    launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]
+    launcher["template"] = template(command=["horovodrun", "-np", "2", "--min-np", "1"])
+    (note,) = jobs(document).notes
+    assert note.instead == "write edl.dev/min and edl.dev/max on its Job, worker=MIN..MAX on both"
+
+
 def test_the_first_version_has_one_template_for_all() -> None:
     found = by_role(jobs(alpha(replicas=3)))
     assert first(found["launcher"])["command"] == ["mpirun"]

@@ -140,6 +140,11 @@ def test_the_words_of_later_versions_are_a_pods() -> None:
     assert container["readinessProbe"] == {"tcpSocket": {"port": 2}}
 
 
+def test_no_grace_at_all_is_said() -> None:
+    found = by_role(jobs(paddlejob({"grace_period_seconds": 0})))
+    assert pod(found["trainer"])["terminationGracePeriodSeconds"] == 0
+
+
 def test_a_server_with_a_program_of_its_own_runs_it() -> None:
     found = by_role(jobs(paddlejob(pserver={"entrypoint": "python ps.py"})))
     env = pod(found["pserver"])["containers"][0]["env"]

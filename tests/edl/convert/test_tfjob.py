@@ -172,6 +172,11 @@ def test_a_gangs_priority_is_its_pods() -> None:
     ]
 
 
+def test_a_gang_may_be_said_in_the_spec_itself() -> None:
+    found = jobs(tfjob(schedulingPolicy={"priorityClass": "high"}))
+    assert only(found)["spec"]["template"]["spec"]["priorityClassName"] == "high"
+
+
 def test_without_a_limit_failures_are_retried_for_ever() -> None:
     worker = {"Worker": replica("tensorflow", restartPolicy="OnFailure")}
     spec = only(jobs(tfjob(tfReplicaSpecs=worker)))["spec"]

@@ -10,6 +10,7 @@ from edl.model import Node, PodPhase, Requirement, Taint, Toleration
 from edl.resources import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.manifests import job_pod
 
 
 def pod_facts(body: Json) -> facts.PodFacts:
@@ -189,3 +190,18 @@ def test_a_namespace_that_says_nothing_has_no_policy() -> None:
     found = facts.namespace(b'{"metadata": {"name": "lab"}}')
     assert not found.kubexec
     assert not found.policy.limits
+
+
+def test_a_container_that_began_again_is_noticed() -> None:
+    began = "2026-01-01T00:05:00Z"
+    containers = [
+        {"restartCount": 1, "state": {"running": {"startedAt": began}}},
+        {"restartCount": 0, "state": {"running": {"startedAt": "2026-01-01T00:09:00Z"}}},
+        {"restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+    ]
+    found = facts.pod(
+        msgspec.json.encode(job_pod("a", 0, "mnist", status={"containerStatuses": containers})),
+        Shapes(),
+    )
+    assert found.pod is not None
+    assert found.pod.restarted_at == facts.time(began)

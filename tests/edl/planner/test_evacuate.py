@@ -23,8 +23,7 @@ def going(name: str, taint: Taint, cpu: float = 9) -> Node:
 def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
     """Horovod: a launcher on a node of its own, and one to four workers on these."""
     pods = fields.pop("pods", tuple(pod(index, name) for index, name in enumerate(on)))
-    everybody = "".join(f"ring-worker-{index}:1\n" for index in range(len(pods)))
-    hosts = fields.pop("hosts", everybody)
+    hosts = fields.pop("hosts", listing(*range(len(pods))))
     usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": Resizing.LIVE}
     worker = role("worker", 1, 4, **(usual | fields))
     least = min(worker.min, worker.size)
@@ -32,6 +31,10 @@ def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
     launcher = role("launcher", 1, 1, suspended=False, pods=(pod(0, "home", hosts=hosts),))
     decides = replace(launcher, decides=True)
     return job("ring", decides, cap, framework="horovod")
+
+
+def listing(*indexes: int) -> str:
+    return "".join(f"worker-{index}.ring.ns.svc:1\n" for index in indexes)
 
 
 def moved(state: ClusterState) -> list[tuple[str, ...]]:
@@ -85,8 +88,13 @@ def test_nobody_leaves_a_cordoned_node_while_another_is_on_the_way(late: Any) ->
 
 
 def test_nobody_leaves_a_cordoned_node_before_the_one_before_is_listed() -> None:
-    mine = ring("a", "b", hosts="ring-worker-0:1\n")
+    mine = ring("a", "a", "b", hosts=listing(0, 1))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
+
+
+def test_who_is_off_the_list_goes_on_leaving() -> None:
+    mine = ring("a", "a", "b", hosts=listing(0, 2))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
 
 
 def test_who_tolerates_the_taint_stays() -> None:

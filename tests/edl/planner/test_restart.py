@@ -123,3 +123,18 @@ def test_who_crashes_at_once_is_left_alone_for_a_moment() -> None:
     plan = plan_for(cluster(node("a", 9), lost))
     assert plan.suspensions == ()
     assert plan.recheck_after == timedelta(seconds=1)
+
+
+def test_a_container_that_began_again_alone_restarts_them_all() -> None:
+    def mine(*again: float | None) -> TrainingJob:
+        pods = tuple(
+            pod(index, "a", restarted_at=None if since is None else at(since))
+            for index, since in enumerate(again)
+        )
+        return restarting("mnist", 1, 3, suspended=False, size=len(again), pods=pods)
+
+    (stop,) = plan_for(cluster(node("a", 2), mine(-30, None))).suspensions
+    assert stop.reason == reasons.restart(reasons.RESTARTED_ALONE)
+    assert not plan_for(cluster(node("a", 2), mine(-29, None))).suspensions
+    assert not plan_for(cluster(node("a", 2), mine(-30, -31))).suspensions, "all met again"
+    assert not plan_for(cluster(node("a", 2), mine(None, None))).suspensions

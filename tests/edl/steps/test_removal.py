@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from edl import contract
 from edl.model import Pod, Role, TrainingJob
-from edl.planner.plan import Resize
+from edl.planner.plan import Evacuation, Resize
 from edl.steps.hosts import JOIN, LEAVE
 from edl.steps.life import live
+from edl.steps.removal import evacuated
 from edl.writes import Delete, Step
 from tests.edl.trainings import (
     KEY,
@@ -135,3 +136,19 @@ def test_the_shrink_waits_until_the_one_that_stays_is_back() -> None:
     step, recheck = shrink(horovod(launcher(1, told=9), staying), 2, 1)
     assert (job_patches(step), published(step.writes)) == ({}, None)
     assert recheck == JOIN - seconds(10)
+
+
+def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
+    job = horovod(launcher(0, 1, 2), workers(*pods("worker", range(3)), size=3))
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-2-abcde",), "node n1 goes")
+    found = evacuated(job, {(KEY, "worker"): leaving})
+    assert found.roles[1].removing == {NAMED, "mnist-worker-2-abcde"}
+    assert found.roles[0] == job.roles[0]
+
+
+def test_who_is_above_the_new_size_is_ended_by_it_alone() -> None:
+    """A crash between the two would have its index made again, and ended again."""
+    job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(2)), size=2))
+    step, _ = shrink(job, 2, 1)
+    assert deleted(step) == []
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 1, "completions": 1}}

@@ -25,8 +25,8 @@ ALL = (("chief", 1), ("worker", 3), ("evaluator", 1))
 def test_a_start_is_one_patch_a_job() -> None:
     step = started(*ALL)
     assert [patch.target.name for patch in patches(step)] == [
-        "mnist-chief",
         "mnist-worker",
+        "mnist-chief",
         "mnist-evaluator",
     ]
 
@@ -96,7 +96,7 @@ def test_only_the_admitted_roles_start() -> None:
 
 def test_a_start_is_told_for_each_job() -> None:
     found = [(note.target.name, note.reason, note.message) for note in started(*ALL).notes]
-    assert found[1] == ("mnist-worker", "Started", "worker × 3: room for all")
+    assert found[0] == ("mnist-worker", "Started", "worker × 3: room for all")
 
 
 def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:

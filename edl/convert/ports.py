@@ -1,0 +1,35 @@
+"""The port at which the replicas of a training job find each other: one for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edl import contract
+from edl.convert import templates
+from edl.convert.replicas import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """How a source names it: a port of a container, and the number where it says nothing."""
+
+    container: str
+    name: str
+    usual: int
+
+    def of(self, replica: Replica) -> int | None:
+        main = templates.main_container(replica.template, self.container)
+        return templates.port_named(main, self.name)
+
+    def annotations(self, found: Sequence[Replica]) -> dict[str, str]:
+        """Only where it is not the usual one; a role that says another one is told."""
+        numbers = {replica.role: number for replica in found if (number := self.of(replica))}
+        first = next(iter(numbers.values()), self.usual)
+        for replica in found:
+            if numbers.get(replica.role, first) != first:
+                what = f"{self.name} is {numbers[replica.role]} here and {first} in another role"
+                replica.fields.lose("template", what, f"{first} is everybody's: use one port")
+        return said(first, self.usual)
+
+
+def said(number: int, usual: int) -> dict[str, str]:
+    return {} if number == usual else {contract.PORT: str(number)}
