@@ -36,6 +36,14 @@ def hosts(spec: JobSpec, role: str, count: int) -> Sequence[str]:
     return [host(job, index, spec.job, spec.namespace) for index in range(count)]
 
 
+def members(spec: JobSpec) -> dict[str, list[str]]:
+    """`host:port` of every pod by role, each role at its max."""
+    return {
+        seat.role: [f"{host}:{spec.port}" for host in hosts(spec, seat.role, seat.max)]
+        for seat in spec.cast
+    }
+
+
 def own_host(spec: JobSpec) -> str:
     """A pod's own address: the kubelet writes its index in."""
     index = f"$({contract.COMPLETION_INDEX_ENV})"

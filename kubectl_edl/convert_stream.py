@@ -9,7 +9,8 @@ from edl.convert.remarks import Malformed, Place, Remark
 from edl.errors import Denied
 from edl.inject.admission import Context, Request, mutate
 from edl.writes import Json
-from kubectl_edl.convert_documents import Document, Unreadable, documents
+from kubectl_edl.documents import Document, documents
+from kubectl_edl.sources import Source, Unreadable
 
 _WEBHOOK: Final = Context(frozenset(), "kubectl-edl")
 
@@ -24,14 +25,12 @@ class Stream:
     notes: list[str] = field(default_factory=list)
 
 
-def converted(texts: Iterable[tuple[str, str | Unreadable]]) -> Stream:
-    """Everything in these texts, in order; what cannot be read is among the errors."""
+def converted(sources: Iterable[Source]) -> Stream:
+    """Everything in these files, in order; what cannot be read is among the errors."""
     stream = Stream()
-    for where, text in texts:
+    for source in sources:
         try:
-            if isinstance(text, Unreadable):
-                raise text
-            for document in documents(text, where):
+            for document in documents(source):
                 stream.manifests += _with_items(document, stream)
         except Unreadable as error:
             stream.errors.append(str(error))

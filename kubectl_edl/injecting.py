@@ -12,8 +12,10 @@ from edl.errors import Denied, Finding
 from edl.inject.admission import Context, Request, mutate, validate
 from edl.namespaces import NamespacePolicy
 from edl.writes import Json
-from kubectl_edl.filenames import Source
-from kubectl_edl.manifests import Document, documents, dump
+from kubectl_edl.documents import Document, documents
+from kubectl_edl.manifests import dump
+from kubectl_edl.shapes import misshapen
+from kubectl_edl.sources import Source
 
 _USER: Final = "kubectl-edl inject"
 _KINDS: Final = ("Job", "Pod")
@@ -64,15 +66,15 @@ def named(manifest: Json) -> str:
 
 
 def inject(sources: Sequence[Source], setting: Setting) -> Stream:
-    """Raises Denied with the findings of all documents, Refused for what is no YAML."""
-    found = [document for source in sources for document in documents(source.text, source.name)]
+    """Raises Denied with the findings of all documents, Unreadable for what is no manifest."""
+    found = [document for source in sources for document in documents(source)]
     injector = _Injector(setting, _policies(found))
     pairs = [injector.document(document) for document in found]
     if injector.findings:
         raise Denied(injector.findings)
     return Stream(
         texts=tuple(text for text, _ in pairs),
-        values=tuple(value for _, value in pairs if isinstance(value, dict)),
+        values=tuple(value for _, value in pairs),
         injections=tuple(injector.injections),
     )
 
@@ -87,11 +89,10 @@ class _Injector:
         self.injections: list[Injection] = []
         self.findings: list[Finding] = []
 
-    def document(self, document: Document) -> tuple[str, object]:
+    def document(self, document: Document) -> tuple[str, Json]:
         """Its text and value; both as they were where nothing is to be done."""
-        found = document.content
-        after = self._manifest(found, document.where) if isinstance(found, dict) else found
-        return (document.text if after is found else dump(after)), after
+        after = self._manifest(document.value, str(document.origin))
+        return (document.origin.text if after is document.value else dump(after)), after
 
     def _manifest(self, manifest: Json, where: str) -> Json:
         if manifest.get("kind") == "List":
@@ -100,8 +101,8 @@ class _Injector:
             self._judge(manifest, where)
         if manifest.get("kind") not in _KINDS:
             return manifest
-        if misshapen := _misshapen(manifest):
-            self.findings.extend(_placed(misshapen, where))
+        if found := misshapen(manifest):
+            self.findings.extend(_placed(found, where))
             return manifest
         before = _as_sent(manifest, self._namespace)
         try:
@@ -137,29 +138,16 @@ class _Injector:
         return manifest if same else manifest | {"items": done}
 
 
-def _misshapen(manifest: Json) -> list[Finding]:
-    """What the API server would have refused before it asked the webhook."""
-    spec = manifest.get("spec")
-    template = spec.get("template") if isinstance(spec, dict) else None
-    parts = {"metadata": manifest.get("metadata"), "spec": spec, "spec.template": template}
-    return [
-        Finding(path, f"{part!r} is no object", "compare with kubectl explain job")
-        for path, part in parts.items()
-        if part is not None and not isinstance(part, dict)
-    ]
-
-
 def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
     """What the Namespaces among the documents say about the Jobs in them."""
-    contents = [document.content for document in found if isinstance(document.content, dict)]
-    items = [item for content in contents for item in _flat(content)]
+    items = [item for document in found for item in _flat(document.value)]
     policies = [namespaces.read(item) for item in items if item.get("kind") == "Namespace"]
     return {policy.namespace: policy for policy in policies}
 
 
-def _flat(content: Json) -> list[Json]:
+def _flat(manifest: Json) -> list[Json]:
     """A manifest, or the items of a List."""
-    items = content.get("items") or [] if content.get("kind") == "List" else [content]
+    items = manifest.get("items") or [] if manifest.get("kind") == "List" else [manifest]
     return [item for item in items if isinstance(item, dict)]
 
 
@@ -194,12 +182,15 @@ def _ordered(old: object, new: object) -> object:
     if isinstance(old, dict) and isinstance(new, dict):
         return _in_order_of(old, new)
     if isinstance(old, list) and isinstance(new, list):
-        known = {item["name"]: item for item in old if isinstance(item, dict) and "name" in item}
-        return [
-            _ordered(known.get(item.get("name")), item) if isinstance(item, dict) else item
-            for item in new
-        ]
+        known = {_name(item): item for item in old}
+        return [_ordered(known.get(_name(item)), item) for item in new]
     return new
+
+
+def _name(item: object) -> str:
+    """Empty for what has none."""
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _placed(findings: Iterable[Finding], where: str) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Final
 from edl.inject.explain import changes
 from kubectl_edl.injecting import Injection, Stream
 from kubectl_edl.manifests import dump, joined
-from kubectl_edl.printers.documents import json_text
+from kubectl_edl.printers import documents
 from kubectl_edl.printers.table import Column, Layout, Table, render
 
 _CHANGES: Final = (Column("PATH"), Column("VALUE", shrinks=True), Column("WHY"))
@@ -19,12 +19,7 @@ def yaml_stream(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (every f
 
 
 def json_stream(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    """One document as it is, several as a List; nothing for no document at all."""
-    values = list(stream.values)
-    if not values:
-        return ""
-    several = {"apiVersion": "v1", "kind": "List", "items": values}
-    return json_text(values[0] if len(values) == 1 else several)
+    return documents.json_stream(stream.values)
 
 
 def differences(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (the same)

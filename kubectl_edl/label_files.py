@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from edl.errors import Denied
 from edl.writes import Json
-from kubectl_edl.filenames import sources
 from kubectl_edl.labels import Labels, labelled
 from kubectl_edl.manifests import rewrite
 from kubectl_edl.refusals import Refused
+from kubectl_edl.sources import sources
 
 if TYPE_CHECKING:
     from edl.errors import Finding
@@ -18,11 +18,12 @@ _KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 def label_file(stdin: TextIO, filename: str, name: str, labels: Labels) -> str:
     """The file's text (`-` is stdin) with labels on each Job, CronJob and pod, or on `name` only.
 
-    Raises Denied with the findings of all of them, Refused when there is nothing to label.
+    Raises Denied with the findings of all of them, Refused when there is nothing to label,
+    Unreadable for what is no manifest.
     """
     (source,) = sources((filename,), stdin)
     labeller = _Labeller(name, labels)
-    text = rewrite(source.text, labeller.change, source.name)
+    text = rewrite(source, labeller.change)
     if labeller.findings:
         raise Denied(labeller.findings)
     if not labeller.seen:

@@ -1,27 +1,15 @@
-"""Manifests in files: several YAML documents, each printed again as it came unless it changed."""
+"""Manifests as text: each document printed again as it came unless it changed."""
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import yaml
 
 from edl.writes import Json
-from kubectl_edl.refusals import Refused
-
-_MARKER: Final = re.compile(r"^(?:---|\.\.\.)(?:[ \t].*)?(?:\n|\Z)", re.MULTILINE)
-"""In YAML these start a line only between documents, never inside one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One document of a file: where it is (`job.yaml: document 2`), its text, what it says."""
-
-    where: str
-    text: str
-    content: Any
+from kubectl_edl.documents import Document, documents
+from kubectl_edl.sources import Source
 
 
 class _Readable(yaml.SafeDumper):
@@ -61,12 +49,12 @@ def dump(manifest: Json) -> str:
     return text
 
 
-def rewrite(text: str, change: Callable[[Json], Json | None], source: str) -> str:
-    """Every document of `text`, those for which `change` returns something replaced by it.
+def rewrite(source: Source, change: Callable[[Json], Json | None]) -> str:
+    """Every document of a file, those for which `change` returns something replaced by it.
 
-    Raises Refused when `text` is no YAML; `source` says where it came from.
+    Raises Unreadable at a document that is none.
     """
-    return joined(_rewritten(document, change) for document in documents(text, source))
+    return joined(_rewritten(document, change) for document in documents(source))
 
 
 def joined(parts: Iterable[str]) -> str:
@@ -74,44 +62,6 @@ def joined(parts: Iterable[str]) -> str:
     return "---\n".join(parts)
 
 
-def documents(text: str, source: str) -> Iterator[Document]:
-    """The documents of a file, without those that are empty. Raises Refused at one that is no YAML.
-
-    `source` says in messages where it came from.
-    """
-    number, begin = 0, 0
-    for end, following in [*(match.span() for match in _MARKER.finditer(text)), (len(text),) * 2]:
-        part = text[begin:end]
-        if _any(part):
-            number += 1
-            lines = text.count("\n", 0, begin)
-            ended = part if part.endswith("\n") else f"{part}\n"
-            yield Document(f"{source}: document {number}", ended, _loaded(part, source, lines))
-        begin = following
-
-
 def _rewritten(document: Document, change: Callable[[Json], Json | None]) -> str:
-    found = document.content
-    changed = change(found) if isinstance(found, dict) else None
-    return document.text if changed is None else dump(changed)
-
-
-def _loaded(part: str, source: str, lines: int) -> Any:  # noqa: ANN401 (YAML enters here)
-    """`lines` stand before it in its file."""
-    try:
-        return yaml.safe_load(part)
-    except yaml.YAMLError as error:
-        raise Refused(f"{source} is not YAML: {_problem(error, lines)}") from error
-
-
-def _problem(error: yaml.YAMLError, lines: int) -> str:
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return " ".join(str(error).split())
-    mark = error.problem_mark
-    said = ", ".join(text for text in (error.context, error.problem) if text)
-    return f"{said} (line {lines + mark.line + 1}, column {mark.column + 1})"
-
-
-def _any(part: str) -> bool:
-    """Whether there is more than comments and empty lines."""
-    return any(line.strip() and not line.lstrip().startswith("#") for line in part.splitlines())
+    changed = change(document.value)
+    return document.origin.text if changed is None else dump(changed)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from edl.writes import Json
-from kubectl_edl.printers.documents import json_text
+from kubectl_edl.printers.documents import json_stream
 from kubectl_edl.world import World
 
 
@@ -31,5 +31,4 @@ def _text(output: str, manifests: Sequence[Json]) -> str:
         from kubectl_edl.manifests import dump, joined  # noqa: PLC0415 (YAML, for who wants it)
 
         return joined(dump(manifest) for manifest in manifests)
-    several = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
-    return json_text(manifests[0] if len(manifests) == 1 else several)
+    return json_stream(manifests)

@@ -42,14 +42,7 @@ def _url_and_port(address: str) -> Mapping[str, str | int]:
 
 
 def _widest_cluster(spec: JobSpec) -> str:
-    return _cluster(
-        {
-            seat.role: [
-                f"{host}:{spec.port}" for host in addresses.hosts(spec, seat.role, seat.max)
-            ]
-            for seat in spec.cast
-        }
-    )
+    return _cluster(addresses.members(spec))
 
 
 def _mx_config(spec: JobSpec, cluster: str) -> Env:

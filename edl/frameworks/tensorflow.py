@@ -33,17 +33,13 @@ def _tf_config(role: str, cluster: str) -> str:
     )
 
 
-def _widest(spec: JobSpec) -> dict[str, list[str]]:
-    return {
-        seat.role: [f"{host}:{spec.port}" for host in addresses.hosts(spec, seat.role, seat.max)]
-        for seat in spec.cast
-        if seat.role != _EVALUATOR
-    }
+def _inside(members: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    return {role: hosts for role, hosts in members.items() if role != _EVALUATOR}
 
 
 def _sparse(spec: JobSpec) -> Mapping[str, Sequence[str] | Mapping[str, str]]:
     """What this role must know; `tf.train.ClusterSpec` takes a map of a task's index."""
-    members = _widest(spec)
+    members = _inside(addresses.members(spec))
     if spec.role == _CHIEF:
         return {role: hosts for role, hosts in members.items() if role != _WORKER}
     if spec.role != _WORKER:
@@ -54,14 +50,13 @@ def _sparse(spec: JobSpec) -> Mapping[str, Sequence[str] | Mapping[str, str]]:
 
 def _known(spec: JobSpec) -> str:
     """The cluster as far as it is known when the Job is created."""
-    members = _sparse(spec) if spec.mode == "sparse" else _widest(spec)
+    members = _sparse(spec) if spec.mode == "sparse" else _inside(addresses.members(spec))
     return json.dumps(members, separators=(",", ":"))
 
 
 def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
     """TF_CONFIG's cluster for the size that runs."""
-    inside = {role: list(hosts) for role, hosts in members.items() if role != _EVALUATOR}
-    return {contract.CLUSTER: json.dumps(inside, separators=(",", ":"))}
+    return {contract.CLUSTER: json.dumps(_inside(members), separators=(",", ":"))}
 
 
 def describe(spec: JobSpec) -> Needs:

@@ -3,18 +3,15 @@
 from typing import Final
 
 from edl import addresses, contract
-from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Needs
-from edl.inject import gpu, kubeshare, pod
+from edl.inject import gpu, kubeshare, lengths, pod
 from edl.inject.retries import with_retries
 from edl.spec import JobSpec
 from edl.writes import Json
 
 _FIRST_DECIDES: Final = {"rules": [{"succeededIndexes": "0"}]}
 _ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
-_LONGEST_ENV: Final = 131_072
-"""Linux starts no program with a longer `NAME=value` (MAX_ARG_STRLEN, its final 0 included)."""
 
 
 def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
@@ -23,27 +20,13 @@ def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
     Raises Denied where no container could start with it.
     """
     needs = FRAMEWORKS[spec.framework].describe(spec)
-    _check_lengths(needs)
+    lengths.check(spec, needs)
     if manifest.get("kind") == "Pod":
         return _with_pod(manifest, spec, needs, image)
     done = manifest | {"metadata": _labelled(manifest.get("metadata") or {}, spec)}
     job = manifest.get("spec") or {}
     template = _with_pod(job.get("template") or {}, spec, needs, image)
     return done | {"spec": _sized(job | {"template": template, "suspend": True}, spec, needs)}
-
-
-def _check_lengths(needs: Needs) -> None:
-    findings = [
-        Finding(
-            f"metadata.labels[{contract.MAX}]",
-            f"{env.name} would name so many hosts that it has {len(env.value)} characters",
-            f"below {_LONGEST_ENV}: a smaller max, or shorter names",
-        )
-        for env in needs.env
-        if len(env.name) + len(env.value) + 2 > _LONGEST_ENV
-    ]
-    if findings:
-        raise Denied(findings)
 
 
 def _labelled(metadata: Json, spec: JobSpec) -> Json:

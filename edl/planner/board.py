@@ -181,13 +181,18 @@ def _cool(board: Board, standing: Standing) -> None:
     changed = max(filter(None, (job.started_at, role.resized_at)), default=None)
     if changed is None or (standing.floor == standing.cap == role.size):
         return
-    if role.reason == reasons.STAYED_PENDING and not board.past(changed, 2 * limits.pending_limit):
+    if reasons.stayed_pending(role.reason) and not board.past(changed, _patience(standing, limits)):
         standing.held, standing.reserves = reasons.PENDING_AGAIN_LATER, False
     elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
         standing.cooling = True
         if reasons.gave_equal_share(role.reason):
             board.calm = min(board.calm, board.share(standing))
         standing.held = "" if standing.manual else reasons.COOLDOWN
+
+
+def _patience(standing: Standing, limits: Limits) -> timedelta:
+    """How long not to ask again for what no node took; finding out may cost two restarts."""
+    return 6 * limits.restart_cooldown if standing.restarts else 2 * limits.pending_limit
 
 
 def _cooldown(standing: Standing, limits: Limits) -> timedelta:

@@ -15,6 +15,7 @@ from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJ
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.eligibility import Mask
+from edl.planner.fit import Want, place
 from edl.planner.plan import Evacuation
 from edl.planner.standing import NOWHERE
 
@@ -47,13 +48,19 @@ def evacuations(
     cordoned = {node.name for node in state.nodes if _is_cordoned(node)} - going.keys()
     if not going and not cordoned:
         return ()
-    found = [
-        _evacuation(board, job, role, going, cordoned)
+    movable = [
+        (job, role)
         for job in board.jobs
         if job.key not in busy and not job.problem
         for role in _movable(job)
     ]
-    return tuple(one for one in found if one)
+    # First who must: room that they need is not there for who only may.
+    forced = [_forced(board, job, role, going) for job, role in movable]
+    free = [
+        one or _offered(board, job, role, cordoned)
+        for (job, role), one in zip(movable, forced, strict=True)
+    ]
+    return tuple(one for one in free if one)
 
 
 def _interruption(node: Node) -> str:
@@ -82,24 +89,43 @@ def _movable(job: TrainingJob) -> Iterator[Role]:
             yield role
 
 
-def _evacuation(
-    board: Board, job: TrainingJob, role: Role, going: dict[str, str], cordoned: set[str]
-) -> Evacuation | None:
-    pods = [pod for pod in role.pods if pod.node and not (pod.terminating or pod.ended)]
-    stays = board.eligibility.tolerated(role.shape)
-    rows = board.grid.rows
-    lost = [pod for pod in pods if pod.node in going and not stays[rows[pod.node]]]
-    if lost:
-        # One stays until the first has come back: nobody left would be the end of what they know.
-        first = lost[1:] if len(lost) == len(pods) > 1 else lost
-        names = sorted({going[pod.node] for pod in lost})
-        return _moved(job, role, first, reasons.node_goes(names))
+def _forced(board: Board, job: TrainingJob, role: Role, going: dict[str, str]) -> Evacuation | None:
+    """Off nodes that are taken away."""
+    stays, rows = board.eligibility.tolerated(role.shape), board.grid.rows
+    lost = [pod for pod in _bound(role) if pod.node in going and not stays[rows[pod.node]]]
+    first = _without_the_last(role, lost)
+    if not first:
+        return None
+    place(board.grid, Want(board.rows_of(role.shape).fit, len(first)), now=True)
+    names = sorted({going[pod.node] for pod in lost})
+    return _moved(job, role, first, reasons.node_goes(names))
+
+
+def _without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
+    """One stays until another is there: nobody left would be the end of what they know."""
+    names = {pod.name for pod in lost}
+    alone = role.size - sum(pod.ended for pod in role.pods) <= 1
+    if alone or any(pod.ready and pod.name not in names for pod in _bound(role)):
+        return lost
+    last = next((pod for pod in lost if pod.ready), None)
+    return [pod for pod in lost if pod is not last]
+
+
+def _offered(board: Board, job: TrainingJob, role: Role, cordoned: set[str]) -> Evacuation | None:
+    """Off nodes that are only cordoned."""
+    stays, fit = board.eligibility.tolerated(role.shape), board.rows_of(role.shape).fit
     # The highest index first: extras before the minimum.
-    last = next((pod for pod in reversed(pods) if _may_move(board, pod, cordoned, stays)), None)
-    room = last and board.rows_of(role.shape).fit.both.find() != NOWHERE
-    if last and room and _are_whole(job, role, last):
-        return _moved(job, role, [last], reasons.CORDONED)
-    return None
+    pods = reversed(_bound(role))
+    last = next((pod for pod in pods if _may_move(board, pod, cordoned, stays)), None)
+    row = fit.both.find() if last else NOWHERE
+    if last is None or row == NOWHERE or not _are_whole(job, role, last):
+        return None
+    board.grid.take(row, fit.need, now=True)
+    return _moved(job, role, [last], reasons.CORDONED)
+
+
+def _bound(role: Role) -> list[Pod]:
+    return [pod for pod in role.pods if pod.node and not (pod.terminating or pod.ended)]
 
 
 def _may_move(board: Board, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
@@ -114,6 +140,7 @@ def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:
         for one in job.roles
         if one.decides and FRAMEWORKS[job.framework].publishes == role.name
         for launcher in one.pods
+        if not (launcher.ended or launcher.terminating)
     )
 
 

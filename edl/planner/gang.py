@@ -125,14 +125,16 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
         standing = Standing(found.job, role, rank, want.fit)
         standing.seats = [Seat(row, now=True, fresh=True) for row in rows]
         standing.floor = want.pods
-        standing.cap = _most_at_start(role, want.pods)
+        standing.cap = _most_at_start(found, role, want.pods)
         standing.starts = True
         standings.append(standing)
     return standings
 
 
-def _most_at_start(role: Role, size: int) -> int:
-    if role.wanted is not None or role.resizing is Resizing.FIXED:
+def _most_at_start(found: Gang, role: Role, size: int) -> int:
+    # Who returns without what no node took must not ask for it at once.
+    modest = found.returns and reasons.stayed_pending(found.why)
+    if modest or role.wanted is not None or role.resizing is Resizing.FIXED:
         return size
     return max(size, role.max if role.remaining is None else min(role.max, role.remaining))
 

@@ -43,6 +43,12 @@ def restarts(reason: str) -> bool:
     return reason.startswith(phases.STOPPED_TO_RESTART)
 
 
+def stayed_pending(reason: str) -> bool:
+    """Whether a role's last change gave back what no node took, by a restart or without one."""
+    bare = reason.removeprefix(phases.STOPPED_TO_RESTART).removeprefix(phases.RESTARTED)
+    return lasting(bare) == STAYED_PENDING
+
+
 def restarted(reason: str) -> str:
     """The reason of a restart, when it is done."""
     return f"{phases.RESTARTED}{reason.removeprefix(phases.STOPPED_TO_RESTART)}"

@@ -30,8 +30,17 @@ def suspend(board: Board, ledger: Ledger) -> None:
 
 
 def _half_stopped(standing: Standing) -> str:
-    """Why the other roles of its training job were stopped, where a crash left this one running."""
-    why = (role.reason for role in standing.job.live if role.suspended)
+    """Why the other roles of its training job were stopped, where a crash left this one running.
+
+    Where it began after they were stopped, their start is what the crash left half done.
+    """
+    began = standing.role.resized_at
+    stopped = (role for role in standing.job.live if role.suspended)
+    why = (
+        role.reason
+        for role in stopped
+        if not (began and role.resized_at and role.resized_at < began)
+    )
     return next(filter(reasons.restarts, why), "")
 
 

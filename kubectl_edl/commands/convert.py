@@ -6,10 +6,10 @@ from typing import Final
 import click
 
 from edl.writes import Json
-from kubectl_edl.convert_files import texts
 from kubectl_edl.convert_stream import Stream, converted
-from kubectl_edl.manifests import dump
-from kubectl_edl.printers.documents import json_text
+from kubectl_edl.manifests import dump, joined
+from kubectl_edl.printers.documents import json_stream
+from kubectl_edl.sources import sources
 from kubectl_edl.world import World
 
 _SOME_DROPPED: Final = 3
@@ -55,7 +55,7 @@ _EXIT_CODES: Final = (
 @click.pass_context
 def convert(context: click.Context, names: Sequence[str], output: str) -> None:
     world: World = context.obj
-    stream = converted(texts(world.stdin, names))
+    stream = converted(sources(names, world.stdin))
     _say(world, stream)
     if stream.errors:
         context.exit(_UNREADABLE)
@@ -78,15 +78,7 @@ def _say(world: World, stream: Stream) -> None:
 
 
 def _yaml(manifests: Sequence[Json]) -> str:
-    return "---\n".join(map(dump, manifests))
+    return joined(map(dump, manifests))
 
 
-def _json(manifests: Sequence[Json]) -> str:
-    """One object; several are a list, as kubectl prints them."""
-    if len(manifests) == 1:
-        return json_text(manifests[0])
-    listing = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
-    return json_text(listing) if manifests else ""
-
-
-_FORMS: Final[Mapping[str, Callable[[Sequence[Json]], str]]] = {"yaml": _yaml, "json": _json}
+_FORMS: Final[Mapping[str, Callable[[Sequence[Json]], str]]] = {"yaml": _yaml, "json": json_stream}

@@ -14,8 +14,9 @@ _HELP: Final = """Show what the webhook would do to the Jobs and pods in some ma
 
 No cluster is asked. What carries edl.dev/framework comes out completed, by the webhook's own
 function; everything else comes out as it went in, comments too. A folder stands for the .yaml,
-.yml and .json files in it. If anything is refused, nothing is printed but the findings of all
-documents. A completed manifest can be applied: the webhook finds nothing left to do.
+.yml and .json files in it and below it. If anything is refused, nothing is printed but the
+findings of all documents. A completed manifest can be applied: the webhook finds nothing left to
+do.
 
 \b
 Examples:
@@ -65,7 +66,7 @@ _OPTIONS: Final = (
         multiple=True,
         required=True,
         type=click.Path(exists=True, allow_dash=True),
-        help="A manifest, a folder of them, - for stdin; may be repeated.",
+        help="A manifest, a folder with all below it, - for stdin; may be repeated.",
     ),
     click.option("-o", "--output", type=click.Choice((_YAML, "json")), help="Default: yaml."),
     click.option("--diff", is_flag=True, help="What would be added and changed."),
@@ -97,11 +98,12 @@ def _asked(function: Command) -> Command:
 def inject(world: World, asked: Asked) -> None:
     if [asked.diff, asked.explain, asked.output != _YAML].count(True) > 1:
         raise click.UsageError("--diff, --explain and -o are three forms: choose one.")
-    from kubectl_edl import filenames, injecting, injections  # noqa: PLC0415 (frameworks, YAML)
+    from kubectl_edl import injecting, injections  # noqa: PLC0415 (frameworks, YAML)
     from kubectl_edl.printers.table import Layout  # noqa: PLC0415 (the same)
+    from kubectl_edl.sources import sources  # noqa: PLC0415 (the same)
 
-    sources = filenames.sources(asked.filename, world.stdin)
-    stream = injecting.inject(sources, injecting.Setting(asked.namespace, asked.image))
+    found = sources(asked.filename, world.stdin)
+    stream = injecting.inject(found, injecting.Setting(asked.namespace, asked.image))
     for injection in stream.injections:
         for warning in injection.warnings:
             world.warn(f"warning: {injection.where}: {injection.name}: {warning}")

@@ -1,6 +1,7 @@
 """Documents for other programs: JSON and YAML, and names for `xargs`."""
 
 import json
+from collections.abc import Sequence
 
 from edl.writes import Json
 from kubectl_edl.printers.report import Report
@@ -10,6 +11,14 @@ from kubectl_edl.printers.table import Layout
 def json_text(document: Json) -> str:
     """Indented as kubectl does, with a newline at the end."""
     return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+
+
+def json_stream(documents: Sequence[Json]) -> str:
+    """One document as it is, several as a List, as kubectl prints them; nothing for none."""
+    if len(documents) == 1:
+        return json_text(documents[0])
+    several = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
+    return json_text(several) if documents else ""
 
 
 def yaml_text(document: Json) -> str:

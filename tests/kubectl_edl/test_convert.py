@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_edl import convert_documents
+from kubectl_edl.documents import documents as read_documents
+from kubectl_edl.sources import Source
 from tests.kubectl_edl.stage import Run, Stage
 
 if TYPE_CHECKING:
@@ -292,7 +293,7 @@ def test_other_kinds_come_out_as_they_went_in(given_: list[Any], output: str) ->
     text = "\n".join(map(json.dumps, given_))
     found = piped(text, "-o", output)
     assert (found.code, found.err) == (0, "")
-    read = [one.value for one in convert_documents.documents(found.out, "stdin")]
+    read = [one.value for one in read_documents(Source("stdin", found.out))]
     if output == "json" and len(given_) > 1:
         (listing,) = read
         read = listing["items"]

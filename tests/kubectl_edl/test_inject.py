@@ -83,16 +83,17 @@ def test_a_folder_stands_for_its_manifests(tmp_path: Path) -> None:
     (tmp_path / "2.json").write_text(json.dumps(job("two", framework="none")))
     (tmp_path / "notes.txt").write_text("no manifest")
     (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "3.yml").write_text(dump(job("three", framework="none")))
     found = inject("-f", str(tmp_path))
     names = [found["metadata"]["name"] for found in documents(found.out)]
-    assert names == ["mnist", "one", "two"]
+    assert names == ["mnist", "one", "two", "three"]
 
 
 def test_a_folder_without_manifests_says_so(tmp_path: Path) -> None:
     found = inject("-f", str(tmp_path))
     assert (found.code, found.out) == (1, "")
     assert found.err.startswith(
-        f"error: {tmp_path} has no manifests: no file in it ends with .json"
+        f"error: {tmp_path} has no manifests: no *.yaml, *.yml, *.json in it or below it"
     )
 
 
@@ -199,8 +200,9 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: 1\n---\nkind: Job\nb: [1\n", "stdin is not YAML: while parsing a flow sequence"),
-        ("a: 1\n---\nkind: Job\nb: [1\n", "(line 5, column 1)"),
+        ("a: 1\n---\nkind: Job\nb: [1\n", "stdin: document 2, line 5: not YAML: while parsing"),
+        ("- kind: Job\n", "stdin: document 1, line 1: list instead of an object"),
+        ("kind: Job\nkind: Pod\n", 'stdin: document 1, line 2: not YAML: "kind" stands twice'),
         ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: 'x' is no object"),
     ],
 )

@@ -163,8 +163,8 @@ def test_a_job_without_a_framework_needs_one(tmp_path: Path) -> None:
     [
         (SERVICE, "has no Job, CronJob or Pod to label"),
         ("", "has no Job, CronJob or Pod to label"),
-        ("a: [1", "is not YAML: while parsing a flow sequence"),
-        ("- 1\n", "has no Job, CronJob or Pod to label"),
+        ("a: [1", "job.yaml: document 1, line 1: not YAML: while parsing a flow sequence"),
+        ("- 1\n", "job.yaml: document 1, line 1: list instead of an object"),
     ],
 )
 def test_a_file_without_a_job_says_so(tmp_path: Path, text: str, words: str) -> None:

@@ -226,3 +226,20 @@ def test_a_worker_leaves_when_its_commands_have_ended_and_is_not_done(tmp_path: 
         with contextlib.suppress(ProcessLookupError):  # nothing was left of it
             os.killpg(worker.pid, signal.SIGKILL)
         worker.communicate()
+
+
+def test_a_worker_leaves_though_its_own_sleep_missed_the_signal(tmp_path: Path) -> None:
+    """As a process does that has begun at the same moment."""
+    (tmp_path / "1").touch()
+    deaf = f"sh -c 'trap \"\" TERM; touch {tmp_path}/begun; exec sleep 300'"
+    command = scripts.WAIT_FOR_COMMANDS.replace("/proc/", f"{tmp_path}/")
+    worker = subprocess.Popen(
+        ["/bin/sh", "-c", command.replace("sleep 3600", deaf)], start_new_session=True
+    )
+    try:
+        eventually((tmp_path / "begun").exists)
+        worker.terminate()
+        assert worker.wait(timeout=30) == 143
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)

@@ -1,6 +1,7 @@
 """What the reconciler, the Job controller and the scheduler make of a plan, at once.
 
-Removed pods are gone, new ones bound where they fit (fullest node first), others stay pending.
+Removed pods are gone, or leave while they hold their nodes for one more round (`lingering`); new
+ones are bound where they fit (fullest node first), others stay pending.
 """
 
 from dataclasses import replace
@@ -24,10 +25,12 @@ from edl.planner.plan import Plan
 from edl.resources import Resources
 
 
-def act(state: ClusterState, plan: Plan, *, after: timedelta) -> ClusterState:
+def act(
+    state: ClusterState, plan: Plan, *, after: timedelta, lingering: bool = False
+) -> ClusterState:
     """The state `after` the plan was done."""
     now = state.observed_at
-    jobs = tuple(_job(found, plan, now) for found in state.jobs)
+    jobs = tuple(_job(found, plan, now, lingering) for found in state.jobs)
     nodes = _emptied(state.nodes, state.jobs, jobs)
     free = {found.name: found.allocatable - found.used for found in nodes}
     eligible = Eligibility(nodes)
@@ -41,10 +44,10 @@ def act(state: ClusterState, plan: Plan, *, after: timedelta) -> ClusterState:
     return ClusterState(now + after, filled, bound, kept)
 
 
-def _job(found: TrainingJob, plan: Plan, now: datetime) -> TrainingJob:
-    sizes = {
-        name: size for one in plan.admissions if one.job == found.key for name, size in one.sizes
-    }
+def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> TrainingJob:  # noqa: FBT001
+    start = next((one for one in plan.admissions if one.job == found.key), None)
+    sizes = dict(start.sizes) if start else {}
+    named = {one.role: one.pods for one in plan.evacuations if one.job == found.key}
     nodes = {name: on for one in plan.admissions if one.job == found.key for name, on in one.nodes}
     resizes = {one.role: one for one in plan.resizes if one.job == found.key}
     stopped = [one for one in plan.suspensions if one.job == found.key]
@@ -56,17 +59,21 @@ def _job(found: TrainingJob, plan: Plan, now: datetime) -> TrainingJob:
             size = resizes[part.name].after if part.name in resizes else part.size
             why = reasons.restart(restart)
             changed = replace(part, size=size, suspended=True, resized_at=now, reason=why)
-            changed = replace(changed, pods=())
         elif stopped:
-            changed = replace(part, suspended=True, pods=(), reason=stopped[0].reason)
-        elif part.name in sizes:
-            changed = replace(part, suspended=False, size=sizes[part.name], pods=(), reason="")
+            returns = reasons.restarts(stopped[0].reason)
+            at = now if returns else part.resized_at
+            changed = replace(part, suspended=True, resized_at=at, reason=stopped[0].reason)
+        elif start and part.name in sizes:
+            fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
+            changed = replace(part, **fields, reason=start.reason, lost=False)
             changed = replace(changed, shape=_pinned(part.shape, nodes.get(part.name, ())))
         elif part.name in resizes:
             one = resizes[part.name]
             assert one.before == part.size
             changed = replace(part, size=one.after, resized_at=now, reason=one.reason)
-        roles.append(replace(changed, pods=_kept(changed)))
+        kept = _kept(changed, frozenset(named.get(part.name, ())))
+        gone = _lingering(part, kept) if lingering else ()
+        roles.append(replace(changed, pods=(*kept, *gone)))
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
 
 
@@ -77,34 +84,43 @@ def _pinned(wanted: Shape, nodes: tuple[str, ...]) -> Shape:
     return replace(wanted, affinity=((Requirement(NAME_FIELD, "In", nodes),),))
 
 
-def _kept(part: Role) -> tuple[Pod, ...]:
+def _kept(part: Role, named: frozenset[str]) -> tuple[Pod, ...]:
+    pods = [one for one in part.pods if not one.terminating and one.name not in named]
+    if part.suspended:
+        return ()
     if part.tandem:
-        return tuple(one for one in part.pods if one.index < part.size and not one.terminating)
-    ranked = sorted(part.pods, key=lambda one: (not one.node, not one.ready, one.index))
+        return tuple(one for one in pods if one.index < part.size)
+    ranked = sorted(pods, key=lambda one: (not one.node, not one.ready, one.index))
     return tuple(ranked[: part.size])
+
+
+def _lingering(part: Role, kept: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """Those that leave hold their nodes until the next round."""
+    gone = [one for one in part.pods if one not in kept and not one.terminating]
+    return tuple(replace(one, terminating=True, ready=False) for one in gone if one.node)
 
 
 def _emptied(
     nodes: tuple[Node, ...], before: tuple[TrainingJob, ...], after: tuple[TrainingJob, ...]
 ) -> tuple[Node, ...]:
     """Without the pods that left, and without what was leaving."""
-    was, still = _use(before), _use(after)
+    was, still, going = _use(before), _use(after), _use(after, leaving=True)
     return tuple(
         replace(
             one,
             used=one.used - was.get(one.name, Resources()) + still.get(one.name, Resources()),
-            leaving=Resources(),
+            leaving=going.get(one.name, Resources()),
         )
         for one in nodes
     )
 
 
-def _use(jobs: tuple[TrainingJob, ...]) -> dict[str, Resources]:
+def _use(jobs: tuple[TrainingJob, ...], *, leaving: bool = False) -> dict[str, Resources]:
     found: dict[str, Resources] = {}
     for one in jobs:
         for part in one.roles:
             for each in part.pods:
-                if each.node and not each.ended:
+                if each.node and not each.ended and (each.terminating or not leaving):
                     found[each.node] = found.get(each.node, Resources()) + part.shape.requests
     return found
 
@@ -118,8 +134,8 @@ def _bind(
 ) -> Role:
     if part.suspended or part.ending is not None:
         return part
-    have = {one.index: one for one in part.pods}
-    pods = []
+    have = {one.index: one for one in part.pods if not one.terminating}
+    pods = [one for one in part.pods if one.terminating]
     for index in range(part.size):
         one = have.get(index) or _new(index, now)
         if not one.node and not one.ended:
@@ -160,7 +176,7 @@ def _choose(
 
 def quiet(plan: Plan) -> bool:
     """The plan changes nothing."""
-    return not (plan.admissions or plan.resizes or plan.suspensions)
+    return not (plan.admissions or plan.resizes or plan.suspensions or plan.evacuations)
 
 
 def key(name: str) -> JobKey:

@@ -5,17 +5,25 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import yaml
 
 from edl.convert.remarks import Place
-from edl.errors import EdlError
 from edl.writes import Json
+from kubectl_edl.sources import Source, Unreadable, position
 
 
-class Unreadable(EdlError):
-    """What is no document; the text says the file, the document's number and the line."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document stands: its file, its number in it, and its text as it came."""
+
+    where: str
+    number: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: document {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +31,20 @@ class Document:
     """One object of a file. `line_of` says where a field begins, or the nearest one above it."""
 
     value: Json
-    where: str
-    number: int
+    origin: Origin
     line_of: Callable[[Place], int]
 
     def at(self, place: Place) -> str:
         """`jobs.yaml: document 2, line 14`."""
-        return position(self.where, self.number, self.line_of(place))
+        return position(self.origin.where, self.origin.number, self.line_of(place))
 
 
-def position(where: str, number: int, line: int) -> str:
-    return f"{where}: document {number}, line {line}"
-
-
-def documents(text: str, where: str) -> Iterator[Document]:
-    """Every document of a text that is YAML, or JSON; empty ones count and are left out.
+def documents(source: Source) -> Iterator[Document]:
+    """Every document of a file that is YAML, or JSON; empty ones count and are left out.
 
     Raises Unreadable, after the documents before it.
     """
+    text, where = source.text, source.name
     if where.endswith(".json"):
         return _json_documents(text, where)
     if text.lstrip().startswith("{"):
@@ -87,20 +91,41 @@ for _tag, _pattern in _SCALARS:
     )
 
 
+_REST_OF_MARKER: Final = re.compile(r"\A[ \t]*(\r?\n)?")
+
+
 def _yaml_documents(text: str, where: str) -> Iterator[Document]:
     number = 1
     try:
         loader = _Loader(text)
-        while loader.check_node():
-            node = cast("yaml.Node", loader.get_node())
+        for node, own_text in _composed(loader, text):
             value = loader.construct_document(node)
             json.dumps(value)  # An alias may be a part of itself in YAML, and nowhere else.
             if value is not None:
-                yield _document(value, where, number, _line_of(node, 0))
+                yield _document(value, Origin(where, number, own_text), _line_of(node, 0))
             number += 1
     except (yaml.YAMLError, ValueError) as error:
         line, problem = _problem(error, text)
         raise Unreadable(f"{position(where, number, line)}: {problem}") from error
+
+
+def _composed(
+    loader: Any,  # noqa: ANN401 (nobody typed PyYAML's parser)
+    text: str,
+) -> Iterator[tuple[yaml.Node, str]]:
+    """Each document's node, and its text without what separates documents."""
+    while loader.check_node():
+        start = loader.get_event()
+        node = loader.compose_node(None, None)
+        end = loader.get_event()
+        loader.anchors = {}
+        begin = start.end_mark.index if start.explicit else 0  # Only the first needs no marker.
+        own = text[begin : end.start_mark.index]
+        yield node, _ended(_REST_OF_MARKER.sub("", own) if start.explicit else own)
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
 
 
 def _problem(error: Exception, text: str) -> tuple[int, str]:
@@ -158,7 +183,9 @@ def _json_documents(text: str, where: str) -> Iterator[Document]:
             raise Unreadable(f"{position(where, number, error.lineno)}: {what}") from error
         except ValueError as error:
             raise Unreadable(f"{position(where, number, line)}: not JSON: {error}") from error
-        yield _document(value, where, number, _json_line_of(text[begin:end], line - 1))
+        own = text[begin:end]
+        origin = Origin(where, number, _ended(own))
+        yield _document(value, origin, _json_line_of(own, line - 1))
         begin = _next(text, end)
 
 
@@ -189,10 +216,10 @@ def _next(text: str, begin: int) -> int:
 # ----------------------------------------------------------------------------------------------
 
 
-def _document(value: object, where: str, number: int, line_of: Callable[[Place], int]) -> Document:
+def _document(value: object, origin: Origin, line_of: Callable[[Place], int]) -> Document:
     if not isinstance(value, dict):
-        at = position(where, number, line_of(()))
+        at = position(origin.where, origin.number, line_of(()))
         raise Unreadable(
             f"{at}: {type(value).__name__} instead of an object with apiVersion and kind"
         )
-    return Document(value, where, number, line_of)
+    return Document(value, origin, line_of)

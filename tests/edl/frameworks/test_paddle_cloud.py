@@ -1,0 +1,214 @@
+"""Paddle's mode cloud. Sources, by the names of their repositories:
+
+PaddlePaddle/edl, `pkg/updater/jobparser.go` (podEnv, podPorts, masterPorts, getEtcdPodSpec,
+parseToMaster, parseToPserver, parseToTrainer), and PaddlePaddle/cloud, `docker/paddle_k8s` and
+`docker/k8s_tools.py`, which read it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from edl.model import Resizing
+from edl.parse import parse
+from edl.steps.surroundings import surroundings
+from edl.writes import Create, Json
+from tests.edl import trainings
+from tests.edl.manifests import created, pod_spec, template
+from tests.edl.paddle import ELASTIC, ROLES, STATIC, TOLERANT, cloud, env, first, hosts, paddle
+from tests.edl.readings import annotation, findings
+
+
+def asking(**resources: Any) -> Json:  # noqa: ANN401 — JSON
+    container = {"name": "trainer", "image": "busybox", "resources": resources}
+    return {"containers": [container]}
+
+
+SPEC: Mapping[str, str] = {
+    "entrypoint": "python train.py",
+    "workspace": "/workspace",
+    "port": "7200",
+    "ports-num": "2",
+    "ports-num-for-sparse": "3",
+    "passes": "5",
+}
+POD_ENV = {
+    "PADDLE_JOB_NAME": "mnist",
+    "TRAINERS": "2",
+    "PSERVERS": "2",
+    "ENTRY": "python train.py",
+    "TOPOLOGY": "python train.py",
+    "TRAINER_PACKAGE": "/workspace",
+    "PADDLE_INIT_PORT": "7200",
+    "PADDLE_INIT_TRAINER_COUNT": "5",
+    "PADDLE_INIT_PORTS_NUM": "2",
+    "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": "3",
+    "PADDLE_INIT_NUM_GRADIENT_SERVERS": "2",
+    "PADDLE_INIT_NUM_PASSES": "5",
+    "PADDLE_INIT_USE_GPU": "0",
+    "LD_LIBRARY_PATH": "/usr/local/cuda/lib64",
+    "NAMESPACE": "metadata.namespace",
+    "POD_IP": "status.podIP",
+}
+"""podEnv, for trainers of five CPUs; NAMESPACE and POD_IP are references to these fields."""
+
+
+def test_trainers_are_told_what_the_old_controller_told_them() -> None:
+    manifest = cloud("trainer", annotations=SPEC, pod=asking(requests={"cpu": "5"}))
+    assert env(manifest) == POD_ENV
+
+
+@pytest.mark.parametrize("role", ["master", "pserver"])
+def test_every_role_is_told_the_same(role: str) -> None:
+    found = env(cloud(role, annotations={**SPEC, "slots": "5"}))
+    assert found == POD_ENV
+
+
+def test_what_is_not_said_is_as_the_old_controller_had_it() -> None:
+    """setDefaultAndValidate."""
+    found = env(cloud("trainer"))
+    assert {name: found[name] for name in found if "PORT" in name or "PASSES" in name} == {
+        "PADDLE_INIT_PORT": "7164",
+        "PADDLE_INIT_PORTS_NUM": "1",
+        "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": "1",
+        "PADDLE_INIT_NUM_PASSES": "1",
+    }
+    assert (found["ENTRY"], found["TOPOLOGY"], found["TRAINER_PACKAGE"]) == ("", "", "")
+
+
+def test_without_a_master_every_number_is_that_of_the_start() -> None:
+    """Who does not tolerate faults waits for exactly so many: `wait_pods_running`."""
+    found = env(cloud("trainer", STATIC), trainers=hosts("trainer", 7))
+    assert (found["TRAINERS"], found["PADDLE_INIT_NUM_GRADIENT_SERVERS"]) == ("7", "7")
+    assert parse(cloud("trainer", STATIC)).resizing is Resizing.RESTART
+    assert parse(cloud("trainer", TOLERANT)).resizing is Resizing.LIVE
+
+
+@pytest.mark.parametrize(
+    ("asked", "count", "use_gpu"),
+    [
+        ({}, "1", "0"),
+        ({"pod": asking(requests={"cpu": "5"})}, "5", "0"),
+        ({"pod": asking(requests={"cpu": "1500m"})}, "2", "0"),
+        ({"pod": asking(limits={"cpu": "3"})}, "3", "0"),
+        ({"pod": asking(requests={"cpu": "many"})}, "1", "0"),
+        ({"pod": asking(requests={"cpu": "5"}), "annotations": {"slots": "1"}}, "1", "0"),
+        ({"pod": asking(requests={"cpu": "5"}, limits={"nvidia.com/gpu": "4"})}, "4", "1"),
+        ({"gpu": "2"}, "2", "1"),
+        ({"gpu": "0.5"}, "1", "1"),
+    ],
+)
+def test_a_trainer_counts_its_gpus_or_its_cpus(asked: Json, count: str, use_gpu: str) -> None:
+    """Quantity.Value() rounds up."""
+    found = env(cloud("trainer", **asked))
+    assert found["PADDLE_INIT_TRAINER_COUNT"] == count
+    assert found["PADDLE_INIT_USE_GPU"] == use_gpu
+
+
+@pytest.mark.parametrize(
+    ("roles", "role", "command"),
+    [
+        (TOLERANT, "master", "paddle_k8s start_master"),
+        (TOLERANT, "pserver", "paddle_k8s start_new_pserver"),
+        (TOLERANT, "trainer", "paddle_k8s start_new_trainer"),
+        (STATIC, "pserver", "paddle_k8s start_pserver"),
+        (STATIC, "trainer", "paddle_k8s start_trainer v2"),
+    ],
+)
+def test_who_has_no_command_gets_the_old_controllers(roles: str, role: str, command: str) -> None:
+    assert first(cloud(role, roles))["command"] == command.split()
+
+
+def test_pods_carry_the_labels_that_their_peers_list_them_by() -> None:
+    names = {
+        "master": "paddle-job-master",
+        "pserver": "paddle-job-pserver",
+        "trainer": "paddle-job",
+    }
+    for role, name in names.items():
+        found = template(created(cloud(role)))["metadata"]["labels"]
+        assert {label for label in found if label.startswith("paddle-job")} == {name}
+        assert found[name] == "mnist"
+
+
+def test_ports_are_numbered_from_the_first() -> None:
+    found = first(cloud("pserver", annotations=SPEC))["ports"]
+    assert [(port["name"], port["containerPort"]) for port in found] == [
+        (f"jobport-{number}", number) for number in range(7200, 7205)
+    ]
+    master = first(cloud("master"))["ports"]
+    assert [(port["name"], port["containerPort"]) for port in master] == [
+        ("master-port", 8080),
+        ("etcd-port", 2379),
+    ]
+
+
+def test_the_master_has_an_etcd_beside_it() -> None:
+    master, etcd = pod_spec(created(cloud("master")))["containers"]
+    assert etcd["name"] == "etcd"
+    assert " ".join(etcd["command"]) == (
+        "etcd -name etcd0"
+        " -advertise-client-urls http://$(POD_IP):2379,http://$(POD_IP):4001"
+        " -listen-client-urls http://0.0.0.0:2379,http://0.0.0.0:4001"
+        " -initial-advertise-peer-urls http://$(POD_IP):2380"
+        " -listen-peer-urls http://0.0.0.0:2380"
+        " -initial-cluster etcd0=http://$(POD_IP):2380"
+        " -initial-cluster-state new"
+    )
+    assert etcd["env"] == master["env"]
+
+
+def test_the_etcds_image_is_chosen_and_the_users_own_etcd_stays() -> None:
+    chosen = cloud("master", annotations={"etcd-image": "registry.lab/etcd:1"})
+    assert pod_spec(created(chosen))["containers"][1]["image"] == "registry.lab/etcd:1"
+    own = [{"name": "master", "image": "busybox"}, {"name": "etcd", "image": "mine", "args": ["x"]}]
+    found = pod_spec(created(cloud("master", pod={"containers": own})))["containers"]
+    assert [(each["name"], each["image"]) for each in found] == [
+        ("master", "busybox"),
+        ("etcd", "mine"),
+    ]
+    assert "command" not in found[1]
+
+
+def test_pods_may_list_each_other() -> None:
+    for role in ROLES:
+        assert pod_spec(created(cloud(role)))["serviceAccountName"] == "mnist-peers"
+    own = {"containers": [{"name": "a", "image": "b"}], "serviceAccountName": "mine"}
+    assert pod_spec(created(cloud("trainer", pod=own)))["serviceAccountName"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("accounts", "made", "bound"),
+    [
+        (("", "", ""), {"ServiceAccount", "RoleBinding"}, ["mnist-peers"]),
+        (("", "mine", ""), {"ServiceAccount", "RoleBinding"}, ["mine", "mnist-peers"]),
+        (("mine", "mine", "mine"), {"RoleBinding"}, ["mine"]),
+    ],
+)
+def test_the_right_to_list_is_bound_to_whoever_runs_the_pods(
+    accounts: Sequence[str], made: set[str], bound: Sequence[str]
+) -> None:
+    roles = [trainings.role(role, account=who) for role, who in zip(ROLES, accounts, strict=True)]
+    found = trainings.training(*roles, framework="paddle", mode="cloud", surroundings=frozenset())
+    rights = [write for write in surroundings(found) if isinstance(write, Create)]
+    named = {write.target.kind: write for write in rights if write.target.name == "mnist-peers"}
+    assert named.keys() == made
+    binding = named["RoleBinding"].manifest
+    assert binding["roleRef"]["name"] == "edl-peers"
+    assert [subject["name"] for subject in binding["subjects"]] == bound
+
+
+def test_other_modes_need_no_rights() -> None:
+    roles = (trainings.role("master"), trainings.role("trainer"))
+    found = trainings.training(*roles, framework="paddle", surroundings=frozenset())
+    kinds = {write.target.kind for write in surroundings(found)}
+    assert kinds == {"Service", "PodDisruptionBudget"}
+    assert "serviceAccountName" not in pod_spec(created(paddle("trainer", ELASTIC)))
+
+
+@pytest.mark.parametrize("name", ["ports-num", "ports-num-for-sparse", "passes"])
+def test_a_number_that_is_none_is_refused(name: str) -> None:
+    (finding,) = findings(cloud("trainer", annotations={name: "0"}))
+    assert (finding.path, finding.what) == (annotation(name), '"0"')
+    assert finding.allowed == "a whole number from 1"
