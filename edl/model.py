@@ -125,6 +125,7 @@ class Pod:
     """None while it is not ready."""
     restarted_at: datetime | None = None
     """When one of its containers was last started again in place."""
+    finalizers: tuple[str, ...] = ()
 
     @property
     def gated(self) -> bool:

@@ -1,13 +1,12 @@
 """`kubectl edl`: the commands, each loaded only when it is used."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
 import click
-from click.shell_completion import CompletionItem
 
+from kubectl_edl.groups import Listed
 from kubectl_edl.refusals import EXIT_CODES_HELP
 
 COMMANDS: Final[Mapping[str, str]] = {
@@ -31,41 +30,9 @@ _WITH_VALUE: Final = frozenset(
 )
 
 
-class Commands(click.Group):
-    """A group that imports a command's module when the command runs."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"kubectl_edl.commands.{cmd_name}").COMMAND
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS:
-            close = get_close_matches(args[0], COMMANDS, n=1)
-            way_out = f"did you mean {close[0]}?" if close else f"one of {', '.join(COMMANDS)}"
-            ctx.fail(f'there is no command "{args[0]}"; {way_out}')
-        return super().resolve_command(ctx, args)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, command_first(args))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """From the table: the commands themselves stay unloaded."""
-        return [
-            CompletionItem(name, help=line)
-            for name, line in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+def _load(name: str) -> click.Command:
+    command: click.Command = import_module(f"kubectl_edl.commands.{name}").COMMAND
+    return command
 
 
 def command_first(args: list[str]) -> list[str]:
@@ -80,7 +47,12 @@ def command_first(args: list[str]) -> list[str]:
     return [*rest[:1], *flags, *rest[1:]]
 
 
-CLI: Final = Commands(
+CLI: Final = Listed(
+    COMMANDS,
+    title="Commands",
+    noun="command",
+    load=_load,
+    order=command_first,
     name="edl",
     help="Elastic training on ordinary Kubernetes Jobs: a few labels, no CRD.",
     epilog=EXIT_CODES_HELP,

@@ -182,7 +182,7 @@ def _ordered(old: object, new: object) -> object:
     if isinstance(old, dict) and isinstance(new, dict):
         return _in_order_of(old, new)
     if isinstance(old, list) and isinstance(new, list):
-        known = {_name(item): item for item in old}
+        known = {name: item for item in old if (name := _name(item))}
         return [_ordered(known.get(_name(item)), item) for item in new]
     return new
 

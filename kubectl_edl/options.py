@@ -29,6 +29,16 @@ _SCOPE: Final = (
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 
+FILENAMES: Final[Decorator] = click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    multiple=True,
+    required=True,
+    type=click.Path(exists=True, allow_dash=True),
+    help="A manifest, a folder with all below it, - for stdin; may be repeated.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

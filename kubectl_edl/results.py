@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from edl.writes import Json
-from kubectl_edl.printers.documents import json_stream
+from kubectl_edl.printers.documents import json_stream, yaml_text
 from kubectl_edl.world import World
 
 
@@ -28,7 +28,5 @@ def _shown(manifest: Json) -> Json:
 
 def _text(output: str, manifests: Sequence[Json]) -> str:
     if output == "yaml":
-        from kubectl_edl.manifests import dump, joined  # noqa: PLC0415 (YAML, for who wants it)
-
-        return joined(dump(manifest) for manifest in manifests)
+        return "---\n".join(map(yaml_text, manifests))
     return json_stream(manifests)

@@ -15,7 +15,6 @@ from edl.writes import Json
 _SHARE: Final = re.compile(r"0\.[0-9]*[1-9][0-9]*")
 _FULL: Final = re.compile(r"1(\.0+)?")
 _BYTES: Final = re.compile(r"[1-9][0-9]*")
-GPU_ID: Final = "kubeshare/GPUID"
 
 
 @dataclass(frozen=True, slots=True)

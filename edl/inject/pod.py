@@ -9,6 +9,7 @@ from typing import Final
 from edl import addresses, contract
 from edl.frameworks.needs import Companion, Env, LiveFile, Needs
 from edl.inject import gpu, ssh
+from edl.inject.mounts import mounted
 from edl.spec import JobSpec
 from edl.writes import Json
 
@@ -139,15 +140,8 @@ def _with_mount(pod: Json, directory: str, source: Json) -> Json:
     volumes = pod.get("volumes") or []
     if all(volume.get("name") != name for volume in volumes):
         pod = pod | {"volumes": [*volumes, {"name": name} | source]}
-    mounted = [_mounted(container, name, directory) for container in pod["containers"]]
-    return pod | {"containers": mounted}
-
-
-def _mounted(container: Json, volume: str, directory: str) -> Json:
-    mounts = container.get("volumeMounts") or []
-    if any(mount.get("mountPath", "").rstrip("/") == directory for mount in mounts):
-        return container
-    return container | {"volumeMounts": [*mounts, {"name": volume, "mountPath": directory}]}
+    mount = {"name": name, "mountPath": directory}
+    return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
 
 
 def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:

@@ -6,6 +6,7 @@ The Secret itself is made at the start (`edl.steps.keys`): a manifest only names
 from typing import Final
 
 from edl import addresses, contract
+from edl.inject.mounts import mounted
 from edl.spec import JobSpec
 from edl.writes import Json
 
@@ -24,7 +25,9 @@ def with_keys(pod: Json, spec: JobSpec) -> Json:
     volumes = pod.get("volumes") or []
     if all(volume.get("name") != VOLUME for volume in volumes):
         pod = pod | {"volumes": [*volumes, _volume(spec)]}
-    return pod | {"containers": [_mounted(container) for container in pod["containers"]]}
+    # sshd trusts no directory that others can write, as a volume itself is; one inside it is not.
+    mount = {"name": VOLUME, "mountPath": contract.SSH_DIRECTORY, "subPath": _INSIDE}
+    return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
 
 
 def _volume(spec: JobSpec) -> Json:
@@ -36,12 +39,3 @@ def _volume(spec: JobSpec) -> Json:
         "name": VOLUME,
         "secret": {"secretName": name, "defaultMode": _OWNER_ONLY, "items": items},
     }
-
-
-def _mounted(container: Json) -> Json:
-    mounts = container.get("volumeMounts") or []
-    if any(mount.get("mountPath", "").rstrip("/") == contract.SSH_DIRECTORY for mount in mounts):
-        return container
-    # sshd trusts no directory that others can write, as a volume itself is; one inside it is not.
-    mount = {"name": VOLUME, "mountPath": contract.SSH_DIRECTORY, "subPath": _INSIDE}
-    return container | {"volumeMounts": [*mounts, mount]}

@@ -163,6 +163,7 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
         confirmed_at=time(notes.confirmed_at),
         ready_since=ready.last_transition_time if ready else None,
         restarted_at=_restarted_at(found),
+        finalizers=tuple(map(intern, found.metadata.finalizers or ())),
     )
 
 

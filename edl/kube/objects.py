@@ -97,6 +97,7 @@ class PodMetadata(_Part, frozen=True):
     labels: PodLabels = PodLabels()
     annotations: PodAnnotations = PodAnnotations()
     owner_references: list[Owner] | None = None
+    finalizers: tuple[str, ...] | None = None
 
 
 Undecoded: TypeAlias = msgspec.Raw

@@ -53,7 +53,8 @@ class Outcome:
                 for standing in standings
                 if standing.lasting > standing.floor
             ]
-            yield Admission(key, found, "; ".join([reason, *grown]), nodes if again else ())
+            why = reasons.restarted(reasons.GREW_IN_VAIN) if _in_vain(standings) else reason
+            yield Admission(key, found, "; ".join([why, *grown]), nodes if again else ())
 
     def _nodes(self, standings: Iterable[Standing], name: str) -> tuple[str, ...]:
         """Where this plan seats a role that starts."""
@@ -110,3 +111,10 @@ class Outcome:
             name = reasons.resource(over)
             return reasons.ceiling(self.board.limits.load_ceiling, name)
         return reasons.no_room(fit.shape.requests, short(self.board, grid.soon, [Want(fit, 1)]))
+
+
+def _in_vain(standings: Iterable[Standing]) -> bool:
+    """Whether they were stopped to grow, and start smaller: they would be stopped again soon."""
+    return any(
+        reasons.grows(found.role.reason) and found.lasting < found.role.size for found in standings
+    )

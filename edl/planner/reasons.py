@@ -24,6 +24,9 @@ CORDONED: Final = "its node is cordoned: it moves to another one"
 LOST: Final = "a pod was lost, and the others cannot go on without it"
 RESTARTED_ALONE: Final = "a container began again, and the others do not know it"
 NEARLY_DONE: Final = "some of its pods are done: it is not restarted any more"
+GREW_IN_VAIN: Final = "as many as it had grown to found no place together"
+GROWS_LATER: Final = "a larger size found no place: tries again later"
+_IDLE_ROOM: Final = "idle room: "
 _EQUAL_SHARE: Final = "equal share with "
 MINIMUM_PENDING: Final = "pods of its minimum wait for a node"
 
@@ -45,8 +48,23 @@ def restarts(reason: str) -> bool:
 
 def stayed_pending(reason: str) -> bool:
     """Whether a role's last change gave back what no node took, by a restart or without one."""
+    return _bare(reason) == STAYED_PENDING
+
+
+def grew_in_vain(reason: str) -> bool:
+    """Whether a role was stopped to grow, and came back smaller than that."""
+    return _bare(reason) == GREW_IN_VAIN
+
+
+def grows(reason: str) -> bool:
+    """Whether a role was stopped because there was room for more of it."""
+    return restarts(reason) and _bare(reason).startswith(_IDLE_ROOM)
+
+
+def _bare(reason: str) -> str:
+    """Without what says that it is the reason of a restart."""
     bare = reason.removeprefix(phases.STOPPED_TO_RESTART).removeprefix(phases.RESTARTED)
-    return lasting(bare) == STAYED_PENDING
+    return lasting(bare)
 
 
 def restarted(reason: str) -> str:
@@ -73,7 +91,7 @@ def completed(roles: Sequence[str]) -> str:
 
 
 def grown(size: int, most: int) -> str:
-    return f"idle room: {size} of {most} fit"
+    return f"{_IDLE_ROOM}{size} of {most} fit"
 
 
 def room_for_demand(demand: Demand) -> str:

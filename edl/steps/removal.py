@@ -8,9 +8,10 @@ one that came in the place of a named one is never taken for it, whatever crashe
 from collections.abc import Mapping
 from dataclasses import replace
 
+from edl import contract
 from edl.model import JobKey, Pod, Role, Target, TrainingJob
 from edl.planner.plan import Evacuation
-from edl.writes import Delete
+from edl.writes import Delete, Patch, Write
 
 
 def evacuated(
@@ -40,13 +41,27 @@ def going(role: Role) -> tuple[Pod, ...]:
     )
 
 
-def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Delete, ...]:
-    """Of those that the new size does not end anyway."""
+def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
+    """Ends those that the new size does not end anyway.
+
+    A pod that the Job controller no longer tracks is not counted as failed when it goes: it costs
+    no retry, and who comes in its place waits for no back-off (docs/kubernetes.md 19).
+    """
     return tuple(
-        Delete(Target("Pod", job.key.namespace, pod.name), pod.version)
+        write
         for pod in going(role)
         if pod.index < size or not role.tandem
+        for write in _untracked_end(job, pod)
     )
+
+
+def _untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
+    target = Target("Pod", job.key.namespace, pod.name)
+    end = Delete(target, pod.version)
+    if contract.JOB_TRACKING not in pod.finalizers:
+        return (end,)
+    others = [name for name in pod.finalizers if name != contract.JOB_TRACKING]
+    return (Patch(target, pod.version, {"metadata": {"finalizers": others}}), end)
 
 
 def reason(role: Role) -> str:

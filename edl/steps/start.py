@@ -55,7 +55,8 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
 
 def _told(job: TrainingJob, role: Role, size: int, reason: str, now: datetime) -> dict[str, str]:
     again = Operation.RESTARTED if reasons.restarts(role.reason) else Operation.RESUMED
-    operation = again if job.started_at else Operation.STARTED
+    # Of a start that was left half done the others have begun before.
+    operation = again if job.started_at and role.history else Operation.STARTED
     return history.annotation(role, [Entry(now, operation, size, size, reason)])
 
 

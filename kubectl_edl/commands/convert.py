@@ -8,6 +8,7 @@ import click
 from edl.writes import Json
 from kubectl_edl.convert_stream import Stream, converted
 from kubectl_edl.manifests import dump, joined
+from kubectl_edl.options import FILENAMES
 from kubectl_edl.printers.documents import json_stream
 from kubectl_edl.sources import sources
 from kubectl_edl.world import World
@@ -40,22 +41,14 @@ _EXIT_CODES: Final = (
 
 
 @click.command("convert", help=_HELP, epilog=_EXIT_CODES)
-@click.option(
-    "-f",
-    "--filename",
-    "names",
-    multiple=True,
-    required=True,
-    type=click.Path(exists=True, allow_dash=True),
-    help="A manifest, a directory with all below it, - for stdin; several in their order.",
-)
+@FILENAMES
 @click.option(
     "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True
 )
 @click.pass_context
-def convert(context: click.Context, names: Sequence[str], output: str) -> None:
+def convert(context: click.Context, filenames: Sequence[str], output: str) -> None:
     world: World = context.obj
-    stream = converted(sources(names, world.stdin))
+    stream = converted(sources(filenames, world.stdin))
     _say(world, stream)
     if stream.errors:
         context.exit(_UNREADABLE)

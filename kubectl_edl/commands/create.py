@@ -1,12 +1,10 @@
 """`kubectl edl create`: a subcommand a framework, its options read off the frameworks' table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import click
-from click.shell_completion import CompletionItem
 
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework, RoleKind
@@ -16,6 +14,7 @@ from kubectl_edl.casting import flags
 from kubectl_edl.creating import create_all, rehearse
 from kubectl_edl.creation import Wish, manifests
 from kubectl_edl.details import Told, settings_of
+from kubectl_edl.groups import Listed
 from kubectl_edl.options import Decorator, Writing, bundled, one_namespace, writing
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.results import say_changed
@@ -53,20 +52,12 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A command line but for the sizes of its roles."""
+    """A command line but for its roles: their sizes and what their pods get."""
 
     name: str
     command: tuple[str, ...] = ()
-    image: tuple[str, ...] = ()
-    cpu: tuple[str, ...] = ()
-    memory: tuple[str, ...] = ()
-    gpu: tuple[str, ...] = ()
-    gpu_memory: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    pvc: tuple[str, ...] = ()
     mode: str = ""
     slots: str = ""
-    set: tuple[str, ...] = ()
     priority_class: str = ""
     completions: int | None = None
 
@@ -91,6 +82,8 @@ _DETAILS: Final = (
     _several("--gpu-memory", metavar="[ROLE=]QUANTITY", text="Memory of a shared GPU: 3Gi."),
     _several("-e", "--env", metavar="NAME=VALUE", text="A variable in every pod."),
     _several("--pvc", metavar="CLAIM:PATH", text="A PersistentVolumeClaim in every pod."),
+)
+_WHOLE: Final = (
     click.option("--slots", metavar="N", help="Processes a pod; default: its GPUs, else 1."),
     click.option("--priority-class", metavar="NAME", help="The PriorityClass of its pods."),
 )
@@ -149,22 +142,31 @@ def _strangers(framework: Framework) -> list[RoleKind]:
 def _command(framework: Framework) -> click.Command:
     kinds = [*framework.roles, *_strangers(framework)]
     sizes = [_size(kind, hidden=kind.name not in framework.kinds) for kind in kinds]
-    options: list[Decorator] = [
+    told = bundled(Told, "told", (*_DETAILS, _settings(framework)))
+    options: tuple[Decorator, ...] = (
         *_ARGUMENTS,
-        *_DETAILS,
+        *_WHOLE,
         _mode(framework),
-        _settings(framework),
         *_completions(framework),
-    ]
+    )
     known = {_parameter(kind.name): kind.name for kind in kinds}
 
     def create(
-        world: World, scope: Scope, writing: Writing, asked: Asked, **given: str | None
+        world: World,
+        scope: Scope,
+        writing: Writing,
+        asked: Asked,
+        told: Told,
+        **given: str | None,
     ) -> None:
         sizes = {known[name]: text for name, text in given.items() if text is not None}
-        _create(world, scope, writing, _wish(asked, framework, sizes, scope))
+        wish = Wish(
+            framework.name, sizes=sizes, told=told, namespace=scope.namespace, **asdict(asked)
+        )
+        _create(world, scope, writing, wish)
 
-    function = bundled(Asked, "asked", options)(one_namespace(writing(click.pass_obj(create))))
+    function = one_namespace(writing(click.pass_obj(create)))
+    function = told(bundled(Asked, "asked", options)(function))
     for size in reversed(sizes):
         function = size(function)
     help_text = _framework_help(framework)
@@ -189,12 +191,6 @@ def _sample(framework: Framework) -> list[tuple[str, str]]:
         for kind in framework.roles
         if kind.name in wanted
     ]
-
-
-def _wish(asked: Asked, framework: Framework, sizes: Mapping[str, str], scope: Scope) -> Wish:
-    given = {one.name: getattr(asked, one.name) for one in fields(asked)}
-    told = Told(**{one.name: given.pop(one.name) for one in fields(Told)})
-    return Wish(framework.name, sizes=sizes, told=told, namespace=scope.namespace, **given)
 
 
 def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
@@ -224,40 +220,6 @@ _PERFORMED: Final[Mapping[str, tuple[Callable[[World, Scope, list[Json]], list[J
 }
 
 
-class Frameworks(click.Group):
-    """A subcommand for each framework of the table."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        return list(FRAMEWORKS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        framework = FRAMEWORKS.get(cmd_name)
-        return _command(framework) if framework else None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in FRAMEWORKS:
-            close = get_close_matches(args[0], FRAMEWORKS, n=1)
-            way_out = f"did you mean {close[0]}?" if close else f"one of {', '.join(FRAMEWORKS)}"
-            ctx.fail(f'there is no framework "{args[0]}"; {way_out}')
-        return super().resolve_command(ctx, args)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _framework_first(args))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        return [
-            CompletionItem(name, help=_roles(framework))
-            for name, framework in FRAMEWORKS.items()
-            if name.startswith(incomplete)
-        ]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Frameworks, and the options of their roles"):
-            formatter.write_dl([(name, _roles(one)) for name, one in FRAMEWORKS.items()])
-
-
 def _roles(framework: Framework) -> str:
     return ", ".join(flags(kind)[0] for kind in framework.roles)
 
@@ -271,7 +233,12 @@ def _framework_first(args: list[str]) -> list[str]:
     return [args[len(before)], *before, *args[len(before) + 1 :]]
 
 
-COMMAND: Final = Frameworks(
+COMMAND: Final = Listed(
+    {name: _roles(framework) for name, framework in FRAMEWORKS.items()},
+    title="Frameworks, and the options of their roles",
+    noun="framework",
+    load=lambda name: _command(FRAMEWORKS[name]),
+    order=_framework_first,
     name="create",
     help=_HELP,
     epilog=EXIT_CODES_HELP,

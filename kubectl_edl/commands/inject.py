@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from kubectl_edl.options import Command, bundled
+from kubectl_edl.options import FILENAMES, Command, bundled
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.world import World
 
@@ -46,7 +46,7 @@ _NOTHING: Final = (
 class Asked:
     """Which manifests, where they will live, and what is to be printed."""
 
-    filename: tuple[str, ...]
+    filenames: tuple[str, ...]
     namespace: str
     image: str
     output: str = _YAML
@@ -60,14 +60,7 @@ class Asked:
 
 
 _OPTIONS: Final = (
-    click.option(
-        "-f",
-        "--filename",
-        multiple=True,
-        required=True,
-        type=click.Path(exists=True, allow_dash=True),
-        help="A manifest, a folder with all below it, - for stdin; may be repeated.",
-    ),
+    FILENAMES,
     click.option("-o", "--output", type=click.Choice((_YAML, "json")), help="Default: yaml."),
     click.option("--diff", is_flag=True, help="What would be added and changed."),
     click.option("--explain", is_flag=True, help="Each change with its reason."),
@@ -102,7 +95,7 @@ def inject(world: World, asked: Asked) -> None:
     from kubectl_edl.printers.table import Layout  # noqa: PLC0415 (the same)
     from kubectl_edl.sources import sources  # noqa: PLC0415 (the same)
 
-    found = sources(asked.filename, world.stdin)
+    found = sources(asked.filenames, world.stdin)
     stream = injecting.inject(found, injecting.Setting(asked.namespace, asked.image))
     for injection in stream.injections:
         for warning in injection.warnings:

@@ -7,7 +7,7 @@ import click
 
 from edl.form import duration
 from kubectl_edl import hooks
-from kubectl_edl.completions import job_names
+from kubectl_edl.completions import job_names, role_names
 from kubectl_edl.options import Command, Writing, bundled, one_namespace, writing
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.scaling import Beside, Errand, carry_out
@@ -58,7 +58,9 @@ _ASKED: Final = (
     click.option("--timeout", metavar="60s", help="How long a growth, and --wait, may take."),
     click.option("--min", type=click.IntRange(min=1), help="Fewest replicas."),
     click.option("--max", type=click.IntRange(min=1), help="Most replicas."),
-    click.option("--role", help="The role, where several can be resized."),
+    click.option(
+        "--role", shell_complete=role_names, help="The role, where several can be resized."
+    ),
     click.option("--wait", is_flag=True, help="Until the workers are ready, or gone."),
     click.option("--script", metavar="PATH|@FILE", help="Run it in the launcher."),
     click.option("--env", multiple=True, metavar="NAME=VALUE", help="For the script."),

@@ -23,10 +23,9 @@ def json_stream(documents: Sequence[Json]) -> str:
 
 def yaml_text(document: Json) -> str:
     """Keys in the order of the document."""
-    import yaml  # noqa: PLC0415 (a third of a cold start, and most commands never need it)
+    from kubectl_edl.manifests import dump  # noqa: PLC0415 (YAML is a third of a cold start)
 
-    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    return text
+    return dump(document)
 
 
 def print_json(report: Report, layout: Layout) -> str:  # noqa: ARG001 (every printer's shape)

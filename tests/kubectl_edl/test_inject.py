@@ -1,16 +1,22 @@
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edl import contract
 from edl.inject.admission import Context, Request, mutate
 from edl.writes import Json
 from kubectl_edl.complete import answer
 from kubectl_edl.manifests import dump
+from tests.edl.inject.drawn import CASTS, manifests
 from tests.kubectl_edl.stage import Run, Stage, cast, job
 
+PORTS = "kind: Pod\nspec: {containers: [{ports: [{containerPort: [1]}]}]}\n"
 SERVICE = """\
 # Kept as it is, comments too.
 apiVersion: v1
@@ -204,12 +210,42 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
         ("- kind: Job\n", "stdin: document 1, line 1: list instead of an object"),
         ("kind: Job\nkind: Pod\n", 'stdin: document 1, line 2: not YAML: "kind" stands twice'),
         ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: 'x' is no object"),
+        ("kind: Pod\nspec: {containers: [1]}\n", "spec.containers[0]: 1 is no object"),
+        (PORTS, "spec.containers[0].ports[0].containerPort: [1] is no whole number"),
     ],
 )
 def test_what_is_no_manifest_is_said_with_its_place(text: str, words: str) -> None:
     found = inject("-f", "-", stdin=text)
     assert (found.code, found.out) == (1, "")
     assert words in found.err
+
+
+JUNK = st.sampled_from([None, 1, True, "x", [], {}, [1], ["x"], [None], [[]], {"name": {}}])
+
+
+def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 (JSON)
+    """The paths of everything in a manifest."""
+    named = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, inner in named:
+        yield (*path, step)
+        if isinstance(inner, dict | list):
+            yield from places(inner, *path, step)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), st.sampled_from(sorted(CASTS)), JUNK)
+def test_nonsense_is_refused_or_completed_and_never_breaks(
+    data: st.DataObject, framework: str, junk: object
+) -> None:
+    manifest = json.loads(json.dumps(data.draw(manifests(framework))))
+    *path, last = data.draw(st.sampled_from(list(places(manifest))))
+    inner = manifest
+    for step in path:
+        inner = inner[step]
+    inner[last] = junk
+    found = inject("-f", "-", stdin=json.dumps(manifest))
+    assert "unexpected" not in found.err
+    assert found.code == (1 if "error: " in found.err else 0)
 
 
 def test_forms_exclude_each_other(tmp_path: Path) -> None:

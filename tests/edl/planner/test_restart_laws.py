@@ -58,11 +58,12 @@ def stops(plans: list[Plan]) -> Counter[JobKey]:
 
 @settings(max_examples=100, deadline=None)
 @given(states(), st.booleans())
-def test_restarts_come_to_an_end(state: ClusterState, lingering: bool) -> None:  # noqa: FBT001
-    _, plans = settle(restarting(state), lingering=lingering)
+def test_restarts_are_few(state: ClusterState, lingering: bool) -> None:  # noqa: FBT001
+    """Two for what comes to nothing, and then none for half an hour."""
+    settled, plans = settle(restarting(state), lingering=lingering)
     assume(not scheduled_otherwise(plans))
-    assert quiet(plans[-1])
-    assert max(stops(plans).values(), default=0) <= 3
+    hours = (settled.observed_at - state.observed_at) / timedelta(hours=1)
+    assert max(stops(plans).values(), default=0) <= 3 + 4 * hours
 
 
 @settings(max_examples=100, deadline=None)

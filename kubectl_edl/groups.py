@@ -1,0 +1,61 @@
+"""Commands that are known by a line each, and made only when they run."""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+
+class Listed(click.Group):
+    """A group of subcommands from a table of names and lines, which completion and help show.
+
+    `load` makes a subcommand; `order` puts its name first on the command line.
+    """
+
+    def __init__(
+        self,
+        lines: Mapping[str, str],
+        *,
+        title: str,
+        noun: str,
+        load: Callable[[str], click.Command],
+        order: Callable[[list[str]], list[str]],
+        **settings: Any,  # noqa: ANN401 (click's own)
+    ) -> None:
+        super().__init__(**settings)
+        self._lines = lines
+        self._title = title
+        self._noun = noun
+        self._load = load
+        self._order = order
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        return list(self._lines)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        return self._load(cmd_name) if cmd_name in self._lines else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._lines:
+            close = get_close_matches(args[0], self._lines, n=1)
+            way_out = f"did you mean {close[0]}?" if close else f"one of {', '.join(self._lines)}"
+            ctx.fail(f'there is no {self._noun} "{args[0]}"; {way_out}')
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._order(args))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        return [
+            CompletionItem(name, help=line)
+            for name, line in self._lines.items()
+            if name.startswith(incomplete)
+        ]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section(self._title):
+            formatter.write_dl(list(self._lines.items()))
