@@ -3,15 +3,15 @@
 import sys
 from collections.abc import Iterable
 
-from edl import contract
-from edl.contract import Entry
+from edl import entries
+from edl.entries import Entry
 
 _HEADINGS = ("NAME", "WHERE", "SET BY", "VALUES", "MEANING")
 
 
 def table() -> str:
     """Every entry of the contract as one row of a Markdown table, ending with a newline."""
-    rows = (_HEADINGS, ("---",) * len(_HEADINGS), *map(_cells, contract.ENTRIES))
+    rows = (_HEADINGS, ("---",) * len(_HEADINGS), *map(_cells, entries.ENTRIES))
     return "".join(_row(cells) for cells in rows)
 
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Final
 
-from edl import contract
-from edl.contract import Kind
+from edl import contract, entries
+from edl.entries import Kind
 from edl.errors import Denied, Finding
 from edl.form import MOST_REPLICAS
 from edl.frameworks import FRAMEWORKS
@@ -20,7 +20,7 @@ _CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _CLOSE: Final = 0.85
 """All names begin alike: less would be near by that alone."""
 _ANNOTATIONS: Final = tuple(
-    entry.name for entry in contract.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION
+    entry.name for entry in entries.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION
 )
 
 

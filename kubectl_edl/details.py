@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from edl import contract
-from edl.contract import Kind, Setter
+from edl import contract, entries
+from edl.entries import Kind, Setter
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework
@@ -24,7 +24,7 @@ _ELSEWHERE: Final = frozenset(
 )
 _SETTINGS: Final = tuple(
     entry.name
-    for entry in contract.ENTRIES
+    for entry in entries.ENTRIES
     if (entry.kind, entry.setter) == (Kind.ANNOTATION, Setter.USER) and entry.name not in _ELSEWHERE
 )
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from edl import contract
-from edl.contract import Setter
+from edl import contract, entries
+from edl.entries import Setter
 from edl.writes import Json
 from kubectl_edl.refusals import Refused
 
@@ -28,9 +28,7 @@ _CONTROLLER_LABELS: Final = (
     "batch.kubernetes.io/job-name",
 )
 _CONTROLLER_ANNOTATIONS: Final = ("batch.kubernetes.io/job-tracking",)
-_SETTINGS: Final = frozenset(
-    entry.name for entry in contract.ENTRIES if entry.setter is Setter.USER
-)
+_SETTINGS: Final = frozenset(entry.name for entry in entries.ENTRIES if entry.setter is Setter.USER)
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 

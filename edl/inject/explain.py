@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from edl import contract
-from edl.contract import Kind
+from edl import contract, entries
+from edl.entries import Kind
 from edl.inject import reasons, ssh
 from edl.inject.pod import volume_name
 from edl.writes import Json
@@ -36,7 +36,7 @@ _DIRECTORIES: Final = {
     volume_name(directory): directory
     for directory in (
         *reasons.PROGRAMS,
-        *(one.name.rpartition("/")[0] for one in contract.ENTRIES if one.kind is Kind.PATH),
+        *(one.name.rpartition("/")[0] for one in entries.ENTRIES if one.kind is Kind.PATH),
     )
 }
 """Where our volumes are mounted."""
@@ -87,7 +87,7 @@ class _Explanation:
     def _why(self, path: _Path, old: object, new: object) -> str | None:
         """The reason for a change at this very place, None where no table has it."""
         if new is _MISSING:
-            owned = bool(path) and path[-1] in contract.OWNED_ANNOTATIONS
+            owned = bool(path) and path[-1] in entries.OWNED_ANNOTATIONS
             return reasons.DROPPED if owned else None
         added = ((self._pod, reasons.NEW_IN_POD),) if old is _MISSING else ()
         for place, table in (*added, *self._tables):

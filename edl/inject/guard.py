@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl import contract
+from edl import contract, entries
 from edl.errors import Denied, Finding
 from edl.inject import ceilings, gpu
 from edl.namespaces import NamespacePolicy
@@ -58,7 +58,7 @@ def without_ours(manifest: Json) -> Json:
 def _without_owned(part: Json) -> Json:
     metadata = part.get("metadata") or {}
     found = metadata.get("annotations") or {}
-    kept = {name: text for name, text in found.items() if name not in contract.OWNED_ANNOTATIONS}
+    kept = {name: text for name, text in found.items() if name not in entries.OWNED_ANNOTATIONS}
     return (
         part if len(kept) == len(found) else part | {"metadata": metadata | {"annotations": kept}}
     )
@@ -73,7 +73,7 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
     names = sorted(
         name
         for before, after in pairs
-        for name in contract.OWNED_ANNOTATIONS & before.keys()
+        for name in entries.OWNED_ANNOTATIONS & before.keys()
         if after.get(name) != before[name]
     )
     return tuple(
@@ -154,7 +154,7 @@ def _with_owned_of(part: Json, old: Json) -> Json:
 
 
 def _is_ours(name: str) -> bool:
-    return name in contract.OWNED_ANNOTATIONS
+    return name in entries.OWNED_ANNOTATIONS
 
 
 def _why_suspended(old: Json) -> str:

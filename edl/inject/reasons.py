@@ -8,7 +8,7 @@ go by their names. `*` is any one name, and of two places that fit the first one
 from collections.abc import Mapping
 from typing import Final
 
-from edl import contract
+from edl import contract, entries
 
 _RANKS: Final = "pods here are ranks, one index each: as many completions as pods"
 _GPU: Final = f"whole GPUs that {contract.GPU} asks for, limited as they are requested"
@@ -87,4 +87,4 @@ DROPPED: Final = "written by kubectl-edl alone"
 PROGRAMS: Final = {contract.KUBECTL_DIRECTORY: "kubectl, for the launcher"}
 """Of directories whose files are in no contract."""
 
-MEANINGS: Final = {entry.name: entry.meaning for entry in contract.ENTRIES}
+MEANINGS: Final = {entry.name: entry.meaning for entry in entries.ENTRIES}

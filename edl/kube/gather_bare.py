@@ -19,10 +19,16 @@ def trainings(
 ) -> tuple[TrainingJob, ...]:
     """The training jobs that these bare pods form, in order."""
     members: defaultdict[JobKey, list[PodFacts]] = defaultdict(list)
+    around: defaultdict[JobKey, list[Tag]] = defaultdict(list)
     for pod in pods:
         if pod.bare:
             members[JobKey(pod.namespace, pod.bare.spec.job)].append(pod)
-    return tuple(_training(key, found, tags, kubexec) for key, found in sorted(members.items()))
+    for tag in tags if members else ():
+        around[JobKey(tag.namespace, tag.job)].append(tag)
+    return tuple(
+        _training(key, found, around.get(key, ()), kubexec)
+        for key, found in sorted(members.items())
+    )
 
 
 def _training(
@@ -40,11 +46,7 @@ def _training(
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
         problem=f"namespace {key.namespace} lacks {contract.KUBEXEC}" if forbidden else "",
         mode=first.mode,
-        surroundings=frozenset(
-            Target(tag.kind, tag.namespace, tag.name)
-            for tag in tags
-            if tag.namespace == key.namespace and tag.job == key.name
-        ),
+        surroundings=frozenset(Target(tag.kind, tag.namespace, tag.name) for tag in tags),
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),
     )
 

@@ -181,7 +181,7 @@ def _cool(board: Board, standing: Standing) -> None:
     changed = max(filter(None, (job.started_at, role.resized_at)), default=None)
     if changed is None or (standing.floor == standing.cap == role.size):
         return
-    if (later := _again_later(role)) and not board.past(changed, _patience(standing, limits)):
+    if (later := _again_later(job, role)) and not board.past(changed, _patience(standing, limits)):
         standing.held, standing.reserves = later, False
     elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
         standing.cooling = True
@@ -190,9 +190,9 @@ def _cool(board: Board, standing: Standing) -> None:
         standing.held = "" if standing.manual else reasons.COOLDOWN
 
 
-def _again_later(role: Role) -> str:
+def _again_later(job: TrainingJob, role: Role) -> str:
     """What is said while a size that came to nothing is not tried again."""
-    if reasons.grew_in_vain(role.reason):
+    if reasons.grew_in_vain(job.key, role.reason):
         return reasons.GROWS_LATER
     return reasons.PENDING_AGAIN_LATER if reasons.stayed_pending(role.reason) else ""
 

@@ -132,9 +132,8 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
 
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
-    # Who returns without what no node took must not ask for it at once.
-    modest = found.returns and reasons.stayed_pending(found.why)
-    if modest or role.wanted is not None or role.resizing is Resizing.FIXED:
+    # Who returns gave something back, or has grown already: more would be another restart soon.
+    if found.returns or role.wanted is not None or role.resizing is Resizing.FIXED:
         return size
     return max(size, role.max if role.remaining is None else min(role.max, role.remaining))
 

@@ -51,9 +51,10 @@ def stayed_pending(reason: str) -> bool:
     return _bare(reason) == STAYED_PENDING
 
 
-def grew_in_vain(reason: str) -> bool:
-    """Whether a role was stopped to grow, and came back smaller than that."""
-    return _bare(reason) == GREW_IN_VAIN
+def grew_in_vain(key: JobKey, reason: str) -> bool:
+    """Whether this job was stopped for a size that left no room for all of its own pods."""
+    restart = reason.startswith((phases.STOPPED_TO_RESTART, phases.RESTARTED))
+    return restart and _bare(reason) in (GREW_IN_VAIN, room_for_minimum(key))
 
 
 def grows(reason: str) -> bool:

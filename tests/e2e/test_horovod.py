@@ -114,7 +114,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     steps = steps_of(training)
     assert not ledger.absent(steps, last=700)
     check_setbacks(steps)
-    assert worlds(steps) == [2, 3, 1, 2]
+    assert ledger.worlds(steps) == [2, 3, 1, 2]
     begin, end = ledger.mean_losses(steps)
     assert end < begin / 2
     # A removed worker's process aborts. That is no failure of anything.
@@ -130,11 +130,6 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
 def lasting(training: Training) -> tuple[str, str]:
     """The pods that no resize may touch."""
     return training.uids(LAUNCHER)["0"], training.uids(WORKER)["0"]
-
-
-def worlds(steps: Sequence[Step]) -> list[int]:
-    """How many workers there were, one after the other."""
-    return [steps[0].world] + [b.world for a, b in pairwise(steps) if a.world != b.world]
 
 
 def test_whoever_is_killed_comes_back_and_it_goes_on_from_a_commit(

@@ -8,7 +8,6 @@ script old.
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +18,7 @@ from tests.e2e.support.containers import kill_container
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.e2e.support.ledger import Step
+    from tests.e2e.support.ledger import Setback, Step
     from tests.e2e.support.stalls import Stalls
     from tests.e2e.support.training import Training
 
@@ -62,12 +61,6 @@ def told(training: Training) -> set[str]:
     return {training.exec(name, "printenv", "DMLC_NUM_WORKER").strip() for name in pods}
 
 
-def worlds(steps: list[Step]) -> list[int]:
-    """How many workers trained, each number once for as long as it lasted."""
-    sizes = [step.world for step in steps]
-    return sizes[:1] + [after for before, after in pairwise(sizes) if after != before]
-
-
 def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stalls: Stalls) -> None:
     training.example("mxnet", steps=300)
     training.scale(WORKER, 1)
@@ -83,7 +76,7 @@ def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stall
     assert {count for job in JOBS for count in training.restarts(job).values()} == {0}
     until_done(training)
     steps = steps_of(training)
-    assert worlds(steps)[-3:] == [1, 3, 2]
+    assert ledger.worlds(steps)[-3:] == [1, 3, 2]
     assert [step.step for step in steps] == [*range(1, 301)], "none is lost, none is repeated"
     begin, end = ledger.mean_losses(steps)
     assert end < begin / 2
@@ -111,24 +104,19 @@ def test_whoever_is_lost_takes_all_back_to_the_checkpoint(
     until_done(training)
     steps = steps_of(training)
     assert ledger.absent(steps, last=200) == []
-    assert all(
-        times <= 1 + sum(saved < step <= reached for saved, reached, _ in cut_off)
-        for step, times in ledger.repeated(steps).items()
-    )
+    assert ledger.unexplained(steps, cut_off) == []
     events = ("a worker killed", "the server drained", "all pods deleted")
-    seconds = ledger.stalls(steps, [moment for _, _, moment in cut_off])
+    seconds = ledger.stalls(steps, [one.moment for one in cut_off])
     for event, stall in zip(events, seconds, strict=True):
         stalls.add("mxnet", event, stall)
     leave_nothing_behind(training)
 
 
-def losing(training: Training, lose: Callable[[], None]) -> tuple[int, int, float]:
-    """The step after which it went on, the last one that was made before, and when it was lost."""
+def losing(training: Training, lose: Callable[[], None]) -> Setback:
+    """No more is lost than was made since the last checkpoint."""
     moment = time.time()
     lose()
     until_trained(training, world=2)
-    before, after = ledger.standstill(steps_of(training), moment)
-    reached = before[-1].step
-    resumed = after[0].step
-    assert reached - STEPS_A_CHECKPOINT < resumed <= reached + 1
-    return resumed - 1, reached, moment
+    found = ledger.setback(steps_of(training), moment)
+    assert found.reached - STEPS_A_CHECKPOINT <= found.saved <= found.reached
+    return found

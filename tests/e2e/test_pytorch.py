@@ -7,7 +7,6 @@ its last checkpoint, which is at most `STEPS_A_CHECKPOINT` of the example's scri
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +16,7 @@ from tests.e2e.support import ledger
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.e2e.support.ledger import Step
+    from tests.e2e.support.ledger import Setback, Step
     from tests.e2e.support.stalls import Stalls
     from tests.e2e.support.training import Training
 
@@ -58,12 +57,6 @@ def until_trained(training: Training, world: int, count: int = 20) -> None:
     training.until(trained, f"{count} more steps by {world} workers")
 
 
-def worlds(steps: list[Step]) -> list[int]:
-    """The sizes of the worlds, each once for as long as it lasted."""
-    sizes = [step.world for step in steps]
-    return sizes[:1] + [after for before, after in pairwise(sizes) if after != before]
-
-
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
     start(training, steps=300)
     store = training.uids(RENDEZVOUS)
@@ -83,7 +76,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     training.until(lambda: training.is_complete(WORKER), "the training is complete")
     training.until(lambda: training.is_complete(RENDEZVOUS), "the rendezvous has been ended")
     steps = steps_of(training)
-    assert worlds(steps)[-3:] == [2, 4, 2]
+    assert ledger.worlds(steps)[-3:] == [2, 4, 2]
     assert [step.step for step in steps] == [*range(1, 301)], "none is lost, none is repeated"
     begin, end = ledger.mean_losses(steps)
     assert end < begin / 2
@@ -107,12 +100,9 @@ def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training.until(lambda: training.is_complete(RENDEZVOUS), "the rendezvous has been ended")
     steps = steps_of(training)
     assert ledger.absent(steps, last=200) == []
-    assert all(
-        times <= 1 + sum(saved < step <= reached for saved, reached, _ in cut_off)
-        for step, times in ledger.repeated(steps).items()
-    )
+    assert ledger.unexplained(steps, cut_off) == []
     events = ("a worker's process killed", "an agent failed", "all pods deleted")
-    seconds = ledger.stalls(steps, [moment for _, _, moment in cut_off])
+    seconds = ledger.stalls(steps, [one.moment for one in cut_off])
     for event, stall in zip(events, seconds, strict=True):
         stalls.add("pytorch", event, stall)
 
@@ -123,13 +113,11 @@ def fail_an_agent(training: Training) -> None:
     training.kill_process(WORKER, 1, "train.py")
 
 
-def losing_a_world(training: Training, lose: Callable[[], None]) -> tuple[int, int, float]:
-    """The step after which it went on, the last one that was made before, and when it was lost."""
+def losing_a_world(training: Training, lose: Callable[[], None]) -> Setback:
+    """No more is lost than was made since the last checkpoint."""
     moment = time.time()
     lose()
     until_trained(training, world=2)
-    before, after = ledger.standstill(steps_of(training), moment)
-    reached = before[-1].step
-    resumed = after[0].step
-    assert reached - STEPS_A_CHECKPOINT < resumed <= reached + 1
-    return resumed - 1, reached, moment
+    found = ledger.setback(steps_of(training), moment)
+    assert found.reached - STEPS_A_CHECKPOINT <= found.saved <= found.reached
+    return found

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from edl import contract, contract_markdown
-from edl.contract import Kind, Setter
+from edl import contract, contract_markdown, entries
+from edl.entries import Kind, Setter
 from edl.frameworks import FRAMEWORKS
 
 README = Path(__file__).parents[2] / "README.md"
@@ -16,7 +16,7 @@ CONSTANTS = {
     and value.startswith(contract.PREFIX)
     and value != contract.PREFIX
 }
-ENTRIES = {entry.name: entry for entry in contract.ENTRIES}
+ENTRIES = {entry.name: entry for entry in entries.ENTRIES}
 
 
 @pytest.mark.parametrize("name", sorted(CONSTANTS))
@@ -25,7 +25,7 @@ def test_every_name_of_ours_stands_in_the_contract(name: str) -> None:
 
 
 def test_no_entry_stands_twice() -> None:
-    counted = Counter(entry.name for entry in contract.ENTRIES)
+    counted = Counter(entry.name for entry in entries.ENTRIES)
     assert [name for name, times in counted.items() if times > 1] == []
 
 
@@ -57,7 +57,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.NEW_WORKER,
         contract.WORKER_HOSTS,
         contract.WORKERS,
-    } == contract.OWNED_ANNOTATIONS
+    } == entries.OWNED_ANNOTATIONS
 
 
 @pytest.mark.parametrize("name", contract.IMMUTABLE)
@@ -73,7 +73,7 @@ def test_bounds_stay_editable() -> None:
 
 
 def test_no_user_writes_an_environment_variable_or_a_file_of_the_contract() -> None:
-    injected = [entry for entry in contract.ENTRIES if entry.kind in (Kind.ENV, Kind.PATH)]
+    injected = [entry for entry in entries.ENTRIES if entry.kind in (Kind.ENV, Kind.PATH)]
     assert injected
     assert all(entry.setter is not Setter.USER for entry in injected)
 
@@ -83,14 +83,14 @@ def test_the_frameworks_that_the_contract_names_are_those_that_work() -> None:
 
 
 def test_every_entry_says_what_it_means() -> None:
-    assert [entry.name for entry in contract.ENTRIES if not entry.meaning] == []
+    assert [entry.name for entry in entries.ENTRIES if not entry.meaning] == []
 
 
 def test_the_table_has_one_row_an_entry_under_its_heading() -> None:
     heading, rule, *rows = contract_markdown.table().splitlines()
     assert heading == "| NAME | WHERE | SET BY | VALUES | MEANING |"
     assert set(rule) == set("|- ")
-    assert [row.split("`")[1] for row in rows] == [entry.name for entry in contract.ENTRIES]
+    assert [row.split("`")[1] for row in rows] == [entry.name for entry in entries.ENTRIES]
 
 
 def test_the_table_of_the_readme_is_the_contract() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edl import contract
-from edl.contract import Kind
+from edl import contract, entries
+from edl.entries import Kind
 from edl.errors import Denied
 from edl.namespaces import SILENT, check, policy, read
 from edl.writes import Json
@@ -147,6 +147,6 @@ def test_the_documented_namespace_says_everything_and_is_let_in() -> None:
     page = (Path(__file__).parents[2] / "docs" / "namespaces.md").read_text()
     body = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
     check(body, None)
-    settings = {entry.name for entry in contract.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION}
+    settings = {entry.name for entry in entries.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION}
     assert set(body["metadata"]["annotations"]) == settings
     assert read(body).adopts

@@ -5,7 +5,7 @@ import copy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl import contract
+from edl import contract, entries
 from edl.errors import Denied, Finding
 from edl.parse import parse
 from edl.spec import JobSpec
@@ -29,7 +29,7 @@ ANYTHING = st.recursive(
     ),
     max_leaves=4,
 )
-NAMES = st.sampled_from([entry.name for entry in contract.ENTRIES]) | st.integers(0, 2)
+NAMES = st.sampled_from([entry.name for entry in entries.ENTRIES]) | st.integers(0, 2)
 CONTRACT = ANYTHING | st.dictionaries(NAMES, ANYTHING, max_size=6)
 
 

@@ -5,6 +5,9 @@ import pytest
 from tests.e2e.support import ledger
 
 
+SIZES = ((1, 1), (2, 1), (3, 3), (4, 1))
+
+
 def line(time: float, step: int, loss: float = 1.0, who: str = "a") -> str:
     fields = {"time": time, "who": who, "step": step, "samples": 32 * step, "loss": loss}
     return json.dumps(fields | {"world": 2}) + "\n"
@@ -66,3 +69,19 @@ def test_repeated_and_absent_steps_are_found_across_ledgers() -> None:
     steps = ledger.read({"a": line(1, 1) + line(2, 2), "b": line(3, 2) + line(4, 5)})
     assert ledger.repeated(steps) == {2: 2}
     assert ledger.absent(steps, last=6) == [3, 4, 6]
+
+
+def test_steps_are_made_again_only_as_far_as_a_setback_explains() -> None:
+    lines = [line(1, 1), line(2, 2), line(3, 3), line(9, 2), line(10, 3), line(11, 4)]
+    steps = ledger.read({"a": "".join(lines)})
+    lost = ledger.setback(steps, moment=3.5)
+    assert lost == ledger.Setback(saved=1, reached=3, moment=3.5)
+    assert ledger.unexplained(steps, [lost]) == []
+    assert ledger.unexplained(steps, []) == [2, 3]
+    assert ledger.unexplained(steps, [ledger.Setback(2, 3, 3.5)]) == [2]
+
+
+def test_each_world_is_named_once_for_as_long_as_it_lasted() -> None:
+    texts = [line(at, at).replace('"world": 2', f'"world": {size}') for at, size in SIZES]
+    assert ledger.worlds(ledger.read({"a": "".join(texts)})) == [1, 3, 1]
+    assert ledger.worlds([]) == []

@@ -82,6 +82,36 @@ def standstill(steps: Sequence[Step], moment: float) -> tuple[list[Step], list[S
     return list(steps[:place]), list(steps[place:])
 
 
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """What a loss cost: steps above `saved`, up to `reached`, are made again; `moment` it came."""
+
+    saved: int
+    reached: int
+    moment: float
+
+
+def setback(steps: Sequence[Step], moment: float) -> Setback:
+    """What was lost at a moment (Unix seconds), by the standstill that followed."""
+    before, after = standstill(steps, moment)
+    return Setback(after[0].step - 1, before[-1].step, moment)
+
+
+def unexplained(steps: Sequence[Step], setbacks: Sequence[Setback]) -> list[int]:
+    """The step numbers that were made again more often than the setbacks explain."""
+    return [
+        step
+        for step, count in repeated(steps).items()
+        if count > 1 + sum(one.saved < step <= one.reached for one in setbacks)
+    ]
+
+
+def worlds(steps: Sequence[Step]) -> list[int]:
+    """How many trained, one world after the other."""
+    sizes = [step.world for step in steps]
+    return sizes[:1] + [after for before, after in pairwise(sizes) if after != before]
+
+
 def mean_losses(steps: Sequence[Step], share: float = 0.1) -> tuple[float, float]:
     """The mean loss of the first and of the last `share` of the steps, at least one each."""
     count = max(1, int(len(steps) * share))

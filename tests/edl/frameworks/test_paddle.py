@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl import contract
+from edl import entries
+from edl.entries.injected import PADDLE_ENV
 from edl.frameworks import decides, serves
 from edl.model import Resizing
 from edl.parse import parse
@@ -218,16 +219,16 @@ def every_kind() -> list[Json]:
 
 
 def test_every_variable_and_label_stands_in_the_contract() -> None:
-    entries = {entry.name for entry in contract.ENTRIES}
+    known = {entry.name for entry in entries.ENTRIES}
     for manifest in every_kind():
-        assert env(manifest).keys() <= entries
+        assert env(manifest).keys() <= known
         found = template(created(manifest))["metadata"]["labels"]
-        assert {name for name in found if not name.startswith("batch")} <= entries
+        assert {name for name in found if not name.startswith("batch")} <= known
 
 
 @given(
     which=st.integers(0, len(every_kind()) - 1),
-    names=st.sets(st.sampled_from([name for name, _ in contract.PADDLE_ENV]), max_size=4),
+    names=st.sets(st.sampled_from([name for name, _ in PADDLE_ENV]), max_size=4),
     command=st.sampled_from([None, ["mine"]]),
 )
 @settings(deadline=None, max_examples=60)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from edl import contract
+from edl import entries
 from edl.frameworks import decides, serves
 from edl.model import Resizing
 from edl.parse import parse
@@ -54,8 +54,8 @@ def test_torchrun_is_told_everything_by_its_own_variables() -> None:
 
 
 def test_every_variable_stands_in_the_contract() -> None:
-    entries = {entry.name for entry in contract.ENTRIES}
-    assert {f"PET_{name}" for name in pet(pytorch("worker"))} <= entries
+    known = {entry.name for entry in entries.ENTRIES}
+    assert {f"PET_{name}" for name in pet(pytorch("worker"))} <= known
 
 
 def test_no_worker_keeps_the_store_where_a_role_does() -> None:

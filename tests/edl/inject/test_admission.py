@@ -1,6 +1,6 @@
 import pytest
 
-from edl import contract
+from edl import contract, entries
 from edl.errors import Denied
 from edl.inject.admission import Request, mutate, validate
 from edl.writes import Json
@@ -41,7 +41,7 @@ def test_our_own_suspend_is_no_pause() -> None:
     assert contract.PAUSED not in annotations(created(stored))
 
 
-@pytest.mark.parametrize("name", sorted(contract.OWNED_ANNOTATIONS))
+@pytest.mark.parametrize("name", sorted(entries.OWNED_ANNOTATIONS))
 def test_forged_annotations_are_dropped_with_a_warning(name: str) -> None:
     manifest = cast("worker", annotations={name: "forged"})
     manifest["spec"]["template"]["metadata"] = {"annotations": {name: "forged"}}

@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from edl import contract, patch
+from edl import entries, patch
 from edl.frameworks import FRAMEWORKS
 from edl.inject.admission import Request, mutate, validate
 from edl.namespaces import SILENT
@@ -98,7 +98,7 @@ def _lost(own: Any, stored: Any, path: tuple[str, ...]) -> Iterator[str]:  # noq
     """Paths of what stands in `own` and not, unchanged, in `stored`."""
     name = path[-1] if path else ""
     defaulted = name in _DEFAULTS and own == _DEFAULTS[name]
-    if path == _QUEUED or name in contract.OWNED_ANNOTATIONS or defaulted:
+    if path == _QUEUED or name in entries.OWNED_ANNOTATIONS or defaulted:
         return
     if isinstance(own, dict) and isinstance(stored, dict):
         for name, value in own.items():

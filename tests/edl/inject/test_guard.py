@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from edl import contract
+from edl import contract, entries
 from edl.errors import Denied
 from edl.inject.admission import Request, validate
 from edl.writes import Json
@@ -156,7 +156,7 @@ def test_a_user_may_pause_and_resume_by_annotation() -> None:
     assert update(RUNNING, paused).manifest == RUNNING
 
 
-@pytest.mark.parametrize("name", sorted(contract.OWNED_ANNOTATIONS))
+@pytest.mark.parametrize("name", sorted(entries.OWNED_ANNOTATIONS))
 def test_annotations_of_ours_cannot_be_written(name: str) -> None:
     new = changed(RUNNING, f"metadata annotations {name}", "forged")
     verdict = update(new, RUNNING)
@@ -164,7 +164,7 @@ def test_annotations_of_ours_cannot_be_written(name: str) -> None:
     assert verdict.warnings == (f"{name} {OURS}",)
 
 
-@pytest.mark.parametrize("name", sorted(contract.OWNED_ANNOTATIONS))
+@pytest.mark.parametrize("name", sorted(entries.OWNED_ANNOTATIONS))
 def test_nor_on_the_pod_template(name: str) -> None:
     old = created(horovod("launcher"))
     new = changed(old, f"spec template metadata annotations {name}", "forged")

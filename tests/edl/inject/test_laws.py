@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl import contract, patch
+from edl import entries, patch
 from edl.frameworks import FRAMEWORKS
 from edl.inject.admission import Request, validate
 from edl.parse import parse
@@ -175,7 +175,7 @@ def test_own_labels_and_annotations_stay(framework: str, data: st.DataObject) ->
         own = {
             name: text
             for name, text in annotations(before).items()
-            if name not in contract.OWNED_ANNOTATIONS
+            if name not in entries.OWNED_ANNOTATIONS
         }
         assert own.items() <= annotations(after).items()
 

@@ -7,8 +7,7 @@ from datetime import timedelta
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edl.model import ClusterState, JobKey, Resizing, Role, Taint, TrainingJob
-from edl.planner import reasons
+from edl.model import ClusterState, JobKey, Resizing, Taint, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states

@@ -1,0 +1,57 @@
+"""What an entry of the contract says, and where it stands."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """Where an entry of the contract stands."""
+
+    LABEL = "label"
+    ANNOTATION = "annotation"
+    NAMESPACE = "namespace label"
+    NAMESPACE_ANNOTATION = "namespace annotation"
+    ENV = "environment"
+    PATH = "file"
+    GATE = "scheduling gate"
+
+
+class Setter(StrEnum):
+    """Who may write an entry."""
+
+    USER = "user"
+    WEBHOOK = "webhook"
+    RECONCILER = "reconciler"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the contract: where it stands, who sets it, its values and its meaning."""
+
+    name: str
+    kind: Kind
+    setter: Setter
+    values: str
+    meaning: str
+
+
+def label(name: str, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.LABEL, Setter.USER, values, meaning)
+
+
+def annotation(name: str, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.ANNOTATION, Setter.USER, values, meaning)
+
+
+def namespace(name: str, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.NAMESPACE_ANNOTATION, Setter.USER, values, meaning)
+
+
+def ours(name: str, setter: Setter, values: str, meaning: str) -> Entry:
+    return Entry(name, Kind.ANNOTATION, setter, values, meaning)
+
+
+TIME: Final = "RFC 3339 time"
+WEBHOOK: Final = Setter.WEBHOOK
+RECONCILER: Final = Setter.RECONCILER

@@ -1,0 +1,165 @@
+"""What stands on objects: labels, annotations and a gate, the users' and ours."""
+
+from typing import Final
+
+from edl import contract
+from edl.entries.entry import (
+    RECONCILER,
+    TIME,
+    WEBHOOK,
+    Entry,
+    Kind,
+    Setter,
+    annotation,
+    label,
+    namespace,
+    ours,
+)
+
+WRITTEN: Final[tuple[Entry, ...]] = (
+    label(
+        contract.FRAMEWORK,
+        "tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none",
+        "opts the object in; required",
+    ),
+    label(
+        contract.JOB,
+        "a name",
+        "the training job that several Jobs form; default: the Job's own name",
+    ),
+    label(contract.ROLE, "the framework's own word", "default: the framework's worker role"),
+    label(contract.MIN, "whole number from 1", "fewest replicas; default: `spec.parallelism`"),
+    label(contract.MAX, "whole number from min", "most replicas; default: `spec.parallelism`"),
+    label(
+        contract.GPU, "`2` or `0.5`", "whole GPUs (`nvidia.com/gpu`) or a KubeShare share of one"
+    ),
+    label(contract.GPU_MEMORY, "quantity, `3Gi`", "memory of the shared GPU; default: KubeShare's"),
+    annotation(
+        contract.ROLES, "`chief=1,ps=2,worker=1..12`", "the whole cast, the same on each Job"
+    ),
+    annotation(
+        contract.MODE, "a mode of the framework", "how it runs; see the framework's own page"
+    ),
+    annotation(
+        contract.REPLICAS, "whole number", "a manual size, held within min..max until removed"
+    ),
+    annotation(contract.PAUSED, "`true`", "the whole training job is suspended and waits"),
+    annotation(
+        contract.SCALE_TIMEOUT,
+        "`60s`, `5m`",
+        f"a growth to `{contract.REPLICAS}` that takes longer is taken back",
+    ),
+    annotation(
+        contract.SCALE_FALLBACK, "whole number", f"`{contract.REPLICAS}` after that; default: none"
+    ),
+    annotation(
+        contract.REMOVE, "names of pods", "these leave, whatever their index; removed when done"
+    ),
+    annotation(contract.SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
+    annotation(contract.PORT, "1..65535", "the framework's port; default: the framework's own"),
+    annotation(
+        contract.RESTART,
+        "Always, OnFailure, Never, ExitCode",
+        "when a pod fails; default: as the Job itself says, see docs/failures.md",
+    ),
+    annotation(
+        contract.CLEAN_UP,
+        "Running, All, None",
+        "what ends with the deciding role; default: Running",
+    ),
+    annotation(contract.GPU_LIMIT, "`0.8`", "most of the GPU a share may use; default: the share"),
+    annotation(
+        contract.KUBESHARE, "1, 2", "whose words ask for a share: annotations, labels; default: 2"
+    ),
+    annotation(contract.PORTS_NUM, "whole number", "paddle cloud: a pserver's ports; default: 1"),
+    annotation(
+        contract.PORTS_NUM_FOR_SPARSE, "whole number", "those for sparse updates; default: 1"
+    ),
+    annotation(contract.PASSES, "whole number", "paddle cloud: passes over the data; default: 1"),
+    annotation(contract.ENTRYPOINT, "a command", "paddle cloud: what a trainer runs"),
+    annotation(contract.WORKSPACE, "a folder", "paddle cloud: where a trainer runs it"),
+    annotation(contract.ETCD_IMAGE, "an image", "paddle cloud: of the etcd beside the master"),
+    annotation(contract.RANK, "whole number from 0", "bare pods: this pod's index in its role"),
+    annotation(contract.SIZE, "whole number from 1", "bare pods: how many pods the role has"),
+    ours(
+        contract.INJECTED_MAX, WEBHOOK, "whole number", "the max that the pods were completed for"
+    ),
+    ours(contract.DISCOVER_HOSTS, WEBHOOK, "script", f"content of `{contract.EDL_DISCOVER_HOSTS}`"),
+    ours(contract.KUBEXEC_SCRIPT, WEBHOOK, "script", f"content of `{contract.MPI_KUBEXEC}`"),
+    ours(
+        contract.HOSTFILE,
+        RECONCILER,
+        "`host:slots` a line",
+        f"content of `{contract.EDL_HOSTFILE}`",
+    ),
+    ours(
+        contract.MPI_HOSTFILE,
+        RECONCILER,
+        "`host slots=n` a line",
+        f"content of `{contract.MPI_HOSTFILE_PATH}`",
+    ),
+    ours(
+        contract.WORKER_HOSTS,
+        RECONCILER,
+        "a host a line",
+        f"content of `{contract.EDL_WORKER_HOSTS}`",
+    ),
+    ours(contract.NEW_WORKER, RECONCILER, "0, 1", "whether its training began without this worker"),
+    ours(contract.PUBLISHED_AT, RECONCILER, TIME, "when the host list was last written"),
+    ours(
+        contract.CONFIRMED_AT,
+        RECONCILER,
+        TIME,
+        "the publication that the kubelet was reminded of",
+    ),
+    ours(contract.CLUSTER, RECONCILER, "JSON or a list", "the addresses as they were at the start"),
+    ours(contract.WORKERS, RECONCILER, "whole number", "how many workers were started"),
+    ours(contract.STARTED_AT, RECONCILER, TIME, "when the training job was last started"),
+    ours(
+        contract.FAILURES_AT_START,
+        RECONCILER,
+        "whole number",
+        "more: a pod was lost since the start",
+    ),
+    ours(contract.RESIZED_AT, RECONCILER, TIME, "when the size last changed"),
+    ours(contract.REASON, RECONCILER, "text", "why the size is what it is"),
+    ours(contract.HISTORY, RECONCILER, "an operation a line", "see `kubectl edl history`"),
+    ours(
+        contract.SCALING,
+        RECONCILER,
+        "time, size, size",
+        f"from when `{contract.SCALE_TIMEOUT}` counts",
+    ),
+    Entry(
+        contract.HOST, Kind.LABEL, WEBHOOK, "a host name", "bare pods: where kubexec.sh finds them"
+    ),
+    Entry(
+        contract.KUBEXEC,
+        Kind.NAMESPACE,
+        Setter.USER,
+        contract.ENABLED,
+        "launchers here may exec into workers",
+    ),
+    Entry(
+        contract.INJECTION,
+        Kind.NAMESPACE,
+        Setter.USER,
+        f"{contract.ENABLED}; on a Job: {contract.DISABLED}",
+        f"Jobs here without `{contract.FRAMEWORK}` are ours too; on a Job: not this one",
+    ),
+    namespace(contract.DEFAULT_FRAMEWORK, "a framework", "of Jobs that name none; default: none"),
+    namespace(
+        contract.DEFAULT_MIN, "whole number from 1", "of Jobs that say no min, in roles that resize"
+    ),
+    namespace(
+        contract.DEFAULT_MAX, "whole number from 1", "of Jobs that say no max, in roles that resize"
+    ),
+    namespace(contract.DEFAULT_PRIORITY, "a PriorityClass", "of Jobs whose template names none"),
+    namespace(contract.LARGEST_MAX, "whole number from 1", "no Job here may have a larger max"),
+    namespace(
+        contract.GPU_BUDGET, "`8` or `2.5`", "most GPUs of one Job here: its max × a pod's GPUs"
+    ),
+    Entry(
+        contract.HOSTS_GATE, Kind.GATE, WEBHOOK, "", "a launcher waits until its workers are ready"
+    ),
+)
