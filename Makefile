@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 # Each process has a sandbox of its own; a named cluster is one room for all.
 SIDE_BY_SIDE := $(if $(EDL_KUBECONFIG),-n 0,-n 2 --dist loadfile)
 READY := $(VENV)/ready
-# What the end-to-end tests run; mxnet and paddle are recipes only, so far.
-IMAGES := kubectl-edl tensorflow pytorch horovod
+# What the end-to-end tests run.
+IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 

@@ -132,10 +132,11 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
 
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
-    # Who returns gave something back, or has grown already: more would be another restart soon.
-    if found.returns or role.wanted is not None or role.resizing is Resizing.FIXED:
+    if role.wanted is not None or role.resizing is Resizing.FIXED:
         return size
-    return max(size, role.max if role.remaining is None else min(role.max, role.remaining))
+    # Who was stopped for a size has grown to it already, or made room: more would be taken again.
+    most = min(role.size, role.max) if found.why else role.max
+    return max(size, most if role.remaining is None else min(most, role.remaining))
 
 
 def why_not(board: Board, found: Gang) -> str:

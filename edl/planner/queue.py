@@ -155,7 +155,8 @@ class Queue:
         elif refused is not None:
             self._pass_over(found, refused)
         elif not self._lingers(found) and (placed := self._placed(found)) is not None:
-            self._admit(found, placed, reasons.started(found.pods))
+            again = reasons.restarted(found.why) if found.why else ""
+            self._admit(found, placed, again or reasons.started(found.pods))
         else:
             self._reserve(found)
 

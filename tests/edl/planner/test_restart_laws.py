@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edl.model import ClusterState, JobKey, Resizing, Taint, TrainingJob
+from edl.model import ClusterState, JobKey, Pod, Resizing, Taint, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
@@ -39,11 +39,17 @@ def settle(
         plan = plan_for(state)
         plans.append(plan)
         before = state
-        state = act(state, plan, after=wait(plan), lingering=lingering)
+        leaving = any(pod.terminating for pod in pods(state))
+        pause = timedelta(seconds=2) if leaving else wait(plan)
+        state = act(state, plan, after=pause, lingering=lingering)
         same = (state.jobs, state.demands) == (before.jobs, before.demands)
         if quiet(plan) and plan.recheck_after is None and same:
             break
     return state, plans
+
+
+def pods(state: ClusterState) -> list[Pod]:
+    return [pod for one in state.jobs for role in one.roles for pod in role.pods]
 
 
 def stops(plans: list[Plan]) -> Counter[JobKey]:

@@ -1,0 +1,89 @@
+"""Laws of those who take a new size by a restart: each one costs them work, so there are few."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from edl.model import ClusterState, JobKey, Pod, Resizing, Taint, TrainingJob
+from edl.planner.plan import Plan
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.clusters import states
+from tests.edl.planner.test_laws import plan_for, scheduled_otherwise, wait
+
+SPOT = Taint("karpenter.sh/disrupted", "", "NoSchedule")
+
+
+def restarting(state: ClusterState) -> ClusterState:
+    """The same cluster, where all whose size may change take it by a restart."""
+    return replace(state, jobs=tuple(_restarting(one) for one in state.jobs))
+
+
+def _restarting(one: TrainingJob) -> TrainingJob:
+    roles = [
+        replace(role, resizing=Resizing.RESTART, tandem=True)
+        if role.max > role.min
+        else replace(role, resizing=Resizing.FIXED)
+        for role in one.roles
+    ]
+    return replace(one, framework="paddle", mode="collective", roles=tuple(roles))
+
+
+def settle(
+    state: ClusterState, *, lingering: bool, rounds: int = 80
+) -> tuple[ClusterState, list[Plan]]:
+    plans: list[Plan] = []
+    for _ in range(rounds):
+        plan = plan_for(state)
+        plans.append(plan)
+        before = state
+        leaving = any(pod.terminating for pod in pods(state))
+        pause = timedelta(seconds=2) if leaving else wait(plan)
+        state = act(state, plan, after=pause, lingering=lingering)
+        same = (state.jobs, state.demands) == (before.jobs, before.demands)
+        if quiet(plan) and plan.recheck_after is None and same:
+            break
+    return state, plans
+
+
+def pods(state: ClusterState) -> list[Pod]:
+    return [pod for one in state.jobs for role in one.roles for pod in role.pods]
+
+
+def stops(plans: list[Plan]) -> Counter[JobKey]:
+    """How many times each training job was taken off its nodes."""
+    found: Counter[JobKey] = Counter()
+    for plan in plans:
+        found.update({one.job for one in plan.resizes if one.restart})
+        found.update(one.job for one in plan.suspensions)
+    return found
+
+
+@settings(max_examples=1500, deadline=None)
+@given(states(), st.booleans())
+def test_restarts_are_few(state: ClusterState, lingering: bool) -> None:  # noqa: FBT001
+    """Two for what comes to nothing, and then none for half an hour."""
+    settled, plans = settle(restarting(state), lingering=lingering)
+    assume(not scheduled_otherwise(plans))
+    hours = (settled.observed_at - state.observed_at) / timedelta(hours=1)
+    assert max(stops(plans).values(), default=0) <= 3 + 4 * hours
+
+
+@settings(max_examples=1500, deadline=None)
+@given(states(), st.booleans())
+def test_a_size_stays_within_its_bounds_whatever_restarts(
+    state: ClusterState,
+    lingering: bool,  # noqa: FBT001
+) -> None:
+    state = restarting(state)
+    for _ in range(10):
+        plan = plan_for(state)
+        state = act(state, plan, after=wait(plan), lingering=lingering)
+        assert all(
+            role.min <= role.size <= role.max
+            for one in state.jobs
+            for role in one.roles
+            if not role.suspended
+        )
