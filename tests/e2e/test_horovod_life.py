@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from edl import contract
 from tests.e2e.support import ledger
-from tests.e2e.support.install import load_image
-from tests.e2e.support.training import EXAMPLES
 from tests.e2e.test_horovod import (
     LAUNCHER,
     WORKER,
@@ -29,7 +27,6 @@ from tests.e2e.test_horovod import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from edl.writes import Json
     from tests.e2e.support.training import Training
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -94,22 +91,11 @@ def test_a_script_in_the_launcher_is_told_who_comes_and_who_leaves(
     training.until_runs(WORKER, 1)
 
 
-def ssh(manifest: Json) -> Json:
-    """The example with ssh instead of exec; its launcher must find the worker's programs."""
-    if manifest["kind"] == "Job":
-        manifest["metadata"]["annotations"][contract.MODE] = "ssh"
-        for container in manifest["spec"]["template"]["spec"]["containers"]:
-            container["env"] = [{"name": "EDL_STEPS", "value": "500"}]
-    return manifest
-
-
 def test_workers_that_are_reached_by_ssh_come_and_go(training: Training) -> None:
     """No right to exec is given, nor needed: the namespace does not allow it."""
     label = f"{contract.KUBEXEC}-"
     training.cluster.kubectl("label", "namespace", training.namespace, label)
-    load_image(training.cluster, "horovod")
-    documents: list[Any] = list(yaml.safe_load_all((EXAMPLES / "horovod" / "job.yaml").read_text()))
-    training.apply(*map(ssh, documents))
+    training.example("aiacc", steps=500, image="horovod")
     training.scale(WORKER, 2)
     until_trained(training, world=2)
     assert training.exec(training.pod_name(LAUNCHER), "ls", "/root/.ssh").split() == [

@@ -4,7 +4,6 @@ import pytest
 
 from tests.e2e.support import ledger
 
-
 SIZES = ((1, 1), (2, 1), (3, 3), (4, 1))
 
 

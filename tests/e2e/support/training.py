@@ -26,9 +26,14 @@ class Training(Stage):
 
     within = 120.0
 
-    def example(self, name: str, steps: int, pace: float = 0.1, file: str = "job.yaml") -> None:
-        """Apply examples/NAME as it stands, but for its length: steps, and seconds a step."""
-        load_image(self.cluster, name)
+    def example(
+        self, name: str, steps: int, pace: float = 0.1, file: str = "job.yaml", image: str = ""
+    ) -> None:
+        """Apply examples/NAME as it stands, but for its length: steps, and seconds a step.
+
+        `image` is another example's whose image it uses.
+        """
+        load_image(self.cluster, image or name)
         length = {"EDL_STEPS": str(steps), "EDL_STEP_SECONDS": str(pace)}
         documents = yaml.safe_load_all((EXAMPLES / name / file).read_text())
         self.apply(*(_with_env(document, length) for document in documents))

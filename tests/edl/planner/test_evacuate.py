@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from edl.model import ClusterState, Node, Resizing, Taint, Toleration, TrainingJob
+from edl.model import ClusterState, JobKey, Node, PodPhase, Resizing, Taint, Toleration, TrainingJob
 from edl.planner.evacuate import CORDONED
 from edl.planner.plan import Evacuation
 from tests.edl.planner.plans import plan_for
@@ -121,3 +121,35 @@ def test_who_restarts_as_a_whole_is_not_taken_apart() -> None:
 def test_who_is_named_by_its_user_already_is_not_moved_too() -> None:
     mine = ring("a", "a", removing=frozenset({"pod-1"}))
     assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
+
+
+@pytest.mark.parametrize(
+    "late",
+    [pod(1), pod(1, "b", ready=False), pod(1, "b", terminating=True)],
+    ids=["not bound", "not ready", "leaving"],
+)
+def test_the_last_one_stays_while_the_others_are_on_the_way(late: Any) -> None:  # noqa: ANN401
+    mine = ring("a", "b", pods=(pod(0, "a"), late))
+    assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
+
+
+def test_room_elsewhere_is_given_once() -> None:
+    """Two may leave the cordoned node, and there is room for one of them."""
+    first, second = ring("a", "a"), replace(ring("a", "a"), key=JobKey("ns", "second"))
+    state = cluster(node("home", 2), going("a", CORDON), node("b", 1), first, second)
+    assert len(plan_for(state).evacuations) == 1
+
+
+def test_who_must_leave_has_room_before_who_may() -> None:
+    may, must = ring("a", "a"), replace(ring("c", "c"), key=JobKey("ns", "second"))
+    nodes = (node("home", 2), going("a", CORDON), going("c", SPOT), node("b", 1))
+    (found,) = plan_for(cluster(*nodes, may, must)).evacuations
+    assert (found.job.name, found.pods) == ("second", ("pod-1",))
+
+
+def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
+    mine = ring("a", "a", "b")
+    launcher, workers = mine.roles
+    failed = replace(launcher.pods[0], phase=PodPhase.FAILED, hosts="", name="launcher-old")
+    mine = replace(mine, roles=(replace(launcher, pods=(failed, *launcher.pods)), workers))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]

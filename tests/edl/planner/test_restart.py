@@ -1,11 +1,12 @@
 """Frameworks that take a new size by a restart of the whole training job."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from edl.model import PodPhase, Resizing, Role, TrainingJob
+from edl.model import JobKey, PodPhase, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes, started
@@ -138,3 +139,57 @@ def test_a_container_that_began_again_alone_restarts_them_all() -> None:
     assert not plan_for(cluster(node("a", 2), mine(-29, None))).suspensions
     assert not plan_for(cluster(node("a", 2), mine(-30, -31))).suspensions, "all met again"
     assert not plan_for(cluster(node("a", 2), mine(None, None))).suspensions
+
+
+def test_a_start_that_a_crash_left_half_done_is_completed_not_undone() -> None:
+    """The first role began after the second one was stopped: nobody stops it again."""
+    began = reasons.restarted(WHY)
+    first = role("server", 1, 3, on=["a"], reason=began, resized_at=at(-1))
+    second = role("worker", 1, 3, size=2, reason=WHY, resized_at=at(-9))
+    parts = [replace(part, resizing=Resizing.RESTART) for part in (first, second)]
+    plan = plan_for(cluster(node("a", 9), job("mnist", *parts)))
+    assert not plan.suspensions
+    assert started(plan) == {"mnist": {"worker": 2}}
+
+
+def test_what_made_room_does_not_take_it_again_when_it_returns() -> None:
+    why = reasons.restart(reasons.room_for_minimum(JobKey("ns", "other")))
+    plan = plan_for(cluster(node("a", 9), stopped(size=2, reason=why)))
+    assert started(plan) == {"mnist": {"worker": 2}}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  # noqa: FBT001
+    """Neither when it returns nor after the usual cooldown: two restarts are the price."""
+    why = reasons.restart(reasons.STAYED_PENDING)
+    plan = plan_for(cluster(node("a", 9), stopped(size=1, reason=why)))
+    assert started(plan) == {"mnist": {"worker": 1}}
+    since = at(-6 * COOLDOWN + (0 if late else 1))
+    back = restarting("mnist", 1, 3, on=["a"], started_at=since)
+    (part,) = back.roles
+    back = replace(back, roles=(replace(part, reason=plan.admissions[0].reason),))
+    plan = plan_for(cluster(node("a", 9), back))
+    assert sizes(plan) == ({"mnist": (1, 3)} if late else {})
+    assert held(plan) == ({} if late else {"mnist": reasons.PENDING_AGAIN_LATER})
+
+
+def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> None:
+    """Beside those that ran there was room for three; all together do not fit in this way."""
+    parts = (
+        role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), reason=WHY, resized_at=at(-5)),
+        role("worker", 1, 1, shape=shape(2), reason=WHY, resized_at=at(-5)),
+    )
+    parts = (replace(parts[0], resizing=Resizing.RESTART), parts[1])
+    nodes = (node("a", 2, gpu=2), node("b", 4, gpu=2))
+    (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
+    assert admission.sizes == (("ps", 2), ("worker", 1))
+    assert admission.reason.startswith(reasons.restarted(reasons.GREW_IN_VAIN))
+    runs = (
+        replace(
+            role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)), resizing=Resizing.RESTART
+        ),
+        role("worker", 1, 1, on=["b"], shape=shape(2)),
+    )
+    runs = tuple(replace(part, reason=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
+    plan = plan_for(cluster(*nodes, job("mnist", *runs)))
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.GROWS_LATER})
