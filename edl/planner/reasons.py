@@ -52,7 +52,7 @@ def stayed_pending(reason: str) -> bool:
 
 
 def grew_in_vain(key: JobKey, reason: str) -> bool:
-    """Whether this job was stopped for a size that left no room for all of its own pods."""
+    """Whether this job came back smaller than it had grown, or in the way of its own minimum."""
     restart = reason.startswith((phases.STOPPED_TO_RESTART, phases.RESTARTED))
     return restart and _bare(reason) in (GREW_IN_VAIN, room_for_minimum(key))
 

@@ -46,21 +46,26 @@ def _half_stopped(standing: Standing) -> str:
 
 def _lost(board: Board, standing: Standing) -> str:
     """Frameworks that cannot go on without one of them start again, all together."""
-    job, patience = standing.job, board.limits.loss_patience
-    if job.problem or nearly_done(job):
+    job = standing.job
+    if standing.role.lost:
+        why, since = reasons.LOST, job.started_at
+    else:
+        why, since = reasons.RESTARTED_ALONE, _began_alone(job) if _together(job) else None
+    # Most have lost nobody: only then all pods are looked at.
+    if since is None or job.problem or nearly_done(job):
         return ""
-    if standing.role.lost and board.past(job.started_at, patience):
-        return reasons.restart(reasons.LOST)
-    if _together(job) and board.past(_began_alone(job), patience):
-        return reasons.restart(reasons.RESTARTED_ALONE)
-    return ""
+    return reasons.restart(why) if board.past(since, board.limits.loss_patience) else ""
 
 
 def _began_alone(job: TrainingJob) -> datetime | None:
     """When a container began again while others went on; None where all did, or none."""
-    pods = [pod for role in job.live for pod in role.pods if not (pod.ended or pod.terminating)]
-    again = [pod.restarted_at for pod in pods if pod.restarted_at]
-    return max(again) if 0 < len(again) < len(pods) else None
+    pods = [pod for role in job.live for pod in role.pods]
+    # Most jobs are through here: nothing began again.
+    if not any(pod.restarted_at for pod in pods):
+        return None
+    times = [pod.restarted_at for pod in pods if not (pod.ended or pod.terminating)]
+    again = [time for time in times if time]
+    return max(again) if 0 < len(again) < len(times) else None
 
 
 def _together(job: TrainingJob) -> bool:

@@ -46,15 +46,8 @@ def steps_of(training: Training) -> list[Step]:
     return ledger.read(training.files(DATA, "ledger/*"))
 
 
-def until_trained(training: Training, world: int, count: int = 20) -> None:
-    """Until a world of this size has made so many further steps."""
-    begin = time.time()
-
-    def trained() -> bool:
-        new = [step for step in steps_of(training) if step.time > begin and step.world == world]
-        return len(new) >= count
-
-    training.until(trained, f"{count} more steps by {world} workers")
+def until_trained(training: Training, world: int) -> None:
+    training.until_trained(DATA, world)
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from sandbox.errors import SandboxError
 from sandbox.installation import IMAGE
 from sandbox.named import Cluster
 from sandbox.namespaces import temporary
+from tests.e2e.support import ledger
 from tests.e2e.support.install import load_image
 from tests.integration.support.stage import Stage
 
@@ -50,6 +52,16 @@ class Training(Stage):
         """Hold a size by hand, and wait until so many pods run."""
         self.edl("scale", job, str(size))
         self.until_runs(job, size)
+
+    def until_trained(self, claim: str, world: int) -> None:
+        """Until a world of this size has made 20 further steps, by the ledgers of a claim."""
+        begin = time.time()
+
+        def trained() -> bool:
+            steps = ledger.read(self.files(claim, "ledger/*"))
+            return sum(step.time > begin and step.world == world for step in steps) >= 20
+
+        self.until(trained, f"20 more steps by {world}")
 
     def files(self, claim: str, pattern: str) -> dict[str, str]:
         """The files of a PersistentVolumeClaim that match (such as `ledger/*`), by their names."""

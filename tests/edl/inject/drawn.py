@@ -1,6 +1,7 @@
 """Manifests as users of each framework may write them, drawn at random."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -147,6 +148,7 @@ def _bare_alone(draw: st.DrawFn, framework: str, **fields: Any) -> Json:  # noqa
     return pod("any", framework=framework, job="mnist", annotations=told, spec=fields["pod"])
 
 
+@cache
 def _containers(framework: str) -> st.SearchStrategy[Json]:
     ours = [contract.COMPLETION_INDEX_ENV, *_VARIABLES[framework]]
     variable = st.fixed_dictionaries(
@@ -167,6 +169,7 @@ def _containers(framework: str) -> st.SearchStrategy[Json]:
     return st.fixed_dictionaries({"name": _WORDS, "image": st.just("busybox")}, optional=optional)
 
 
+@cache
 def _pods(framework: str) -> st.SearchStrategy[Json]:
     """Pod specs."""
     container = _containers(framework)

@@ -1,6 +1,10 @@
-"""Any small cluster: hypothesis strategies for states that a real one could be in."""
+"""Any small cluster: hypothesis strategies for states that a real one could be in.
+
+They are made once: to make them anew for each draw takes longer than to draw.
+"""
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -14,8 +18,10 @@ if TYPE_CHECKING:
     from edl.model import Demand
 
 GPU_TAINT = Taint("gpu", "yes", "NoSchedule")
+_WANTED = st.none() | st.none() | st.integers(0, 14)
 
 
+@cache
 @st.composite
 def nodes(draw: st.DrawFn) -> list[Node]:
     return [
@@ -31,6 +37,7 @@ def nodes(draw: st.DrawFn) -> list[Node]:
     ]
 
 
+@cache
 def shapes() -> st.SearchStrategy[Shape]:
     rules = st.sampled_from([{}, {}, {"node_selector": (("zone", "a"),)}])
     return st.builds(
@@ -41,6 +48,7 @@ def shapes() -> st.SearchStrategy[Shape]:
     )
 
 
+@cache
 @st.composite
 def roles(draw: st.DrawFn, name: str) -> Role:
     low = draw(st.integers(1, 4))
@@ -48,7 +56,7 @@ def roles(draw: st.DrawFn, name: str) -> Role:
     kinds = [Resizing.FIXED] if high == low else [Resizing.LIVE, Resizing.LIVE, *Resizing]
     found = draw(st.sampled_from(kinds))
     high = low if found is Resizing.FIXED else high
-    wanted = draw(st.none() | st.none() | st.integers(0, 14))
+    wanted = draw(_WANTED)
     return role(
         name,
         low,
@@ -60,6 +68,7 @@ def roles(draw: st.DrawFn, name: str) -> Role:
     )
 
 
+@cache
 @st.composite
 def jobs(draw: st.DrawFn, number: int) -> TrainingJob:
     cast = draw(st.sampled_from([("worker",), ("worker",), ("ps", "worker")]))

@@ -169,7 +169,7 @@ def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  
     (part,) = back.roles
     back = replace(back, roles=(replace(part, reason=plan.admissions[0].reason),))
     plan = plan_for(cluster(node("a", 9), back))
-    assert sizes(plan) == ({"mnist": (1, 3)} if late else {})
+    assert sizes(plan) == ({"mnist": 3} if late else {})
     assert held(plan) == ({} if late else {"mnist": reasons.PENDING_AGAIN_LATER})
 
 

@@ -8,12 +8,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, JobKey, Pod, Resizing, Taint, TrainingJob
+from edl.planner import reasons
+from edl.planner.evacuate import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
 from tests.edl.planner.test_laws import plan_for, scheduled_otherwise, wait
 
-SPOT = Taint("karpenter.sh/disrupted", "", "NoSchedule")
+TAKEN = Taint("karpenter.sh/disrupted", "", "NoSchedule")
+CORDON = Taint(CORDONED, "", "NoSchedule")
 
 
 def restarting(state: ClusterState) -> ClusterState:
@@ -87,3 +90,36 @@ def test_a_size_stays_within_its_bounds_whatever_restarts(
             for role in one.roles
             if not role.suspended
         )
+
+
+@settings(max_examples=60, deadline=None)
+@given(states(), st.booleans())
+def test_a_lost_pod_restarts_its_job_once(state: ClusterState, lingering: bool) -> None:  # noqa: FBT001
+    state = restarting(state)
+    state = replace(state, jobs=tuple(_with_loss(one) for one in state.jobs))
+    _, plans = settle(state, lingering=lingering)
+    assume(not scheduled_otherwise(plans))
+    lost = reasons.restart(reasons.LOST)
+    found = Counter(one.job for plan in plans for one in plan.suspensions if one.reason == lost)
+    assert max(found.values(), default=0) <= 1
+
+
+def _with_loss(one: TrainingJob) -> TrainingJob:
+    return replace(one, roles=tuple(replace(role, lost=not role.suspended) for role in one.roles))
+
+
+@settings(max_examples=100, deadline=None)
+@given(states(), st.sampled_from([TAKEN, CORDON]), st.booleans())
+def test_everybody_leaves_a_node_that_goes_once(
+    state: ClusterState,
+    taint: Taint,
+    lingering: bool,  # noqa: FBT001
+) -> None:
+    first = replace(state.nodes[0], taints=(taint,), schedulable=taint != CORDON)
+    jobs = tuple(replace(one, framework="pytorch") for one in state.jobs if len(one.roles) == 1)
+    state = ClusterState(state.observed_at, (first, *state.nodes[1:]), jobs)
+    there = sum(pod.node == first.name for pod in pods(state))
+    _, plans = settle(state, lingering=lingering)
+    assume(not scheduled_otherwise(plans))
+    assert quiet(plans[-1])
+    assert sum(len(one.pods) for plan in plans for one in plan.evacuations) <= there
