@@ -33,7 +33,7 @@ INTERRUPTED: Final = frozenset(
         "node.kubernetes.io/out-of-service",
     }
 )
-"""Taints of nodes that are taken away, whatever their effect: as their makers document them."""
+"""Taints of nodes that are taken away, NoSchedule or NoExecute, as their makers document them."""
 _MAY_COME_BACK: Final = frozenset(
     {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 )

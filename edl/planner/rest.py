@@ -46,15 +46,21 @@ def _half_stopped(standing: Standing) -> str:
 
 def _lost(board: Board, standing: Standing) -> str:
     """Frameworks that cannot go on without one of them start again, all together."""
-    job = standing.job
-    if standing.role.lost:
-        why, since = reasons.LOST, job.started_at
-    else:
-        why, since = reasons.RESTARTED_ALONE, _began_alone(job) if _together(job) else None
+    job, limits = standing.job, board.limits
+    again = None if standing.role.lost or not _together(job) else _began_alone(job)
     # Most have lost nobody: only then all pods are looked at.
-    if since is None or job.problem or nearly_done(job):
+    if not (standing.role.lost or again) or job.problem or nearly_done(job):
         return ""
-    return reasons.restart(why) if board.past(since, board.limits.loss_patience) else ""
+    if again is None:
+        return (
+            reasons.restart(reasons.LOST)
+            if board.past(job.started_at, limits.loss_patience)
+            else ""
+        )
+    # The Job counts no failure then: only time keeps who crashes at every start from spinning.
+    due = board.past(again, limits.loss_patience)
+    due = board.past(job.started_at, limits.restart_cooldown) and due
+    return reasons.restart(reasons.RESTARTED_ALONE) if due else ""
 
 
 def _began_alone(job: TrainingJob) -> datetime | None:

@@ -134,6 +134,8 @@ def test_a_container_that_began_again_alone_restarts_them_all() -> None:
         )
         return restarting("mnist", 1, 3, suspended=False, size=len(again), pods=pods)
 
+    soon = replace(mine(-30, None), started_at=at(1 - COOLDOWN))
+    assert not plan_for(cluster(node("a", 2), soon)).suspensions, "it may crash at every start"
     (stop,) = plan_for(cluster(node("a", 2), mine(-30, None))).suspensions
     assert stop.reason == reasons.restart(reasons.RESTARTED_ALONE)
     assert not plan_for(cluster(node("a", 2), mine(-29, None))).suspensions
