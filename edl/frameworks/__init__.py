@@ -15,8 +15,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
 
 
 def resizing(framework: str, mode: str, roles: Sequence[str]) -> Resizing | None:
-    """How a training job of these roles takes a new size; None for a mode that it cannot have."""
-    found = FRAMEWORKS[framework].mode(mode, roles)
+    """How a training job of these roles takes a new size.
+
+    None for a mode that it cannot have, and for a framework that nobody knows.
+    """
+    known = FRAMEWORKS.get(framework)
+    found = known.mode(mode, roles) if known else None
     return found.resizing if found else None
 
 
