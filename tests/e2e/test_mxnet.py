@@ -72,7 +72,7 @@ def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stall
     assert ledger.worlds(steps)[-3:] == [1, 3, 2]
     assert [step.step for step in steps] == [*range(1, 301)], "none is lost, none is repeated"
     begin, end = ledger.mean_losses(steps)
-    assert end < begin / 2
+    assert end < begin * 0.7
     for event, seconds in zip(("1 → 3", "3 → 2"), ledger.stalls(steps, moments), strict=True):
         stalls.add("mxnet", event, seconds)
     leave_nothing_behind(training)
