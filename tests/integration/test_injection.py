@@ -60,7 +60,7 @@ def test_a_launcher_gets_live_files_kubectl_and_a_gate(installed: Stage) -> None
     launcher = stored(installed, horovod("ring", "2..4")[0])
     pod = launcher["spec"]["template"]["spec"]
     mounts = {mount["mountPath"] for mount in main_container(launcher)["volumeMounts"]}
-    assert mounts == {"/etc/edl", "/etc/mpi", "/opt/kube"}
+    assert mounts == {"/etc/edl", "/etc/mpi", "/job", "/opt/kube"}
     assert env(launcher)["OMPI_MCA_plm_rsh_agent"] == "/etc/mpi/kubexec.sh"
     assert pod["schedulingGates"] == [{"name": contract.HOSTS_GATE}]
     assert pod["serviceAccountName"] == "ring-launcher"

@@ -121,8 +121,9 @@ class Stage:
         return str(self.job(job)["metadata"].get("annotations", {}).get(contract.REASON, ""))
 
     def uids(self, job: str) -> dict[str, str]:
-        """Pod UIDs by index."""
-        return {_labels(pod)[INDEX]: pod["metadata"]["uid"] for pod in self.pods(job)}
+        """Pod UIDs by index; where one has ended and another took over, the other's."""
+        pods = sorted(self.pods(job), key=lambda pod: pod["status"]["phase"] != "Failed")
+        return {_labels(pod)[INDEX]: pod["metadata"]["uid"] for pod in pods}
 
     def is_complete(self, job: str) -> bool:
         conditions = self.job(job).get("status", {}).get("conditions", ())
