@@ -66,7 +66,7 @@ def test_a_launcher_gets_live_files_kubectl_and_a_gate(installed: Stage) -> None
     assert pod["serviceAccountName"] == "ring-launcher"
     assert pod["initContainers"][0]["name"] == "edl-kubectl"
     files = [item["path"] for volume in pod["volumes"] for item in _items(volume)]
-    assert files == ["hostfile", "discover_hosts.sh", "hostfile", "kubexec.sh"]
+    assert files == ["hostfile", "discover_hosts.sh", "hostfile", "kubexec.sh", "hostfile"]
 
 
 def test_a_worker_without_a_command_waits_for_execs(installed: Stage) -> None:
