@@ -158,9 +158,8 @@ class Ending(StrEnum):
 class Scaling:
     """A manual size that must come in time, or is taken back.
 
-    `since` and `before` say from when that counts, and the size then; None until the reconciler has
-    seen it. `fallback` is the manual size that comes back, None for none. `timeout` is None where a
-    later wish has taken the limit away.
+    `since` and `before`: from when that counts, and the size then; None until the reconciler knows.
+    `fallback` is the manual size that comes back. `timeout` is None where a later wish took it.
     """
 
     timeout: timedelta | None

@@ -27,7 +27,7 @@ def parse(manifest: Json) -> JobSpec:
     if framework is None:
         raise Denied(form.findings)
     spec = _read(form, framework)
-    if form.findings or spec is None:
+    if form.findings:
         raise Denied(form.findings)
     return spec
 
@@ -41,7 +41,8 @@ def _framework(form: Form) -> Framework | None:
     return FRAMEWORKS.get(name)
 
 
-def _read(form: Form, framework: Framework) -> JobSpec | None:
+def _read(form: Form, framework: Framework) -> JobSpec:
+    """What the form says; it means something only where nothing was found."""
     role = _role(form, framework)
     cast = _cast(form, framework)
     seat = _seat(form, role, cast)
@@ -52,46 +53,33 @@ def _read(form: Form, framework: Framework) -> JobSpec | None:
     if framework.ranked and not form.is_pod:
         _check_ranks(form)
     gpu = form.gpu()
-    kubeshare = form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO)
-    wanted = _wanted(form, seat)
-    timeout, fallback = form.duration(contract.SCALE_TIMEOUT), form.count(contract.SCALE_FALLBACK)
-    removing = form.names(contract.REMOVE)
     threads = form.own_cpus if mode and mode.threads and role == framework.worker else 0
-    slots = form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1
-    port = form.count(contract.PORT, most=65535) or (mode.port if mode else 0) or framework.port
-    clean_up = form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING)
-    restart = _restart(form)
-    paused = _paused(form)
-    rank = _rank(form, seat) if form.is_pod else None
-    settings = _settings(form, framework)
-    if form.findings or mode is None:
-        return None
     return JobSpec(
         namespace=form.namespace,
         name=form.name,
         job=form.job_name,
         framework=framework.name,
         role=role,
-        mode=mode.name,
+        mode=mode.name if mode else "",
         cast=cast or (seat,),
         min=seat.min,
         max=seat.max,
         resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
         tandem=framework.ranked,
-        wanted=wanted,
-        timeout=timeout,
-        fallback=fallback,
-        removing=removing,
-        paused=paused,
+        kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
+        wanted=_wanted(form, seat),
+        timeout=form.duration(contract.SCALE_TIMEOUT),
+        fallback=form.count(contract.SCALE_FALLBACK),
+        removing=form.names(contract.REMOVE),
         gpu=gpu,
-        kubeshare=kubeshare,
-        slots=slots,
-        port=port,
-        clean_up=clean_up,
-        restart=restart,
-        rank=rank,
+        slots=form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1,
+        port=form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port,
+        clean_up=form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING),
+        restart=_restart(form),
+        paused=_paused(form),
+        rank=_rank(form, seat) if form.is_pod else None,
         accelerated=bool(gpu or form.own_gpus),
-        settings=settings,
+        settings=_settings(form, framework),
     )
 
 
@@ -227,10 +215,11 @@ def _check_ranks(form: Form) -> None:
         )
 
 
-def _resizing(framework: Framework, seat: Seat, mode: Mode, size: int) -> Resizing:
+def _resizing(framework: Framework, seat: Seat, mode: Mode | None, size: int) -> Resizing:
     """One size is no freedom, but a role must still come to it after its bounds were edited."""
-    elastic = framework.kinds[seat.role].resizable and not seat.min == seat.max == size
-    return mode.resizing if elastic else Resizing.FIXED
+    kind = framework.kinds.get(seat.role)
+    elastic = kind and kind.resizable and not seat.min == seat.max == size
+    return mode.resizing if mode and elastic else Resizing.FIXED
 
 
 def _wanted(form: Form, seat: Seat) -> int | None:
