@@ -70,7 +70,11 @@ def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stall
     until_done(training)
     steps = steps_of(training)
     assert ledger.worlds(steps)[-3:] == [1, 3, 2]
-    assert [step.step for step in steps] == [*range(1, 301)], "none is lost, none is repeated"
+    assert ledger.absent(steps, last=300) == []
+    # Usually they agree on a last step and save it; at worst they are back at the checkpoint.
+    setbacks = [ledger.setback(steps, moment) for moment in moments]
+    assert all(one.reached - STEPS_A_CHECKPOINT <= one.saved for one in setbacks)
+    assert ledger.unexplained(steps, setbacks) == []
     begin, end = ledger.mean_losses(steps)
     assert end < begin * 0.7
     for event, seconds in zip(("1 → 3", "3 → 2"), ledger.stalls(steps, moments), strict=True):
