@@ -19,7 +19,7 @@ from sandbox.layout import Layout, checked_name, read_facts
 from sandbox.places import places
 from sandbox.real import missing
 from sandbox.real.network import Network
-from sandbox.real.node import CONTAINERD, HOLDER, PACKAGES, Node
+from sandbox.real.node import HOLDER, PACKAGES, PARTS, Node
 from sandbox.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Sandbox:
         """Start a component again as it was launched, on the same port; return its pid.
 
         Waits for the API server to be ready, if that or etcd is what starts and both run, and for
-        containerd. All of a real node starts with its namespaces, `node`.
+        containerd and the kubelet. All of a real node starts with its namespaces, `node`.
         """
         if component == HOLDER and component in self._supervisor.launches():
             self.up()
@@ -170,8 +170,8 @@ class Sandbox:
         pair = {components.ETCD, components.API_SERVER}
         if component in pair and pair <= self.running().keys():
             startup.await_api(self._layout, self._facts(), self._supervisor)
-        if component == CONTAINERD:
-            self._real_node().await_containerd()
+        if component in PARTS:
+            self._real_node().await_part(component)
         return pid
 
     def kill(self, component: str, number: signal.Signals = signal.SIGKILL) -> None:

@@ -14,7 +14,7 @@ from sandbox.kubeconfig import kubeconfig
 from sandbox.layout import Facts, free_ports, write_facts
 from sandbox.real import cgroups, isolation, volumes
 from sandbox.real.network import Network, free_number
-from sandbox.real.node import CONTAINERD, PARTS
+from sandbox.real.node import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -60,9 +60,10 @@ def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tupl
     for name, launch in missing.items():
         if name not in storage:
             supervisor.launch(launch)
-        if node and name == CONTAINERD:
-            node.await_containerd()  # without it the kubelet ends
-    return tuple(name for name, pid in supervisor.running().items() if before.get(name) != pid)
+        if node:
+            node.await_part(name)  # without containerd the kubelet ends
+    held = {name: pid for name, pid in alive.items() if before.get(name) != pid}
+    return (*held, *missing)
 
 
 def settle(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sandbox.processes import Process
 
 LOG_LINES = 12
+BLIND = 0.005  # seconds
 STOP_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 
@@ -100,9 +101,13 @@ class Supervisor:
         return {launch.name: launch for launch in found if launch}
 
     def dead(self) -> tuple[str, ...]:
-        """The components that should run and do not."""
-        alive = self.running()
-        return tuple(n for n, launch in self.launches().items() if launch.wanted and n not in alive)
+        """The components that should run and do not.
+
+        Looks twice: one that is just becoming another program shows no environment.
+        """
+        if self._absent():
+            time.sleep(BLIND)
+        return self._absent()
 
     def check(self, names: Collection[str] | None = None) -> None:
         """Raise ComponentDied, with its log's end, if one (of these) should run and does not."""
@@ -117,6 +122,10 @@ class Supervisor:
     def log(self, name: str) -> Path:
         """The file with what it printed."""
         return self.folder / "logs" / f"{name}.log"
+
+    def _absent(self) -> tuple[str, ...]:
+        alive = self.running()
+        return tuple(n for n, launch in self.launches().items() if launch.wanted and n not in alive)
 
     def _spawn(self, launch: Launch) -> int:
         log = self.log(launch.name)

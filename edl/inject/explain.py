@@ -125,7 +125,8 @@ def _files(volumes: object) -> Mapping[str, str]:
             item["path"]: reasons.MEANINGS.get(f"{directory}/{item['path']}") for item in shown
         }
         told = "; ".join(f"{file}: {meaning}" for file, meaning in meanings.items() if meaning)
-        if why := told or reasons.PROGRAMS.get(directory, ""):
+        why = told or reasons.PROGRAMS.get(directory, reasons.OWN_VOLUME)
+        if directory:
             found |= {volume["name"]: why, directory: why}
     return found
 

@@ -87,4 +87,7 @@ DROPPED: Final = "written by kubectl-edl alone"
 PROGRAMS: Final = {contract.KUBECTL_DIRECTORY: "kubectl, for the launcher"}
 """Of directories whose files are in no contract."""
 
+OWN_VOLUME: Final = "the pod's own volume of this name stands where live files would"
+"""Of a mount of what its user has named as we would."""
+
 MEANINGS: Final = {entry.name: entry.meaning for entry in entries.ENTRIES}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ from sandbox import debian, processes
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
 from sandbox.kubeconfig import kubeconfig
+from sandbox.readiness import wait_for
 from sandbox.real import archive, cgroups, configuration, isolation
 from sandbox.real.configuration import PAUSE, SOCKET, Paths
 from sandbox.real.images import Images
@@ -35,6 +37,9 @@ KUBELET: Final = "kubelet"
 PROXY: Final = "kube-proxy"
 DNS: Final = "coredns"
 PARTS: Final = (HOLDER, CONTAINERD, KUBELET, PROXY, DNS)
+KUBELET_PORT: Final = 10250
+WITHIN: Final = 30.0
+"""Seconds for a kubelet to listen."""
 PACKAGES: Final = ("runc", "containernetworking-plugins", "nftables")
 
 
@@ -105,15 +110,29 @@ class Node:
             for name, words in flags.items()
         }
 
-    def await_containerd(self) -> None:
-        """Images can be had and added on return. Raises SandboxError."""
-        self.images.wait(lambda: self.supervisor.check((HOLDER, CONTAINERD)))
+    def await_part(self, name: str) -> None:
+        """Return when others can rely on a part that has been started. Raises SandboxError.
+
+        containerd: images can be had and added. kubelet: containerd may go away again, without
+        which it would not have begun.
+        """
+        if name == CONTAINERD:
+            self.images.wait(lambda: self.supervisor.check((HOLDER, CONTAINERD)))
+        if name == KUBELET:
+            wait_for(self._kubelet_gap, lambda: self.supervisor.check((HOLDER, KUBELET)), WITHIN)
 
     def settle(self) -> None:
         """Give a new node the image that every pod needs."""
         file = self.paths.folder / "pause.tar"
         archive.write_image(file, PAUSE, {"/pause": self.programs["pause"]}, ["/pause"])
         self.images.add(file)
+
+    def _kubelet_gap(self) -> str:
+        try:
+            socket.create_connection((self.network.node, KUBELET_PORT), timeout=1).close()
+        except OSError as error:
+            return f"kubelet: {error}"
+        return ""
 
     @property
     def _cgroup(self) -> str:

@@ -114,6 +114,18 @@ def test_a_mounted_directory_is_explained_by_the_files_in_it() -> None:
     assert found["spec.template.spec.initContainers[edl-kubectl]"].why.startswith("gives the")
 
 
+def test_a_volume_of_its_user_that_is_named_as_ours_is_said_to_be_there() -> None:
+    found = explained(
+        changed(
+            horovod("launcher"),
+            "spec template spec volumes",
+            [{"name": "edl-etc-edl", "emptyDir": {}}],
+        )
+    )
+    mount = found["spec.template.spec.containers[tensorflow].volumeMounts[/etc/edl]"]
+    assert mount.why == "the pod's own volume of this name stands where live files would"
+
+
 def test_a_bare_pod_has_no_template() -> None:
     alone = pod("any", framework="tensorflow", job="mnist", annotations={"rank": "0", "size": "2"})
     found = explained(alone)
