@@ -1,139 +1,14 @@
-"""The cluster as the planner sees it: frozen values, no identity beyond their fields.
+"""Training jobs and their roles, as they stand in the cluster."""
 
-Amounts are `Resources` (integers, see edl/resources.py); times are timezone-aware UTC datetimes.
-"""
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
 
 from edl.contract import CleanUp
-from edl.resources import Resources
-
-
-class JobKey(NamedTuple):
-    """A training job: several Jobs of one namespace that carry the same `edl.dev/job`."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-class Target(NamedTuple):
-    """One object of the cluster; `kind` as manifests spell it (Job, Pod, Service, …)."""
-
-    kind: str
-    namespace: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A node's taint; only NoSchedule and NoExecute keep pods away."""
-
-    key: str
-    value: str
-    effect: str
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A pod's toleration; an empty key tolerates every key, an empty effect every effect."""
-
-    key: str
-    operator: str
-    value: str
-    effect: str
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One term of a required node affinity: `key operator values` (In, NotIn, Exists, …)."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the scheduler looks at in a pod. Pods of one shape are interchangeable; hashable.
-
-    `affinity` holds the alternatives of requiredDuringScheduling nodeSelectorTerms (any one of
-    them suffices; each is a conjunction); empty means no node affinity.
-    """
-
-    requests: Resources
-    node_selector: tuple[tuple[str, str], ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
-    affinity: tuple[tuple[Requirement, ...], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node and the room that is taken on it.
-
-    `used` sums the requests of every bound pod that has not ended, ours and others', terminating
-    ones included: their room is busy until they are gone. `leaving` is the terminating part of it.
-    """
-
-    name: str
-    allocatable: Resources
-    used: Resources
-    leaving: Resources
-    schedulable: bool = True
-    """Ready and not cordoned."""
-    labels: Mapping[str, str] | None = None
-    taints: tuple[Taint, ...] = ()
-
-
-class PodPhase(StrEnum):
-    """Kubernetes' pod phases."""
-
-    PENDING = "Pending"
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    UNKNOWN = "Unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """A pod of a training job. `node` is empty until it is bound; `index` is -1 without ranks."""
-
-    name: str
-    index: int
-    node: str
-    phase: PodPhase
-    ready: bool
-    terminating: bool
-    gates: tuple[str, ...]
-    """Its scheduling gates: with any, the scheduler does not look at it."""
-    created_at: datetime
-    version: str
-    hosts: str | None = None
-    """The host list that was published to this pod (a launcher), None before the first."""
-    published_at: datetime | None = None
-    confirmed_at: datetime | None = None
-    """The publication of which its kubelet was reminded."""
-    ready_since: datetime | None = None
-    """None while it is not ready."""
-    restarted_at: datetime | None = None
-    """When one of its containers was last started again in place."""
-    finalizers: tuple[str, ...] = ()
-
-    @property
-    def gated(self) -> bool:
-        return bool(self.gates)
-
-    @property
-    def ended(self) -> bool:
-        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+from edl.model.names import JobKey, Owner, Target
+from edl.model.places import Shape
+from edl.model.pods import Pod
 
 
 class Resizing(StrEnum):
@@ -233,15 +108,6 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
-class Owner(NamedTuple):
-    """An object whose deletion takes along what stands around a training job."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-
-
 @dataclass(frozen=True)
 class TrainingJob:
     """Several Jobs (or one) that start, resize and end together; `roles` in the cast's order.
@@ -275,26 +141,3 @@ class TrainingJob:
     def live(self) -> tuple[Role, ...]:
         """The roles whose Job has not ended."""
         return tuple(role for role in self.roles if role.ending is None)
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """`count` pending pods of other owners, of one shape and priority, that ask for room."""
-
-    shape: Shape
-    priority: int
-    count: int
-    example: str
-    """`namespace/name` of one of them, for the reason that users read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterState:
-    """Everything that one decision is made from."""
-
-    observed_at: datetime
-    nodes: tuple[Node, ...]
-    jobs: tuple[TrainingJob, ...]
-    demands: tuple[Demand, ...] = ()
-    bare: tuple[TrainingJob, ...] = ()
-    """Training jobs of bare pods: the plan leaves them alone."""

@@ -1,0 +1,66 @@
+"""Nodes, and what decides which pods may run on them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from edl.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A node's taint; only NoSchedule and NoExecute keep pods away."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration; an empty key tolerates every key, an empty effect every effect."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One term of a required node affinity: `key operator values` (In, NotIn, Exists, …)."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the scheduler looks at in a pod. Pods of one shape are interchangeable; hashable.
+
+    `affinity` holds the alternatives of requiredDuringScheduling nodeSelectorTerms (any one of
+    them suffices; each is a conjunction); empty means no node affinity.
+    """
+
+    requests: Resources
+    node_selector: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node and the room that is taken on it.
+
+    `used` sums the requests of every bound pod that has not ended, ours and others', terminating
+    ones included: their room is busy until they are gone. `leaving` is the terminating part of it.
+    """
+
+    name: str
+    allocatable: Resources
+    used: Resources
+    leaving: Resources
+    schedulable: bool = True
+    """Ready and not cordoned."""
+    labels: Mapping[str, str] | None = None
+    taints: tuple[Taint, ...] = ()

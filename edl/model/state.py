@@ -1,0 +1,30 @@
+"""Everything that one decision is made from."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from edl.model.jobs import TrainingJob
+from edl.model.places import Node, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """`count` pending pods of other owners, of one shape and priority, that ask for room."""
+
+    shape: Shape
+    priority: int
+    count: int
+    example: str
+    """`namespace/name` of one of them, for the reason that users read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Everything that one decision is made from."""
+
+    observed_at: datetime
+    nodes: tuple[Node, ...]
+    jobs: tuple[TrainingJob, ...]
+    demands: tuple[Demand, ...] = ()
+    bare: tuple[TrainingJob, ...] = ()
+    """Training jobs of bare pods: the plan leaves them alone."""
