@@ -247,6 +247,10 @@ def _restart(form: Form) -> Restart | None:
     """What happens when a pod fails, None where the Job itself says so."""
     if contract.RESTART not in form.annotations:
         return None
+    path = form.annotation_path(contract.RESTART)
+    if form.is_pod:
+        form.found(path, "nobody makes a bare pod again", "set its spec.restartPolicy instead")
+        return None
     found = form.choice(contract.RESTART, Restart, Restart.ON_FAILURE)
     # The API server fills in Always, which no Job may keep.
     own, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[found]

@@ -105,7 +105,10 @@ def manifests(draw: st.DrawFn, framework: str) -> Json:
     """A labelled Job or bare pod that makes sense, with whatever else users write."""
     kinds = [*([_in_a_cast, _bare] if CASTS[framework] else [_bare_alone])]
     kind = draw(st.sampled_from([*kinds, *([_alone] if framework in _ALONE else [])]))
-    manifest = kind(draw, framework, pod=draw(_pods(framework)), annotations=draw(_TOLD))
+    told = draw(_TOLD)
+    if kind in (_bare, _bare_alone):
+        told.pop("restart", None)  # nobody makes a bare pod again
+    manifest = kind(draw, framework, pod=draw(_pods(framework)), annotations=told)
     waits = manifest["metadata"]["labels"].get(contract.ROLE) == "launcher"
     # KubeShare would not wait for a launcher's host list: a share on it is refused.
     gpus = draw(st.sampled_from(_GPUS[:2] if waits else _GPUS))
