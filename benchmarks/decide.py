@@ -1,271 +1,183 @@
-"""How much processor time one decision takes: `python benchmarks/decide.py [--runs 7] [--seed 1]`.
+"""Processor time of one decision, and of one after a change, at four sizes.
 
-Three situations at each size: a full plan after a big release (half of all pods ended, so half of
-the room is free), nothing to do, and one new gang of 32 pods.
+`python -m benchmarks.decide [--runs 5] [--seed 1] [--largest 10000] [--plot benchmarks/decide.png]`
+
+From scratch: a full plan after a big release (half of all pods ended, so half of the room is free),
+nothing to do, and one new gang of 32 pods. With a memory: what is decided after one change in the
+cluster in which there was nothing to do.
 """
 
 import argparse
 import gc
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from random import Random
+from datetime import timedelta
+from math import log
+from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import NamedTuple
+from typing import Final
 
-from edl.model import (
-    ClusterState,
-    JobKey,
-    Node,
-    Pod,
-    PodPhase,
-    Resizing,
-    Role,
-    Shape,
-    TrainingJob,
-)
+from benchmarks.clusters import Size, running, settled, with_gang
+from edl.model import ClusterState, Pod, PodPhase, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
+from edl.planner.memory import Memory
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
+from edl.steps import steps
+from edl.steps.quiet import Quiet
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-GI = 2**30
-
-
-class Size(NamedTuple):
-    nodes: int
-    pods: int
-    jobs: int
+SIZES: Final = tuple(Size(nodes, nodes * 10, nodes // 2) for nodes in (1250, 2500, 5000, 10_000))
+LIMITS: Final = Limits()
+POLICY: Final = POLICIES["fair"]
+Times = dict[str, list[float]]
+"""Median milliseconds of each situation, a number a size."""
 
 
-SIZES = (Size(1_000, 10_000, 500), Size(10_000, 100_000, 5_000))
+def first_pod(state: ClusterState, change: Callable[[Pod], Pod]) -> ClusterState:
+    """One pod of a training job in the middle changed."""
+    job = state.jobs[len(state.jobs) // 2]
+    role = job.roles[0]
+    pods = (change(role.pods[0]), *role.pods[1:])
+    return with_job(state, replace(job, roles=(replace(role, pods=pods),)))
 
 
-def shapes(random: Random, count: int) -> list[Shape]:
-    """CPU shapes of several sizes, a quarter with GPUs; some want a zone."""
-    return [
-        Shape(
-            Resources.of(
-                {
-                    "cpu": random.choice((500, 1000, 2000, 4000)),
-                    "memory": random.choice((1, 2, 4, 8)) * GI,
-                    "pods": 1,
-                    "nvidia.com/gpu": 1 if number % 4 == 0 else 0,
-                }
-            ),
-            node_selector=(("zone", random.choice("abc")),) if number % 5 == 0 else (),
-        )
-        for number in range(count)
-    ]
+def with_job(state: ClusterState, changed: TrainingJob) -> ClusterState:
+    jobs = (changed if job.key == changed.key else job for job in state.jobs)
+    return replace(state, jobs=tuple(jobs))
 
 
-def nodes(random: Random, count: int) -> list[Node]:
-    """Mixed nodes; every third has GPUs."""
-    return [
-        Node(
-            f"node-{number:05}",
-            Resources.of(
-                {
-                    "cpu": random.choice((16, 24, 32)) * 1000,
-                    "memory": random.choice((64, 128)) * GI,
-                    "pods": 110,
-                    "nvidia.com/gpu": 8 if number % 3 == 0 else 0,
-                }
-            ),
-            Resources.of({"cpu": 1000, "memory": 2 * GI, "pods": 3}),
-            Resources(),
-            labels={"zone": "abc"[number % 3]},
-        )
-        for number in range(count)
-    ]
-
-
-def pod(index: int, on: str) -> Pod:
-    return Pod(f"pod-{index}", index, on, PodPhase.RUNNING, True, False, (), NOON, "1")  # noqa: FBT003
-
-
-def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
-    name = f"job-{number:05}"
-    role = Role(
-        name="worker",
-        job=name,
-        uid=name,
-        version="1",
-        min=low,
-        max=high,
-        size=low,
-        suspended=True,
-        resizing=Resizing.LIVE,
-        decides=True,
-        serves=False,
-        tandem=True,
-        shape=shape,
+def without_job(state: ClusterState) -> ClusterState:
+    """A training job has ended and is gone, with its pods."""
+    gone = state.jobs[len(state.jobs) // 2]
+    role = gone.roles[0]
+    used = {pod.node: role.shape.requests for pod in role.pods}
+    nodes = (
+        replace(node, used=node.used - used[node.name]) if node.name in used else node
+        for node in state.nodes
     )
-    queued = NOON - timedelta(hours=2, seconds=-number)
-    return TrainingJob(JobKey("team", name), "tensorflow", (role,), queued)
-
-
-def started(job: TrainingJob, size: int, where: Iterator[str]) -> TrainingJob:
-    pods = tuple(pod(index, next(where)) for index in range(size))
-    role = replace(job.roles[0], size=size, suspended=False, pods=pods)
-    return replace(job, roles=(role,), started_at=NOON - timedelta(hours=1))
-
-
-class Filler:
-    """Finds nodes for pods one after another: a simple scheduler, for building states."""
-
-    def __init__(self, found: list[Node]) -> None:
-        self._nodes = found
-        self._free = [dict((node.allocatable - node.used).items) for node in found]
-        self._at: dict[Shape, int] = {}
-
-    def where(self, shape: Shape, most: int) -> list[str]:
-        """Nodes for at most so many pods."""
-        placed: list[str] = []
-        at = self._at.get(shape, 0)
-        selector = dict(shape.node_selector)
-        while len(placed) < most and at < len(self._nodes):
-            node, free = self._nodes[at], self._free[at]
-            zone = selector.get("zone")
-            matches = zone is None or (node.labels or {})["zone"] == zone
-            if matches and all(free.get(name, 0) >= amount for name, amount in shape.requests):
-                for name, amount in shape.requests:
-                    free[name] -= amount
-                placed.append(node.name)
-            else:
-                at += 1
-        self._at[shape] = at
-        return placed
-
-    def nodes(self) -> tuple[Node, ...]:
-        return tuple(
-            replace(node, used=node.allocatable - Resources.of(free))
-            for node, free in zip(self._nodes, self._free, strict=True)
-        )
-
-
-def running(size: Size, share: float, seed: int) -> ClusterState:
-    """`size.jobs` jobs run `share` of `size.pods` pods together."""
-    random = Random(seed)  # noqa: S311 (no secret depends on it)
-    filler = Filler(nodes(random, size.nodes))
-    kinds = shapes(random, 40)
-    each = size.pods // size.jobs
-    jobs = []
-    for number in range(size.jobs):
-        job = training(number, random.choice(kinds), random.randint(1, each // 4), each * 2)
-        wanted = max(job.roles[0].min, int(each * share))
-        where = filler.where(job.roles[0].shape, wanted)
-        if len(where) >= job.roles[0].min:
-            job = started(job, len(where), iter(where))
-        jobs.append(job)
-    return ClusterState(NOON, filler.nodes(), tuple(jobs))
-
-
-def settled(state: ClusterState, limits: Limits) -> ClusterState:
-    """The same cluster after everything that can be done has been done."""
-    for _ in range(40):
-        plan = decide(state, POLICIES["fair"], limits)
-        if not (plan.resizes or plan.admissions or plan.suspensions):
-            return state
-        state = acted(state, plan)
-    raise SystemExit("the plan does not settle")
-
-
-def acted(state: ClusterState, plan: Plan) -> ClusterState:
-    """Do a plan at once, with the same simple scheduler."""
-    sizes = {resize.job: resize.after for resize in plan.resizes}
-    sizes |= {found.job: dict(found.sizes)["worker"] for found in plan.admissions}
-    reasons = {resize.job: resize.reason for resize in plan.resizes}
-    noted = [_noted(job, reasons.get(job.key), state.observed_at) for job in state.jobs]
-    kept = [_shrunk(job, sizes.get(job.key)) for job in noted]
-    gone: dict[str, Resources] = {}
-    for before, after in zip(state.jobs, kept, strict=True):
-        for found in before.roles[0].pods[len(after.roles[0].pods) :]:
-            gone[found.node] = gone.get(found.node, Resources()) + before.roles[0].shape.requests
-    freed = [
-        replace(node, used=node.used - gone.get(node.name, Resources())) for node in state.nodes
-    ]
-    filler = Filler(freed)
-    later = state.observed_at + timedelta(minutes=10)
-    jobs = tuple(_grown(job, sizes.get(job.key), filler) for job in kept)
-    return ClusterState(later, filler.nodes(), jobs)
-
-
-def _noted(job: TrainingJob, reason: str | None, now: datetime) -> TrainingJob:
-    if reason is None:
-        return job
-    return replace(job, roles=(replace(job.roles[0], resized_at=now, reason=reason),))
-
-
-def _shrunk(job: TrainingJob, size: int | None) -> TrainingJob:
-    role = job.roles[0]
-    if size is None or size >= role.size:
-        return job
-    return replace(job, roles=(replace(role, size=size, pods=role.pods[:size]),))
-
-
-def _grown(job: TrainingJob, size: int | None, filler: Filler) -> TrainingJob:
-    role = job.roles[0]
-    if size is None or size <= len(role.pods):
-        return job
-    have = [found.node for found in role.pods]
-    return started(
-        job, size, iter([*have, *filler.where(role.shape, size - len(have)), *[""] * size])
+    return replace(
+        state, nodes=tuple(nodes), jobs=tuple(job for job in state.jobs if job is not gone)
     )
 
 
-def with_gang(state: ClusterState) -> ClusterState:
-    shape = Shape(Resources.of({"cpu": 2000, "memory": 4 * GI, "pods": 1}))
-    job = replace(training(99_999, shape, 32, 64), queued_at=state.observed_at)
-    return replace(state, jobs=(*state.jobs, job))
+CHANGES: Final[Mapping[str, Callable[[ClusterState], ClusterState]]] = {
+    "a second later": lambda state: replace(
+        state, observed_at=state.observed_at + timedelta(seconds=1)
+    ),
+    "one pod is not ready": lambda state: first_pod(state, lambda pod: replace(pod, ready=False)),
+    "one pod has failed": lambda state: first_pod(
+        state, lambda pod: replace(pod, phase=PodPhase.FAILED, ready=False)
+    ),
+    "one new gang": with_gang,
+    "one job has ended": without_job,
+    "one node is gone": lambda state: replace(state, nodes=state.nodes[1:]),
+}
 
 
-def measure(work: Callable[[], Plan], runs: int) -> tuple[list[float], Plan]:
+def measure(work: Callable[[], object], runs: int) -> list[float]:
     """Milliseconds of each run."""
-    gc.collect()
-    gc.freeze()  # as the reconciler does: the collector need not walk the state again
     times = []
     for _ in range(runs):
         start = process_time()
-        plan = work()
+        work()
         times.append((process_time() - start) * 1000)
-    return times, plan
+    return times
 
 
-def report(size: Size, name: str, state: ClusterState, runs: int) -> None:
-    limits, policy = Limits(), POLICIES["fair"]
-    times, plan = measure(lambda: decide(state, policy, limits), runs)
+def after(state: ClusterState, change: Callable[[ClusterState], ClusterState]) -> float:
+    """Milliseconds of one decision by somebody who decided on the state before."""
+    memory, later = Memory(), change(state)
+    decide(state, POLICY, LIMITS, memory)
+    return measure(lambda: decide(later, POLICY, LIMITS, memory), 1)[0]
+
+
+def report(size: Size, name: str, times: Sequence[float], note: str = "") -> float:
+    mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    head = f"{size.nodes:>6} {size.pods:>7} {size.jobs:>6}  {name:<30}"
+    print(f"{head}{median(times):>9.1f} {max(times):>8.1f} {mib:>8.0f}  {note}", flush=True)
+    return median(times)
+
+
+def moved(plan: Plan) -> str:
     grown = sum(max(found.after - found.before, 0) for found in plan.resizes)
     grown += sum(count for found in plan.admissions for _, count in found.sizes)
     shrunk = sum(max(found.before - found.after, 0) for found in plan.resizes)
-    mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    pods = sum(len(role.pods) for job in state.jobs for role in job.roles)
-    print(
-        f"{size.nodes:>6} {pods:>7} {size.jobs:>6}  {name:<28}"
-        f"{median(times):>9.0f} {max(times):>8.0f} {grown:>8} {shrunk:>7} {mib:>9.0f}"
-    )
+    return f"+{grown} -{shrunk} pods, {len(plan.held)} held"
+
+
+def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
+    found: dict[str, float] = {}
+    full = settled(running(size, 1.0, seed), LIMITS)
+    states = {
+        "after a big release": running(size, 0.5, seed),
+        "nothing to do": full,
+        "a new gang of 32 pods": with_gang(full),
+    }
+    gc.collect()
+    gc.freeze()  # as the reconciler does: the collector need not walk the state again
+    for name, state in states.items():
+        times = measure(lambda: decide(state, POLICY, LIMITS), runs)  # noqa: B023 (called at once)
+        found[name] = report(size, name, times, moved(decide(state, POLICY, LIMITS)))
+    for name, change in CHANGES.items():
+        times = [after(full, change) for _ in range(min(runs, 3))]
+        found[f"then {name}"] = report(size, f"then {name}", times)
+    plan, quiet = decide(full, POLICY, LIMITS), Quiet()
+    found["steps"] = report(size, "its steps", measure(lambda: steps(plan, full), runs))
+    steps(plan, full, quiet)
+    again = measure(lambda: steps(plan, full, quiet), runs)
+    found["steps again"] = report(size, "its steps again", again)
+    return found
+
+
+def growth(sizes: Sequence[Size], times: Times) -> None:
+    """The power of the size with which the time grows: 1 is linear."""
+    for name, found in times.items():
+        power = log(found[-1] / found[0]) / log(sizes[-1].nodes / sizes[0].nodes)
+        print(f"{name:<34} grows with the size to the power of {power:.2f}")
+
+
+def plot(sizes: Sequence[Size], times: Times, path: Path) -> None:
+    import matplotlib as mpl  # noqa: PLC0415 - the extra `plots`: nobody else needs it
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - the same
+
+    figure, axes = plt.subplots(figsize=(9, 6), layout="constrained")
+    nodes = [size.nodes for size in sizes]
+    for name, found in times.items():
+        style = "--" if name.startswith("then") else ":" if name.startswith("steps") else "-"
+        axes.loglog(nodes, found, style, marker="o", label=name)
+    base = times["nothing to do"][0]
+    axes.loglog(nodes, [base * one / nodes[0] for one in nodes], color="0.7", label="linear")
+    axes.set_xticks(nodes, [f"{size.nodes}\n{size.pods}\n{size.jobs}" for size in sizes])
+    axes.minorticks_off()
+    axes.set_xlabel("nodes, pods and training jobs")
+    axes.set_ylabel("processor time (ms)")
+    axes.legend(fontsize="small")
+    figure.savefig(path, dpi=120)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--largest", type=int, default=10_000, help="most nodes")
+    parser.add_argument("--plot", type=Path, help="draw it into this file")
     options = parser.parse_args()
-    print(
-        f"{'nodes':>6} {'pods':>7} {'jobs':>6}  {'situation':<28}"
-        f"{'median ms':>9} {'max ms':>8} {'grown':>8} {'shrunk':>7} {'RSS MiB':>9}"
-    )
-    for size in SIZES:
-        if size.nodes <= options.largest:
-            report(size, "after a big release", running(size, 0.5, options.seed), options.runs)
-            full = settled(running(size, 1.0, options.seed), Limits())
-            report(size, "nothing to do", full, options.runs)
-            report(size, "a new gang of 32 pods", with_gang(full), options.runs)
+    titles = f"{'situation':<30}{'median ms':>9} {'max ms':>8} {'RSS MiB':>8}"
+    print(f"{'nodes':>6} {'pods':>7} {'jobs':>6}  {titles}")
+    sizes = [size for size in SIZES if size.nodes <= options.largest]
+    times: Times = {}
+    for size in sizes:
+        for name, found in measure_all(size, options.runs, options.seed).items():
+            times.setdefault(name, []).append(found)
+    if len(sizes) > 1:
+        growth(sizes, times)
+    if options.plot:
+        plot(sizes, times, options.plot)
 
 
 if __name__ == "__main__":

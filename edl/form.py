@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from math import ceil
+from math import ceil, inf
 from typing import Any, Final, TypeVar
 
 from edl import contract
@@ -16,8 +16,11 @@ from edl.writes import Json
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _SHARE: Final = re.compile(r"0\.[0-9]*[1-9][0-9]*")
 _FULL: Final = re.compile(r"1(\.0+)?")
-_DURATION: Final = re.compile(r"(?P<count>[1-9][0-9]{0,6})(?P<unit>[smh])")
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours"}
+_UNITS: Final = ("days", "hours", "minutes", "seconds")
+_DURATION: Final = re.compile(
+    r"(?=.)" + "".join(f"((?P<{unit}>[0-9]{{1,7}}){unit[0]})?" for unit in _UNITS)
+)
+_PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
 _POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 MOST_REPLICAS: Final = 100_000
 """The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
@@ -134,12 +137,28 @@ class Form:
         return int(text)
 
     def duration(self, name: str) -> timedelta | None:
-        """`60s`, `5m` or `1h`; None where it is absent or wrong."""
+        """`60s`, `5m` or `2h30m`; None where it is absent or wrong."""
         text = self.annotations.get(name)
         length = None if text is None else duration(text)
         if text is not None and length is None:
-            self.found(self.annotation_path(name), f'"{text}"', "a time such as 60s, 5m or 1h")
+            self.found(self.annotation_path(name), f'"{text}"', "a time such as 60s, 5m or 2h30m")
         return length
+
+    def part(self, name: str) -> float | None:
+        """`93` or `93%` as 0.93; None where it is absent or wrong."""
+        text = self.annotations.get(name)
+        if text is None:
+            return None
+        match, path = _PERCENT.fullmatch(text), self.annotation_path(name)
+        part = float(match["number"]) / 100 if match else inf
+        if match is None or part > 1:
+            self.found(path, f'"{text}"', "per cent, from 0 to 100, such as 93 or 93%")
+            return None
+        if "." in text and 0 < part * 100 <= 1 and not match["sign"]:
+            what = f'"{text}" would be {text} per cent'
+            self.found(path, what, f"write {float(text) * 100:g}, or {text}% if you mean that")
+            return None
+        return part
 
     def names(self, name: str) -> tuple[str, ...]:
         """Names of pods between commas; none where it is absent or wrong."""
@@ -208,9 +227,10 @@ class Form:
 
 
 def duration(text: str) -> timedelta | None:
-    """`60s`, `5m` or `1h`; None for anything else."""
+    """`60s`, `5m`, `2h30m` or `1d`; None for anything else, and for no time at all."""
     match = _DURATION.fullmatch(text)
-    return timedelta(**{_UNITS[match["unit"]]: int(match["count"])}) if match else None
+    length = timedelta(**{unit: int(match[unit] or 0) for unit in _UNITS}) if match else None
+    return length or None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 — JSON enters here

@@ -38,7 +38,7 @@ class NamespacePolicy:
     default_priority: str = ""
     largest_max: int | None = None
     gpu_budget: Decimal | None = None
-    """GPUs of one training job at its max, shares as fractions."""
+    """GPUs of all training jobs together, and of each at its max; shares as fractions."""
     findings: tuple[Finding, ...] = ()
     """What cannot be read. Until it is mended nothing grows: it may have been a ceiling."""
 

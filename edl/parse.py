@@ -47,11 +47,7 @@ def _read(form: Form, framework: Framework) -> JobSpec:
     cast = _cast(form, framework)
     seat = _seat(form, role, cast)
     mode = _mode(form, framework, cast or (seat,))
-    _check_role(form, framework, seat, mode)
-    _check_account(form, framework, role, mode)
-    naming.check(form, framework, seat, cast)
-    if framework.ranked and not form.is_pod:
-        _check_ranks(form)
+    _check(form, framework, seat, mode, cast)
     gpu = form.gpu()
     threads = form.own_cpus if mode and mode.threads and role == framework.worker else 0
     return JobSpec(
@@ -69,6 +65,8 @@ def _read(form: Form, framework: Framework) -> JobSpec:
         kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
         wanted=_wanted(form, seat),
         timeout=form.duration(contract.SCALE_TIMEOUT),
+        duration=form.duration(contract.DURATION),
+        progress=form.part(contract.PROGRESS),
         fallback=form.count(contract.SCALE_FALLBACK),
         removing=form.names(contract.REMOVE),
         gpu=gpu,
@@ -81,6 +79,16 @@ def _read(form: Form, framework: Framework) -> JobSpec:
         accelerated=bool(gpu or form.own_gpus),
         settings=_settings(form, framework),
     )
+
+
+def _check(
+    form: Form, framework: Framework, seat: Seat, mode: Mode | None, cast: Sequence[Seat]
+) -> None:
+    _check_role(form, framework, seat, mode)
+    _check_account(form, framework, seat.role, mode)
+    naming.check(form, framework, seat, cast)
+    if framework.ranked and not form.is_pod:
+        _check_ranks(form)
 
 
 def _role(form: Form, framework: Framework) -> str:

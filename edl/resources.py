@@ -5,7 +5,7 @@ k8s.io/component-helpers/resource, which kube-scheduler uses.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
@@ -174,7 +174,7 @@ def pod_requests(pod_spec: Json) -> Resources:
     pod's own `resources` (KEP-2837) for cpu, memory and huge pages, then overhead.
     Raises ValueError for what is not a quantity.
     """
-    effective = _containers(pod_spec).most(_init_containers(pod_spec))
+    effective = _effective(pod_spec, _asked)
     named = {name for container in _all_containers(pod_spec) for name in _asked(container)}
     own = {
         name: text
@@ -186,15 +186,31 @@ def pod_requests(pod_spec: Json) -> Resources:
     return Resources.of(kept) + Resources.parse(own) + overhead + Resources(((PODS, 1),))
 
 
-def _containers(pod_spec: Json) -> Resources:
+def pod_limits(pod_spec: Json) -> Resources:
+    """The limits of a pod (its `spec` as JSON), as quotas count them.
+
+    A container without one counts 0. Raises ValueError for what is not a quantity.
+    """
+    found = dict(_effective(pod_spec, _limits).items)
+    own = {name: text for name, text in _limits(pod_spec).items() if _pod_level(name)}
+    found |= dict(Resources.parse(own).items)
+    overhead = Resources.parse(pod_spec.get("overhead"))
+    return Resources.of({name: amount + overhead.get(name) for name, amount in found.items()})
+
+
+def _effective(pod_spec: Json, asked: Callable[[Json], Json]) -> Resources:
+    return _containers(pod_spec, asked).most(_init_containers(pod_spec, asked))
+
+
+def _containers(pod_spec: Json, asked: Callable[[Json], Json]) -> Resources:
     running = [*(pod_spec.get("containers") or ()), *filter(_sidecar, _inits(pod_spec))]
-    return sum((Resources.parse(_asked(container)) for container in running), Resources())
+    return sum((Resources.parse(asked(container)) for container in running), Resources())
 
 
-def _init_containers(pod_spec: Json) -> Resources:
+def _init_containers(pod_spec: Json, read: Callable[[Json], Json]) -> Resources:
     most, sidecars = Resources(), Resources()
     for container in _inits(pod_spec):
-        asked = Resources.parse(_asked(container)) + sidecars
+        asked = Resources.parse(read(container)) + sidecars
         most = most.most(asked)
         if _sidecar(container):
             sidecars = asked
@@ -218,10 +234,14 @@ def _requests(owner: Json) -> Json:
     return found
 
 
+def _limits(owner: Json) -> Json:
+    found: Json = (owner.get("resources") or {}).get("limits") or {}
+    return found
+
+
 def _asked(owner: Json) -> Json:
     """Requests of a container or pod; the limit stands in where a request is missing."""
-    limits: Json = (owner.get("resources") or {}).get("limits") or {}
-    return {**limits, **_requests(owner)}
+    return {**_limits(owner), **_requests(owner)}
 
 
 def _pod_level(name: str) -> bool:

@@ -63,6 +63,10 @@ class JobSpec:
     timeout: timedelta | None = None
     """How long `wanted` may take to come before `fallback` is wanted again."""
     fallback: int | None = None
+    duration: timedelta | None = None
+    """How long it is expected to run, as its user says; for estimates only."""
+    progress: float | None = None
+    """The part of its work that is done, 0..1, as its user or its script says."""
     removing: tuple[str, ...] = ()
     """Names of pods that are to go, whatever their index."""
     paused: bool = False

@@ -60,9 +60,17 @@ def survey_training(connection: Connection, selector: str, now: datetime) -> Sur
     return Survey(_selected(found, connection, selector), tuple(hints))
 
 
-def survey_cluster(cluster: Cluster, now: datetime) -> ClusterState:
-    """The whole cluster, as the reconciler sees it. Raises Forbidden."""
-    return observe(read_once(cluster), now)
+def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = None) -> ClusterState:
+    """The whole cluster, as the reconciler sees it; `hints` gets what is missing in it.
+
+    Raises Forbidden.
+    """
+    missed: dict[str, Forbidden] = {}
+    state = observe(read_once(cluster, missed.__setitem__), now)
+    if hints is not None:
+        for kind, error in sorted(missed.items()):
+            hints.append(f"hint: what a {kind} forbids is not known here: {error}")
+    return state
 
 
 def _list(cluster: Cluster, selection: Selection, read: Callable[[bytes], _Fact]) -> list[_Fact]:

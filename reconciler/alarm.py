@@ -1,5 +1,6 @@
 """`Alarm`: what wakes the loop. Many rings shortly after each other wake it once."""
 
+import time
 from collections.abc import Callable
 from threading import Condition
 from typing import Final
@@ -32,13 +33,18 @@ class Alarm:
     def stopped(self) -> bool:
         return self._stopped
 
-    def wait(self, seconds: float) -> bool:
-        """Return after a ring and a moment to gather more, or after `seconds`: whether it rang."""
+    def wait(self, seconds: float, rest: float = 0.0) -> bool:
+        """Return after a ring and a moment to gather more, or after `seconds`: whether it rang.
+
+        A ring does not end the wait before `rest` is over, seconds from its beginning.
+        """
+        begun = time.monotonic()
         with self._condition:
             self._wait(lambda: self._rung or self._stopped, seconds)
             if self._rung:
                 # A fixed moment, not quiet: a stream of events must not starve the loop.
-                self._wait(lambda: self._stopped, self._gathering)
+                left = rest - (time.monotonic() - begun)
+                self._wait(lambda: self._stopped, max(self._gathering, left))
             rung, self._rung = self._rung, False
             return rung
 

@@ -76,6 +76,11 @@ class Elector:
         self._leads_until = float("-inf")
         self._troubled = False
         self._told = False
+        self._notes: Mapping[str, str] = {}
+
+    def publish(self, notes: Mapping[str, str]) -> None:
+        """While we hold the Lease it carries these annotations: how the leader decides."""
+        self._notes = dict(notes)
 
     @property
     def leading(self) -> bool:
@@ -124,7 +129,10 @@ class Elector:
         if self._seen is None:
             self._seen = self._cluster.create(
                 self._lease,
-                {"metadata": {"name": self._lease.name}, "spec": self._claim(transitions=0)},
+                {
+                    "metadata": {"name": self._lease.name, "annotations": dict(self._notes)},
+                    "spec": self._claim(transitions=0),
+                },
             )
         elif _holder(self._seen) == self.identity:
             self._write({"renewTime": self._time()})
@@ -152,7 +160,8 @@ class Elector:
         return not _holder(seen) or now > self._seen_at + lasts
 
     def _write(self, spec: Mapping[str, Any]) -> None:
-        body = {"metadata": {"resourceVersion": _version(self._seen or {})}, "spec": spec}
+        metadata = {"resourceVersion": _version(self._seen or {}), "annotations": dict(self._notes)}
+        body = {"metadata": metadata, "spec": spec}
         self._seen = self._cluster.patch(self._lease, body)
 
     def _claim(self, transitions: int) -> Json:

@@ -1,12 +1,12 @@
 """Observe → decide → act, whenever something changed."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from edl.kube.act import Actuator, Report
+from edl.kube.act import Actuator, Report, never
 from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import Broken, Steps
@@ -24,10 +24,16 @@ SOONEST: Final = 0.05
 FOLLOWING: Final = 1.0
 """Seconds between a follower's looks at the leadership."""
 AFTER_ERROR: Final = Pause(1.0, 60.0)
-BATCH: Final = 64
-"""Steps taken between two looks at the clock."""
 LONGEST_ACT: Final = 1.0
-"""Seconds after which the rest of a long plan is decided again from fresh state."""
+"""Seconds after which the rest of a long plan is decided again from fresh state…"""
+MOST_DECIDING: Final = 0.1
+"""…but where deciding takes long itself, no more than this part of the time goes into it…"""
+STALEST: Final = 10.0
+"""…as long as no step is begun on what was known so many seconds ago."""
+RESTS: Final = 4.0
+"""A stream of events is decided upon with rests so many times as long as that took…"""
+LONGEST_REST: Final = 1.0
+"""…in seconds, at most: who decides all the time takes the processor from those it decides for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,7 @@ class Loop:
         self._clocks = clocks
         self._postponed = Postponed()
         self._errors = 0
+        self._rest = 0.0
         self.beat = clocks.monotonic()
         """When the loop was last seen alive."""
 
@@ -56,27 +63,35 @@ class Loop:
         while not alarm.stopped:
             self.beat = self._clocks.monotonic()
             if leadership.leading:
-                alarm.wait(self._guarded_round())
+                pause = self._guarded_round(lambda: alarm.stopped or not leadership.leading)
+                alarm.wait(pause, self._rest)
             else:
                 self._journal.follows()
                 alarm.wait(FOLLOWING)
 
-    def round(self) -> float:
-        """Decide and act once; seconds until time alone asks for the next round."""
+    def round(self, ended: Callable[[], bool] = never) -> float:
+        """Decide and act once; seconds until time alone asks for the next round.
+
+        Once it has `ended` no further step is begun.
+        """
         started = self._clocks.monotonic()
         state = self._mind.observe(self._clocks.now())
         plan = self._mind.decide(state)
         steps = self._mind.steps(plan, state)
         self._postponed.keep({job.key for job in state.jobs})
-        self._journal.decided(plan, state, self._clocks.monotonic() - started)
+        decided = self._clocks.monotonic() - started
+        self._rest = min(RESTS * decided, LONGEST_REST)
+        self._journal.decided(plan, state, decided)
         self._leave_out(steps.broken)
-        finished = self._act(plan, steps.steps)
+        ends = self._clocks.monotonic() + _acting(decided)
+        finished = self._act(plan, steps.steps, lambda: ended() or self._clocks.monotonic() > ends)
         if not finished:
+            self._rest = 0.0
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
         retry = self._postponed.next(self._clocks.monotonic())
         soonest = min(time for time in (RESYNC, asked, retry) if time is not None)
-        return max(soonest, SOONEST)
+        return max(soonest, SOONEST, self._rest)
 
     def _leave_out(self, broken: Sequence[Broken]) -> None:
         """Say so once in a while, not each round."""
@@ -86,9 +101,9 @@ class Loop:
                 self._postponed.postpone(found.job, AFTER_FAILURE, now)
                 self._journal.left_out(found)
 
-    def _guarded_round(self) -> float:
+    def _guarded_round(self, ended: Callable[[], bool]) -> float:
         try:
-            pause = self.round()
+            pause = self.round(ended)
         except Exception:  # noqa: BLE001 - whatever it is, the next round may do better
             self._errors += 1
             self._journal.failed()
@@ -97,17 +112,14 @@ class Loop:
         self._errors = 0
         return pause
 
-    def _act(self, plan: Plan, steps: Sequence[Step]) -> bool:
-        """Take the steps of jobs that need not wait; false when there was no time for all."""
-        started = self._clocks.monotonic()
-        due = [step for step in steps if not self._postponed.waits(step.job, started)]
-        for batch in _batches(due):
-            if self._clocks.monotonic() - started > LONGEST_ACT:
-                return False
-            report = self._actuator.act(batch)
-            self._remember(report)
-            self._journal.acted(plan, report)
-        return True
+    def _act(self, plan: Plan, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
+        """Take the steps of jobs that need not wait; false when it was enough before all."""
+        now = self._clocks.monotonic()
+        due = [step for step in steps if not self._postponed.waits(step.job, now)]
+        report = self._actuator.act(due, enough)
+        self._remember(report)
+        self._journal.acted(plan, report)
+        return not report.left
 
     def _remember(self, report: Report) -> None:
         now = self._clocks.monotonic()
@@ -119,6 +131,6 @@ class Loop:
             self._postponed.postpone(failure.step.job, AFTER_FAILURE, now)
 
 
-def _batches(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
-    for start in range(0, len(steps), BATCH):
-        yield steps[start : start + BATCH]
+def _acting(decided: float) -> float:
+    """For how long a plan is carried out that took so many seconds."""
+    return min(max(LONGEST_ACT, decided / MOST_DECIDING), STALEST)

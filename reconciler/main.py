@@ -6,7 +6,7 @@ import sys
 import time
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -17,14 +17,14 @@ from edl import contract
 from edl.errors import EdlError
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
+from edl.planner import settings as planner
 from edl.planner.decide import decide
-from edl.planner.limits import Limits
-from edl.planner.policies import POLICIES
+from edl.planner.memory import Memory
+from reconciler import planning
 from reconciler.leader import Clocks, Elector, Terms
 from reconciler.logs import log_to
 from reconciler.process import Address, Process
 
-LEASE: Final = "edl-reconciler"
 LEVELS: Final = ("debug", "info", "warning", "error")
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -36,9 +36,7 @@ class Settings:
     kubeconfig: str | None
     context: str | None
     namespace: str
-    policy: str
-    load_ceiling: float
-    restart_cooldown: float
+    decides: planner.Settings
     leader_elect: bool
     identity: str
     lease_duration: float
@@ -53,14 +51,7 @@ class Settings:
 @click.option("--kubeconfig", help="Default: as kubectl, or the pod's own ServiceAccount.")
 @click.option("--context", help="The kubeconfig's context.")
 @click.option("--namespace", default=contract.SYSTEM_NAMESPACE, help="Where the Lease lives.")
-@click.option("--policy", type=click.Choice(list(POLICIES)), default="fair")
-@click.option("--load-ceiling", type=float, default=Limits().load_ceiling)
-@click.option(
-    "--restart-cooldown",
-    type=float,
-    default=Limits().restart_cooldown.total_seconds(),
-    help="Seconds between restarts that give a job which cannot resize live another size.",
-)
+@planning.options
 @click.option("--leader-elect/--no-leader-elect", default=True)
 @click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
 @click.option("--lease-duration", type=float, default=Terms().lasts, help="Seconds.")
@@ -71,12 +62,12 @@ class Settings:
 @click.option("--log-level", type=click.Choice(LEVELS), default="info")
 def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     """Queue, start, grow and shrink the training jobs of a cluster."""
-    settings = Settings(**options)
-    log_to(sys.stderr, settings.log_level)
+    log_to(sys.stderr, options["log_level"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     # Blocked before any thread begins, so that all signals wait for `sigwait`.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
+        settings = Settings(decides=planning.take(options), **options)
         process = _process(settings)
         process.start(Address(settings.metrics_host, settings.metrics_port))
         signal.sigwait(_ENDINGS)
@@ -90,18 +81,18 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
 def _process(settings: Settings) -> Process:
     api = connect(settings.kubeconfig, settings.context)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=time.monotonic)
-    limits = Limits(
-        load_ceiling=settings.load_ceiling,
-        restart_cooldown=timedelta(seconds=settings.restart_cooldown),
-    )
-    plan = partial(decide, policy=POLICIES[settings.policy], limits=limits)
+    decides = settings.decides
+    memory = Memory()
+    plan = partial(decide, policy=decides.value(), limits=decides.limits, memory=memory)
     elector = _elector(settings, api, clocks) if settings.leader_elect else None
+    if elector:
+        elector.publish({contract.SETTINGS: planner.render(decides)})
     return Process(api, plan, clocks, elector)
 
 
 def _elector(settings: Settings, api: ApiServer, clocks: Clocks) -> Elector:
     """Its requests end in time to try again before the leadership runs out."""
     terms = Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
-    lease = Target("Lease", settings.namespace, LEASE)
+    lease = Target("Lease", settings.namespace, contract.RECONCILER_LEASE)
     identity = settings.identity or f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
     return Elector(api.within(terms.renew_within / 2), lease, identity, clocks, terms)

@@ -4,18 +4,19 @@ import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from threading import Event, Thread
 from typing import Final
 
 from edl.kube.act import Writer
 from edl.kube.announce import Announcer
+from edl.kube.census import Census
 from edl.kube.cluster import Cluster
-from edl.kube.observe import Memo, observe
 from edl.kube.watched import Stores, informers
 from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import steps
+from edl.steps.quiet import Quiet
 from reconciler.alarm import Alarm
 from reconciler.guarded import Guarded
 from reconciler.journal import Journal
@@ -57,8 +58,7 @@ class Process:
         guarded = Guarded(cluster, self._leadership)
         self._announcer = Announcer(guarded, clocks.now)
         self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
-        mind = Mind(self._observe, decide, steps)
-        self._memo = Memo()
+        mind = Mind(Census(self._stores).state, decide, partial(steps, quiet=Quiet()))
         self._loop = Loop(mind, self._writer, Journal(self.metrics), clocks)
         self._retired = Event()
         self._threads = [
@@ -109,9 +109,6 @@ class Process:
             if self._retired.wait(0.05):
                 return False
         return True
-
-    def _observe(self, now: datetime) -> ClusterState:
-        return observe(self._stores.snapshot(), now, self._memo)
 
     def _watched(self, kind: str) -> None:
         self.metrics.watches.labels(kind).inc()

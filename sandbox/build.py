@@ -65,7 +65,8 @@ def _build_into(target: Path, recipe: Recipe, bench: Bench) -> None:
         _compile(go, folder, recipe, bench)
         for link in recipe.links:
             (folder / link).symlink_to(recipe.programs[0])
-        _try(folder / (recipe.programs + recipe.links)[-1], recipe)
+        if recipe.says_version:
+            _try(folder / (recipe.programs + recipe.links)[-1], recipe)
         folder.rename(target)
 
 

@@ -26,7 +26,7 @@ class Recipe:
     folder: go.mod, go.sum and, for a program of our own, main.go. packages: what to build, each
     into a program called like its last element. version_of: the required module whose version the
     last program reports. version_in: the variables that hold it, as the linker names them. links:
-    further names of the first program.
+    further names of the first program. says_version: the last program knows `--version`.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Recipe:
     version_of: str
     version_in: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    says_version: bool = True
 
 
 _KUBERNETES = "k8s.io/component-base/version.git"

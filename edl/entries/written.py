@@ -55,6 +55,16 @@ WRITTEN: Final[tuple[Entry, ...]] = (
     annotation(
         contract.REMOVE, "names of pods", "these leave, whatever their index; removed when done"
     ),
+    annotation(
+        contract.PROGRESS,
+        "`93` or `93%`, 0..100",
+        "how much of its work is done, as its script says; nearly finished, it keeps its size",
+    ),
+    annotation(
+        contract.DURATION,
+        "`2h30m`, `90m`, `1d`",
+        "how long it is expected to run once started; for estimates only",
+    ),
     annotation(contract.SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
     annotation(contract.PORT, "1..65535", "the framework's port; default: the framework's own"),
     annotation(
@@ -125,10 +135,22 @@ WRITTEN: Final[tuple[Entry, ...]] = (
     ours(contract.REASON, RECONCILER, "text", "why the size is what it is"),
     ours(contract.HISTORY, RECONCILER, "an operation a line", "see `kubectl edl history`"),
     ours(
+        contract.SETTINGS,
+        RECONCILER,
+        "JSON",
+        f"on its Lease `{contract.RECONCILER_LEASE}`: the policy and the limits it decides by",
+    ),
+    ours(
         contract.SCALING,
         RECONCILER,
         "time, size, size",
         f"from when `{contract.SCALE_TIMEOUT}` counts",
+    ),
+    ours(
+        contract.PINNED,
+        RECONCILER,
+        "JSON",
+        "its pods are kept to nodes of the plan; the node affinity to which its template returns",
     ),
     Entry(
         contract.HOST, Kind.LABEL, WEBHOOK, "a host name", "bare pods: where kubexec.sh finds them"
@@ -157,7 +179,9 @@ WRITTEN: Final[tuple[Entry, ...]] = (
     namespace(contract.DEFAULT_PRIORITY, "a PriorityClass", "of Jobs whose template names none"),
     namespace(contract.LARGEST_MAX, "whole number from 1", "no Job here may have a larger max"),
     namespace(
-        contract.GPU_BUDGET, "`8` or `2.5`", "most GPUs of one Job here: its max × a pod's GPUs"
+        contract.GPU_BUDGET,
+        "`8` or `2.5`",
+        "most GPUs of all training jobs here together, and of one Job at its max",
     ),
     Entry(
         contract.HOSTS_GATE, Kind.GATE, WEBHOOK, "", "a launcher waits until its workers are ready"

@@ -1,10 +1,9 @@
 """Perform steps: several at once, the writes of each in order, its Events when all succeeded."""
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import compress
+from functools import partial
 from typing import Any, Final, Protocol
 
 from edl.errors import ClusterError, Conflict, EdlError, NotFound
@@ -13,7 +12,8 @@ from edl.kube.keys import key_pair
 from edl.model import Target
 from edl.writes import Create, CreateKeys, Delete, Json, Note, Patch, Step, Write
 
-THREADS: Final = 8
+THREADS: Final = 16
+"""Writers: a busy API server answers late, and who releases much must be heard beside others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,39 @@ class Failure:
 class Report:
     """What became of each step. Conflicts are no errors: decide again from fresh state.
 
-    Nor is an object that is gone: the watch has yet to say so.
+    Nor is an object that is gone: the watch has yet to say so. `left` were never begun.
     """
 
     done: tuple[Step, ...] = ()
     conflicts: tuple[Step, ...] = ()
     failed: tuple[Failure, ...] = ()
+    left: tuple[Step, ...] = ()
+
+
+def never() -> bool:
+    """Nothing is enough until all is done."""
+    return False
 
 
 class Actuator(Protocol):
     """Something that takes steps."""
 
-    def act(self, steps: Sequence[Step]) -> Report: ...
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+        """Begin one after the other until it is `enough`, and end all that were begun."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What became of one step."""
+
+    step: Step
+    begun: bool
+    error: EdlError | None = None
+
+    @property
+    def stale(self) -> bool:
+        return isinstance(self.error, Conflict | NotFound)
 
 
 class Writer:
@@ -57,21 +78,33 @@ class Writer:
         self._announce = announce
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
 
-    def act(self, steps: Sequence[Step]) -> Report:
-        """Wait for all steps. A failure ends its own step only; nothing is raised."""
-        outcomes = list(zip(steps, self._pool.map(self._perform, steps), strict=True))
-        failures = [Failure(step, error) for step, error in outcomes if error]
-        stale = [isinstance(failure.error, Conflict | NotFound) for failure in failures]
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+        """Wait for all steps that were begun. A failure ends its own step only; nothing is raised.
+
+        No step waits for another: one that takes long holds up nobody but itself.
+        """
+        outcomes = list(self._pool.map(partial(self._perform, enough), steps))
+        bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
         return Report(
-            done=tuple(step for step, error in outcomes if not error),
-            conflicts=tuple(failure.step for failure in compress(failures, stale)),
-            failed=tuple(compress(failures, map(operator.not_, stale))),
+            done=tuple(one.step for one in outcomes if one.begun and not one.error),
+            conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
+            failed=tuple(Failure(one.step, one.error) for one in bad if one.error),
+            left=tuple(outcome.step for outcome in outcomes if not outcome.begun),
         )
 
     def close(self) -> None:
         self._pool.shutdown()
 
-    def _perform(self, step: Step) -> EdlError | None:
+    def _perform(self, enough: Callable[[], bool], step: Step) -> _Outcome:
+        if enough():
+            return _Outcome(step, begun=False)
+        error = self._written_all(step)
+        if not error:
+            for note in step.notes:
+                self._announce(note)
+        return _Outcome(step, begun=True, error=error)
+
+    def _written_all(self, step: Step) -> EdlError | None:
         ours: dict[Target, str] = {}
         try:
             for write in step.writes:
@@ -80,8 +113,6 @@ class Writer:
             return error
         except Exception as error:  # noqa: BLE001 — one step must not stop all others
             return ClusterError(f"{type(error).__name__}: {error}")
-        for note in step.notes:
-            self._announce(note)
         return None
 
     def _write(self, write: Write, ours: dict[Target, str]) -> None:

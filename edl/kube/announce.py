@@ -3,10 +3,11 @@
 import contextlib
 import hashlib
 import logging
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from queue import Full, Queue
-from threading import Thread
+from threading import Event, Thread
 from typing import Final
 
 from edl import contract
@@ -16,17 +17,30 @@ from edl.model import Target
 from edl.writes import Json, Note
 
 _log: Final = logging.getLogger(__name__)
-_MOST_WAITING: Final = 1000
+_MOST_WAITING: Final = 10_000
+_SHARE: Final = 0.25
+"""Of the API server's time for us, at most: what Events tell of comes first."""
 _LONGEST_MESSAGE: Final = 1024
 _LONGEST_NAME: Final = 200
 
 
 class Announcer:
-    """Writes Events from one thread of its own. When it falls behind, notes are dropped."""
+    """Writes Events from one thread of its own: one at once, many the later the busier the server.
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], datetime]) -> None:
+    It rests after each as long as that took, several times over. When it falls too far behind,
+    notes are dropped.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._cluster = cluster
         self._clock = clock
+        self._monotonic = monotonic
+        self._closing = Event()
         self._waiting: Queue[tuple[Note, datetime] | None] = Queue(_MOST_WAITING)
         self._thread = Thread(target=self._run, name="announcer", daemon=True)
         self._thread.start()
@@ -39,16 +53,20 @@ class Announcer:
 
     def close(self, seconds: float = 2.0) -> None:
         """Write what waits, but not for longer than that."""
+        self._closing.set()
         with contextlib.suppress(Full):
             self._waiting.put(None, timeout=seconds)
         self._thread.join(seconds)
 
     def _run(self) -> None:
         while (entry := self._waiting.get()) is not None:
+            begun = self._monotonic()
             try:
                 write_event(self._cluster, *entry)
             except Exception as error:  # noqa: BLE001 — the thread must outlive every Event
                 _log.debug("no event %s about %s: %s", entry[0].reason, entry[0].target, error)
+            took = self._monotonic() - begun
+            self._closing.wait(took / _SHARE - took)
 
 
 def write_event(cluster: Cluster, note: Note, now: datetime) -> None:

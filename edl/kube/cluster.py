@@ -37,6 +37,8 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         Resource("ServiceAccount", "", "v1", "serviceaccounts"),
         Resource("Secret", "", "v1", "secrets"),
         Resource("Event", "", "v1", "events"),
+        Resource("ResourceQuota", "", "v1", "resourcequotas"),
+        Resource("LimitRange", "", "v1", "limitranges"),
         Resource("Job", "batch", "v1", "jobs"),
         Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
         Resource("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings"),

@@ -23,7 +23,7 @@ from edl.kube.objects import (
     Tagged,
 )
 from edl.kube.shapes import NODE_NAME, Shapes
-from edl.model import Node, Pod, PodPhase, Shape, Taint
+from edl.model import Labels, Node, Pod, PodPhase, Shape, Taint
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.resources import Resources
 
@@ -51,6 +51,15 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     job: str = ""
     pod: Pod | None = None
     bare: Bare | None = None
+    labels: Labels = ()
+    """Those of all pods of its template: one object for each template."""
+    hold: shares.Hold | None = None
+    """What it has of shared GPUs."""
+
+    @property
+    def holds_room(self) -> bool:
+        """Whether its node counts it; so it does until a terminating pod is gone."""
+        return bool(self.node) and not self.ended
 
 
 class PriorityFacts(msgspec.Struct, frozen=True, gc=False):
@@ -90,6 +99,7 @@ def node(raw: bytes) -> Node:
         allocatable=allocatable + shares.offered(_labels(found.metadata), allocatable),
         used=Resources(),
         leaving=Resources(),
+        devices=shares.devices(_labels(found.metadata), allocatable),
         schedulable=ready and not found.spec.unschedulable,
         labels={**_labels(found.metadata), NODE_NAME: name},
         taints=tuple(
@@ -105,14 +115,17 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
     owners = found.metadata.owner_references or ()
     job = next((owner.uid for owner in owners if owner.kind == "Job" and owner.controller), "")
     # Of a Job of ours that is deleted, or that the watch has yet to bring: it asks by that Job.
-    ours = bool(job and found.metadata.labels.framework)
-    alone = bare.read(raw) if found.metadata.labels.framework and not job else None
+    labels = found.metadata.labels
+    ours = bool(job and labels.get(contract.FRAMEWORK))
+    alone = bare.read(raw) if labels.get(contract.FRAMEWORK) and not job else None
     held_back = ours or ended or leaving or bool(found.spec.scheduling_gates)
+    who = shapes.who(found.metadata.namespace, labels)
+    share, notes = shares.share(labels), found.metadata.annotations
     return PodFacts(
-        namespace=intern(found.metadata.namespace),
+        namespace=who.namespace,
         name=found.metadata.name,
         node=intern(found.spec.node_name),
-        shape=shapes.of(found.spec, shares.held(found.metadata.labels.share)),
+        shape=shapes.of(found.spec, who, share),
         ended=ended,
         leaving=leaving,
         asking=not found.spec.node_name and not held_back,
@@ -120,6 +133,8 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
         job=job,
         pod=_job_pod(found, alone) if job or alone else None,
         bare=alone,
+        labels=who.labels,
+        hold=shares.hold(share, notes.gpus, notes.gpu_memory),
     )
 
 
@@ -164,6 +179,7 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
         ready_since=ready.last_transition_time if ready else None,
         restarted_at=_restarted_at(found),
         finalizers=tuple(map(intern, found.metadata.finalizers or ())),
+        devices=tuple(name for name in notes.gpus.split(",") if name),
     )
 
 

@@ -1,13 +1,17 @@
 """From the Jobs that name the same training job, and what surrounds them, to one `TrainingJob`."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
+from edl.kube import admission, shares
 from edl.kube.facts import PodFacts, Tag
 from edl.kube.jobfacts import JobFacts
+from edl.kube.quotas import NO_RULES, NamespaceRules
 from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
+from edl.resources import SHARED_GPU
 from edl.spec import JobSpec
 
 
@@ -25,6 +29,8 @@ class Around:
     kubexec: bool
     priorities: Sequence[int | None]
     """None where the PriorityClass does not exist."""
+    rules: NamespaceRules = NO_RULES
+    """Of its namespace."""
 
 
 def gather(key: JobKey, around: Around) -> TrainingJob:
@@ -52,11 +58,48 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
 
 def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
     roles = [
-        replace(job.role, pods=_pods(pods), shape=_shape(job.role, pods))
+        _ruled(job, replace(job.role, pods=_pods(pods), shape=_shape(job.role, pods)), around.rules)
         for job, pods in zip(around.jobs, around.pods, strict=True)
         if job.role and job.role.name in cast
     ]
+    roles = [_grouped(role) for role in roles]
     return tuple(sorted(roles, key=lambda role: (cast.index(role.name), role.job)))
+
+
+def _grouped(role: Role) -> Role:
+    """KubeShare waits until a group has the pods that it asks for: so many are its minimum."""
+    group = shares.group(dict(role.labels)) if role.shape.share else None
+    if group is None or not role.min < group.least <= role.max:
+        return role
+    return replace(role, min=group.least)
+
+
+def _too_few(around: Around) -> Iterator[str]:
+    """Groups of KubeShare that would never be whole."""
+    pods: defaultdict[shares.Group, int] = defaultdict(int)
+    for job in around.jobs:
+        group = shares.group(dict(job.role.labels)) if job.role and job.role.shape.share else None
+        if job.role and group:
+            pods[group] += max(_grouped(job.role).min, job.role.min)
+    for group, count in sorted(pods.items()):
+        if count < group.least:
+            _, headcount, threshold = contract.SHARED_GPU_GROUP
+            yield (
+                f"KubeShare starts its group {group.name} with {group.least} pods, and it has "
+                f"{count}: raise {contract.MAX}, or lower {headcount} or {threshold}"
+            )
+
+
+def _ruled(job: JobFacts, role: Role, rules: NamespaceRules) -> Role:
+    """With what admission adds to its pods before there are any, and what they count in quotas."""
+    if rules == NO_RULES:
+        return role
+    share = role.shape.requests.get(SHARED_GPU)
+    admitted = admission.admit(job.template, rules, share)
+    shape = role.shape
+    if not role.pods and admitted.requests != shape.requests:
+        shape = replace(shape, requests=admitted.requests)
+    return replace(role, shape=shape, charges=admitted.charges)
 
 
 def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:
@@ -104,6 +147,9 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
     for job, priority in zip(around.jobs, around.priorities, strict=True):
         if priority is None:
             yield f'there is no PriorityClass "{job.priority_class}": create it, or name another'
+    yield from _too_few(around)
+    for job in around.jobs if around.rules != NO_RULES else ():
+        yield from admission.admit(job.template, around.rules, _share(job)).refusals
     if any(job.execs for job in around.jobs) and not around.kubexec:
         yield (
             f"namespace {key.namespace} does not let launchers exec into workers: label it "
@@ -116,6 +162,10 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
                     f'the Service "{tag.name}" is not ours, and its name is the one that the '
                     "pods' addresses need: rename the job, or delete the Service"
                 )
+
+
+def _share(job: JobFacts) -> int:
+    return job.role.shape.requests.get(SHARED_GPU) if job.role else 0
 
 
 def _disagreements(around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:

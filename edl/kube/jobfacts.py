@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import msgspec
 
-from edl import contract, frameworks
+from edl import contract, frameworks, pins
 from edl.errors import Denied
-from edl.kube import shares
+from edl.kube import admission, shares
 from edl.kube.facts import time
 from edl.kube.shapes import Shapes
-from edl.model import Ending, JobKey, Resizing, Role, Scaling
+from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
 from edl.parse import parse
 from edl.spec import RETRIES, JobSpec
 from edl.writes import Json
@@ -27,6 +27,7 @@ _ENDINGS: Final = {
 
 _WISHES: Final = frozenset(
     {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
+    | {contract.DURATION, contract.PROGRESS}
 )
 
 
@@ -47,6 +48,8 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     priority_class: str = ""
     paused: bool = False
     started_at: datetime | None = None
+    template: bytes = b""
+    """What admission looks at in its pods' template (`edl.kube.admission.kept`)."""
     execs: bool = False
     """It runs commands in its workers' pods, which its namespace must allow."""
 
@@ -69,6 +72,7 @@ def job(raw: bytes, shapes: Shapes) -> JobFacts:
         spec=spec,
         role=_role(manifest, spec, problem, shapes) if spec else None,
         priority_class=_pod_spec(manifest).get("priorityClassName") or "",
+        template=admission.kept(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=time(notes.get(contract.STARTED_AT, "")),
         execs=bool(spec and frameworks.FRAMEWORKS[spec.framework].describe(spec).kubectl),
@@ -90,9 +94,8 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
 
 
 def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
-    job_spec = manifest["spec"]
-    metadata = manifest["metadata"]
-    notes = metadata.get("annotations") or {}
+    job_spec, metadata, notes = manifest["spec"], manifest["metadata"], _notes(manifest)
+    who = shapes.who(metadata["namespace"], _template_labels(manifest))
     return Role(
         name=spec.role,
         job=spec.name,
@@ -106,7 +109,7 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         decides=frameworks.decides(spec),
         serves=frameworks.serves(spec),
         tandem=spec.tandem,
-        shape=shapes.of_json(_pod_spec(manifest), _share(manifest)),
+        shape=shapes.of_json(_planned(manifest), _share(manifest), who),
         wanted=spec.wanted,
         slots=spec.slots,
         port=spec.port,
@@ -122,8 +125,18 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         retries=_retries(manifest),
         scaling=_scaling(spec, notes),
         removing=frozenset(spec.removing),
+        duration=spec.duration,
+        progress=_progress(manifest, spec),
         history=notes.get(contract.HISTORY, ""),
+        labels=who.labels,
+        node_affinity=notes.get(contract.PINNED) or pins.kept(_pod_spec(manifest).get("affinity")),
+        pinned=contract.PINNED in notes,
+        settled=_settled(manifest),
     )
+
+
+def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:
+    return manifest["metadata"].get("annotations") or {}
 
 
 def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> Scaling | None:
@@ -142,6 +155,14 @@ def _remaining(manifest: Mapping[str, Any]) -> int | None:
     completions: int | None = manifest["spec"].get("completions")
     done: int = manifest.get("status", {}).get("succeeded") or 0
     return None if completions is None else max(completions - done, 0)
+
+
+def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
+    """As its user says, else the part of its work items that is done."""
+    completions: int | None = manifest["spec"].get("completions")
+    if spec.progress is not None or spec.tandem or not completions:
+        return spec.progress
+    return 1 - (_remaining(manifest) or 0) / completions
 
 
 def _failures(manifest: Mapping[str, Any]) -> int:
@@ -187,9 +208,29 @@ def _ended_at(manifest: Mapping[str, Any]) -> datetime | None:
     return min(filter(None, times), default=None)
 
 
-def _share(manifest: Mapping[str, Any]) -> int:
-    labels = (manifest["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    return shares.held(labels.get(contract.SHARED_GPU_REQUEST, ""))
+def _share(manifest: Mapping[str, Any]) -> Share | None:
+    return shares.share(_template_labels(manifest))
+
+
+def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
+    return (manifest["spec"]["template"].get("metadata") or {}).get("labels") or {}
+
+
+def _settled(manifest: Mapping[str, Any]) -> bool:
+    """As the API server asks before it lets a template change (batch/job strategy)."""
+    status = manifest.get("status", {})
+    conditions = status.get("conditions") or ()
+    stopped = any(one["type"] == "Suspended" and one["status"] == "True" for one in conditions)
+    return not status.get("active") and (stopped or not status.get("startTime"))
+
+
+def _planned(manifest: Mapping[str, Any]) -> Json:
+    """The pods that will be: the next start of who was kept to nodes takes that off."""
+    spec = _pod_spec(manifest)
+    text = (manifest["metadata"].get("annotations") or {}).get(contract.PINNED)
+    if text and manifest["spec"].get("suspend"):
+        return spec | {"affinity": pins.own(spec.get("affinity"), text)}
+    return spec
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

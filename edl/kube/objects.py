@@ -81,11 +81,8 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     hosts: str = msgspec.field(name=contract.HOSTFILE, default="")
     published_at: str = msgspec.field(name=contract.PUBLISHED_AT, default="")
     confirmed_at: str = msgspec.field(name=contract.CONFIRMED_AT, default="")
-
-
-class PodLabels(msgspec.Struct, frozen=True, gc=False):
-    framework: str = msgspec.field(name=contract.FRAMEWORK, default="")
-    share: str = msgspec.field(name=contract.SHARED_GPU_REQUEST, default="")
+    gpus: str = msgspec.field(name=contract.SHARED_GPU_UUID, default="")
+    gpu_memory: str = msgspec.field(name=contract.SHARED_GPU_MEMORY, default="")
 
 
 class PodMetadata(_Part, frozen=True):
@@ -94,7 +91,7 @@ class PodMetadata(_Part, frozen=True):
     resource_version: str
     creation_timestamp: datetime
     deletion_timestamp: str | None = None
-    labels: PodLabels = PodLabels()
+    labels: dict[str, str] = {}
     annotations: PodAnnotations = PodAnnotations()
     owner_references: list[Owner] | None = None
     finalizers: tuple[str, ...] | None = None
@@ -106,6 +103,7 @@ _NONE = msgspec.Raw(b"null")
 
 class Container(_Part, frozen=True):
     resources: Undecoded = _NONE
+    ports: Undecoded = _NONE
     restart_policy: str = ""
 
 
@@ -123,6 +121,8 @@ class PodSpec(_Part, frozen=True):
     node_selector: Undecoded = _NONE
     tolerations: Undecoded = _NONE
     affinity: Undecoded = _NONE
+    topology_spread_constraints: Undecoded = _NONE
+    host_network: bool = False
     node_name: str = ""
     priority: int | None = None
     scheduling_gates: list[Gate] | None = None

@@ -1,14 +1,18 @@
-"""From facts to one `ClusterState`: pure, and quick where little changed since the last time."""
+"""From facts to one `ClusterState`: pure. `edl.kube.census` keeps the same while facts change."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from edl.kube import shares
+from edl.kube.budgets import budgets
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.gather import Around, gather
 from edl.kube.gather_bare import trainings
 from edl.kube.jobfacts import JobFacts
+from edl.kube.neighbours import Repelling, met
+from edl.kube.quotas import NO_RULES, NamespaceRules, QuotaFacts, RangeFacts
 from edl.model import ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.resources import Resources
 
@@ -22,28 +26,79 @@ class Snapshot:
     jobs: Sequence[JobFacts] = ()
     priorities: Sequence[PriorityFacts] = ()
     namespaces: Sequence[NamespaceFacts] = ()
+    quotas: Sequence[QuotaFacts] = ()
+    ranges: Sequence[RangeFacts] = ()
     tags: Sequence[Tag] = ()
     """Every Service, and our other objects around training jobs."""
 
 
-@dataclass(slots=True)
-class Memo:
-    """What the last observation was made from: equal facts give the same value again."""
+@dataclass(frozen=True, slots=True)
+class ClusterWide:
+    """What counts for more than one job: it is little, and read anew whenever it changes."""
 
-    nodes: dict[str, tuple[Node, list[PodFacts], Node]] = field(default_factory=dict)
-    jobs: dict[JobKey, tuple[Around, TrainingJob]] = field(default_factory=dict)
+    kubexec: frozenset[str]
+    """Namespaces in which launchers may exec into their workers."""
+    priorities: Mapping[str, int]
+    """By PriorityClass."""
+    default: int
+    """The priority of who names no class."""
+    rules: Mapping[str, NamespaceRules] = field(default_factory=dict)
+    """By namespace, of those that have any."""
+
+    @classmethod
+    def of(
+        cls,
+        namespaces: Sequence[NamespaceFacts],
+        priorities: Sequence[PriorityFacts],
+        quotas: Iterable[QuotaFacts] = (),
+        ranges: Iterable[RangeFacts] = (),
+    ) -> "ClusterWide":
+        return cls(
+            kubexec=frozenset(found.name for found in namespaces if found.kubexec),
+            priorities={entry.name: entry.value for entry in priorities},
+            default=next((entry.value for entry in priorities if entry.default), 0),
+            rules=_rules_of(namespaces, priorities, quotas, ranges),
+        )
+
+    def priority(self, job: JobFacts) -> int | None:
+        """None where its PriorityClass does not exist."""
+        return self.priorities.get(job.priority_class) if job.priority_class else self.default
 
 
-def observe(objects: Snapshot, now: datetime, memo: Memo | None = None) -> ClusterState:
-    """What the planner is to see. The same with or without `memo`, which is renewed."""
-    memo = memo or Memo()
+def _rules_of(
+    namespaces: Sequence[NamespaceFacts],
+    priorities: Sequence[PriorityFacts],
+    quotas: Iterable[QuotaFacts],
+    ranges: Iterable[RangeFacts],
+) -> Mapping[str, NamespaceRules]:
+    by_quota: defaultdict[str, list[QuotaFacts]] = defaultdict(list)
+    for quota in quotas:
+        by_quota[quota.namespace].append(quota)
+    by_range: defaultdict[str, list[RangeFacts]] = defaultdict(list)
+    for found in ranges:
+        by_range[found.namespace].append(found)
+    budgeted = {one.name for one in namespaces if one.policy.gpu_budget is not None}
+    named = next((entry.name for entry in priorities if entry.default), "")
+    return {
+        name: NamespaceRules(
+            quotas=tuple(sorted(one.rule for one in by_quota.get(name, ()))),
+            ranges=tuple(sorted(by_range.get(name, ()))),
+            gpu_budget=name in budgeted,
+            default_class=named,
+        )
+        for name in {*by_quota, *by_range, *budgeted}
+    }
+
+
+def observe(objects: Snapshot, now: datetime) -> ClusterState:
+    """What the planner is to see."""
     by_node: defaultdict[str, list[PodFacts]] = defaultdict(list)
     by_job: defaultdict[str, list[PodFacts]] = defaultdict(list)
     ours = {job.uid for job in objects.jobs}
     asking: list[PodFacts] = []
     alone: list[PodFacts] = []
     for pod in objects.pods:
-        if pod.node and not pod.ended:
+        if pod.holds_room:
             by_node[pod.node].append(pod)
         if pod.bare:
             alone.append(pod)
@@ -51,39 +106,32 @@ def observe(objects: Snapshot, now: datetime, memo: Memo | None = None) -> Clust
             by_job[pod.job].append(pod)
         elif pod.asking:
             asking.append(pod)
-    return ClusterState(
+    wide = ClusterWide.of(objects.namespaces, objects.priorities, objects.quotas, objects.ranges)
+    jobs = _jobs(objects, by_job, wide)
+    state = ClusterState(
         observed_at=now,
-        nodes=_nodes(objects.nodes, by_node, memo),
-        jobs=_jobs(objects, by_job, memo),
+        nodes=_nodes(objects.nodes, by_node),
+        jobs=jobs,
         demands=_demands(asking),
-        bare=_bare(objects, alone),
+        bare=_bare(objects, alone, wide),
+        budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
     )
+    return met(state, Repelling.of(objects.pods), lambda: objects.pods)
 
 
-def _bare(objects: Snapshot, pods: Sequence[PodFacts]) -> tuple[TrainingJob, ...]:
+def _bare(
+    objects: Snapshot, pods: Sequence[PodFacts], wide: ClusterWide
+) -> tuple[TrainingJob, ...]:
     if not pods:
         return ()
     taken = {job.key for job in objects.jobs}
     mine = [pod for pod in pods if pod.bare and (pod.namespace, pod.bare.spec.job) not in taken]
-    return trainings(mine, objects.tags, _with_kubexec(objects))
+    return trainings(mine, objects.tags, wide.kubexec)
 
 
-def _with_kubexec(objects: Snapshot) -> frozenset[str]:
-    """Namespaces in which launchers may exec into their workers."""
-    return frozenset(namespace.name for namespace in objects.namespaces if namespace.kubexec)
-
-
-def _nodes(
-    nodes: Sequence[Node], pods: Mapping[str, list[PodFacts]], memo: Memo
-) -> tuple[Node, ...]:
-    known, memo.nodes = memo.nodes, {}
-    for node in sorted(nodes, key=lambda node: node.name):
-        here = pods.get(node.name, [])
-        last = known.get(node.name)
-        if last is None or last[0] != node or last[1] != here:
-            last = (node, here, _with_pods(node, here))
-        memo.nodes[node.name] = last
-    return tuple(node for _, _, node in memo.nodes.values())
+def _nodes(nodes: Sequence[Node], pods: Mapping[str, list[PodFacts]]) -> tuple[Node, ...]:
+    ordered = sorted(nodes, key=lambda node: node.name)
+    return tuple(_with_pods(node, pods.get(node.name, ())) for node in ordered)
 
 
 def _with_pods(node: Node, pods: Sequence[PodFacts]) -> Node:
@@ -91,6 +139,8 @@ def _with_pods(node: Node, pods: Sequence[PodFacts]) -> Node:
         node,
         used=_sum(pod.shape for pod in pods),
         leaving=_sum(pod.shape for pod in pods if pod.leaving),
+        devices=node.devices
+        and shares.occupied(node.devices, [(pod.hold, pod.leaving) for pod in pods if pod.hold]),
     )
 
 
@@ -103,18 +153,23 @@ def _sum(shapes: Iterable[Shape]) -> Resources:
 
 
 def _jobs(
-    objects: Snapshot, pods: Mapping[str, list[PodFacts]], memo: Memo
+    objects: Snapshot, pods: Mapping[str, list[PodFacts]], wide: ClusterWide
 ) -> tuple[TrainingJob, ...]:
-    known, memo.jobs = memo.jobs, {}
-    for key, around in sorted(_around(objects, pods).items()):
-        last = known.get(key)
-        if last is None or last[0] != around:
-            last = (around, _gathered(key, around))
-        memo.jobs[key] = last
-    return tuple(job for _, job in memo.jobs.values())
+    members: defaultdict[JobKey, list[JobFacts]] = defaultdict(list)
+    for job in objects.jobs:
+        members[job.key].append(job)
+    tags: defaultdict[JobKey, list[Tag]] = defaultdict(list)
+    for tag in objects.tags:
+        for key in tagged(tag):
+            tags[key].append(tag)
+    found = {
+        key: around(jobs, pods, tags.get(key, ()), wide) for key, jobs in sorted(members.items())
+    }
+    return tuple(gathered(key, parts) for key, parts in found.items() if parts)
 
 
-def _gathered(key: JobKey, around: Around) -> TrainingJob:
+def gathered(key: JobKey, around: Around) -> TrainingJob:
+    """The training job, or its problem where it cannot be read."""
     try:
         return gather(key, around)
     except Exception as error:  # noqa: BLE001 — one job must not hide all others
@@ -123,31 +178,30 @@ def _gathered(key: JobKey, around: Around) -> TrainingJob:
         return TrainingJob(key, first.framework, (), first.created_at, problem=what)
 
 
-def _around(objects: Snapshot, pods: Mapping[str, list[PodFacts]]) -> dict[JobKey, Around]:
-    members: defaultdict[JobKey, list[JobFacts]] = defaultdict(list)
-    for job in sorted(objects.jobs, key=lambda job: job.name):
-        members[job.key].append(job)
-    tags: defaultdict[JobKey, list[Tag]] = defaultdict(list)
-    for tag in objects.tags:
-        for name in {tag.job, tag.name}:
-            tags[JobKey(tag.namespace, name)].append(tag)
-    kubexec = _with_kubexec(objects)
-    priorities = {entry.name: entry.value for entry in objects.priorities}
-    default = next((entry.value for entry in objects.priorities if entry.default), 0)
-    return {
-        key: Around(
-            jobs=jobs,
-            pods=[pods.get(job.uid, []) for job in jobs],
-            tags=tags.get(key, []),
-            kubexec=key.namespace in kubexec,
-            priorities=[
-                priorities.get(job.priority_class) if job.priority_class else default
-                for job in jobs
-            ],
-        )
-        for key, all_jobs in members.items()
-        if (jobs := _staying(all_jobs))
-    }
+def tagged(tag: Tag) -> Iterator[JobKey]:
+    """The training jobs that an object belongs to, or that its name may be in the way of."""
+    for name in {tag.job, tag.name}:
+        yield JobKey(tag.namespace, name)
+
+
+def around(
+    members: Iterable[JobFacts],
+    pods: Mapping[str, Sequence[PodFacts]],
+    tags: Sequence[Tag],
+    wide: ClusterWide,
+) -> Around | None:
+    """What one training job is made from, `pods` by the uid of their Job; None where none stays."""
+    jobs = _staying(sorted(members, key=lambda job: job.name))
+    if not jobs:
+        return None
+    return Around(
+        jobs=jobs,
+        pods=[pods.get(job.uid, ()) for job in jobs],
+        tags=tags,
+        kubexec=jobs[0].key.namespace in wide.kubexec,
+        priorities=[wide.priority(job) for job in jobs],
+        rules=wide.rules.get(jobs[0].key.namespace, NO_RULES),
+    )
 
 
 def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
@@ -163,17 +217,19 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
 
 
 def _demands(pods: Sequence[PodFacts]) -> tuple[Demand, ...]:
-    """Pods of one shape and priority ask together."""
-    groups: dict[tuple[int, int], list[PodFacts]] = {}
-    for pod in pods:  # equal shapes are one object, and hashing one costs more than its identity
-        groups.setdefault((id(pod.shape), pod.priority), []).append(pod)
-    demands = (
-        Demand(
-            shape=group[0].shape,
-            priority=group[0].priority,
-            count=len(group),
-            example=min(f"{pod.namespace}/{pod.name}" for pod in group),
-        )
-        for group in groups.values()
+    groups: defaultdict[tuple[Shape, int], list[PodFacts]] = defaultdict(list)
+    for pod in pods:
+        groups[pod.shape, pod.priority].append(pod)
+    return in_order(
+        Demand(shape, priority, len(group), min(example(pod) for pod in group))
+        for (shape, priority), group in groups.items()
     )
+
+
+def example(pod: PodFacts) -> str:
+    """How a pod that asks for room is named to users."""
+    return f"{pod.namespace}/{pod.name}"
+
+
+def in_order(demands: Iterable[Demand]) -> tuple[Demand, ...]:
     return tuple(sorted(demands, key=lambda demand: (-demand.priority, demand.example)))

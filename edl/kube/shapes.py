@@ -1,12 +1,15 @@
 """What the scheduler looks at in a pod's spec, as a `Shape`; equal shapes are one object."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from edl.kube import rules
 from edl.kube.objects import Container, PodSpec, Undecoded
-from edl.model import Requirement, Shape, Toleration
+from edl.kube.rules import NOBODY, Who
+from edl.model import Requirement, Shape, Share, Toleration
 from edl.resources import SHARED_GPU, Resources, pod_requests
 from edl.writes import Json
 
@@ -15,6 +18,7 @@ NODE_NAME: Final = "metadata.name"
 
 _NO_NODE: Final = (Requirement(NODE_NAME, "In", ()),)
 _MOST_KEPT: Final = 8192
+_MOST_KNOWN: Final = 65536
 _Key: TypeAlias = tuple[bytes, ...]
 
 
@@ -24,28 +28,59 @@ class Shapes:
     def __init__(self) -> None:
         self._by_json: dict[_Key, Shape] = {}
         self._interned: dict[Shape, Shape] = {}
+        self._ruled: dict[tuple[Shape, Who, _Key], Shape] = {}
+        self._who: dict[Who, Who] = {}
 
-    def of(self, spec: PodSpec, share: int = 0) -> Shape:
-        """`share`: what the pod holds of a shared GPU, in thousandths."""
-        key = (*_key(spec), b"%d" % share)
+    def who(self, namespace: str, labels: Mapping[str, str]) -> Who:
+        """A pod as selectors see it: one object for all pods of a template."""
+        if len(self._who) >= _MOST_KNOWN:
+            self._who.clear()
+        found = rules.who(namespace, labels)
+        return self._who.setdefault(found, found)
+
+    def of(self, spec: PodSpec, who: Who = NOBODY, share: Share | None = None) -> Shape:
+        """`share`: what the pod asks of shared GPUs."""
+        shape = self._alone(spec, share)
+        asked = rules.asked(spec)
+        return self._beside(shape, spec, who, asked) if asked else shape
+
+    def _beside(self, shape: Shape, spec: PodSpec, who: Who, asked: _Key) -> Shape:
+        """The shape with its rules about other pods, if it has any."""
+        key = (shape, who, asked)
+        if (known := self._ruled.get(key)) is not None:
+            return known
+        if len(self._ruled) >= _MOST_KEPT:
+            self._ruled.clear()
+        found = rules.rules(_json(spec), who)
+        ruled = replace(shape, rules=found) if found else shape
+        self._ruled[key] = self._interned.setdefault(ruled, ruled)
+        return self._ruled[key]
+
+    def _alone(self, spec: PodSpec, share: Share | None) -> Shape:
+        key = (*_key(spec), repr(share).encode() if share else b"")
         if (known := self._by_json.get(key)) is not None:
             return known
         if len(self._by_json) >= _MOST_KEPT:
             self._by_json.clear()
             self._interned.clear()
-        shape = self.of_json(_json(spec), share)
-        self._by_json[key] = shape
-        return shape
+        shape = _shape(_json(spec), share)
+        self._by_json[key] = self._interned.setdefault(shape, shape)
+        return self._by_json[key]
 
-    def of_json(self, spec: Json, share: int = 0) -> Shape:
+    def of_json(self, spec: Json, share: Share | None = None, who: Who = NOBODY) -> Shape:
         """The shape of a decoded `spec` of a pod, or of a pod template."""
-        shape = Shape(
-            requests=pod_requests(spec) + Resources.of({SHARED_GPU: share}),
-            node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
-            tolerations=tuple(_toleration(entry) for entry in spec.get("tolerations") or ()),
-            affinity=_affinity(spec),
-        )
+        shape = replace(_shape(spec, share), rules=rules.rules(spec, who))
         return self._interned.setdefault(shape, shape)
+
+
+def _shape(spec: Json, share: Share | None) -> Shape:
+    return Shape(
+        requests=pod_requests(spec) + Resources.of({SHARED_GPU: share.compute if share else 0}),
+        share=share,
+        node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
+        tolerations=tuple(_toleration(entry) for entry in spec.get("tolerations") or ()),
+        affinity=_affinity(spec),
+    )
 
 
 def _key(spec: PodSpec) -> _Key:
@@ -65,12 +100,14 @@ def _parts(spec: PodSpec) -> Mapping[str, Undecoded]:
         "nodeSelector": spec.node_selector,
         "tolerations": spec.tolerations,
         "affinity": spec.affinity,
+        "topologySpreadConstraints": spec.topology_spread_constraints,
     }
 
 
 def _json(spec: PodSpec) -> Json:
     decoded = {name: msgspec.json.decode(part) for name, part in _parts(spec).items()}
     return decoded | {
+        "hostNetwork": spec.host_network,
         "containers": _containers(spec.containers),
         "initContainers": _containers(spec.init_containers or ()),
     }
@@ -80,6 +117,7 @@ def _containers(containers: Sequence[Container]) -> list[Json]:
     return [
         {
             "resources": msgspec.json.decode(container.resources),
+            "ports": msgspec.json.decode(container.ports),
             "restartPolicy": container.restart_policy,
         }
         for container in containers

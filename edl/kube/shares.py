@@ -1,21 +1,28 @@
 """KubeShare's room, in thousandths of a GPU: kubelets know nothing of it, labels say it.
 
-Its scheduler takes `sharedgpu/gpu_request` from a GPU (pkg/scheduler/pod.go, reserveResource). Here
-a node's GPUs are one sum, so what no single GPU has room for is the scheduler's to find out.
+Its scheduler takes `sharedgpu/gpu_request` and `sharedgpu/gpu_mem` from one GPU, above 1 all of so
+many, and writes on the pod which (pkg/scheduler/pod.go, reserveResource and newAssumed...Pod).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from edl import contract
+from edl.model import Device, Held, Share
 from edl.resources import SHARED_GPU, Resources
 
 _SHARE: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
 _COUNT: Final = re.compile(r"[0-9]{1,6}")
 _COUNT_LABEL: Final = "nvidia.com/gpu.count"
 """NVIDIA's GPU feature discovery writes it, also where no device plugin counts GPUs."""
+_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
+"""MiB of one GPU, by the same writer."""
+_BYTES: Final = re.compile(r"[0-9]{1,18}")
+_WHOLE: Final = 1000
+_MOST_DEVICES: Final = 64
+"""Of a node that claims more only their sum counts."""
 _UNKNOWN: Final = 2**40
 """Where nobody counts a node's GPUs, KubeShare alone knows its room."""
 
@@ -32,3 +39,92 @@ def offered(labels: Mapping[str, str], allocatable: Resources) -> Resources:
     label = labels.get(_COUNT_LABEL, "")
     gpus = allocatable.get(contract.GPU_RESOURCE) or (int(label) if _COUNT.fullmatch(label) else 0)
     return Resources.of({SHARED_GPU: gpus * 1000 or _UNKNOWN})
+
+
+def share(labels: Mapping[str, str]) -> Share | None:
+    """What a pod with these labels asks for; None for nothing."""
+    compute = held(labels.get(contract.SHARED_GPU_REQUEST, ""))
+    memory = _bytes(labels.get(contract.SHARED_GPU_MEMORY, ""))
+    if not (compute or memory):
+        return None
+    return Share(compute, memory, labels.get(contract.SHARED_GPU_MODEL, ""))
+
+
+class Group(NamedTuple):
+    """Pods of a namespace that KubeShare schedules only when at least so many of them exist."""
+
+    name: str
+    least: int
+
+
+def group(labels: Mapping[str, str]) -> Group | None:
+    """The group of a pod with these labels; None for none, or one that KubeShare ignores."""
+    name, headcount, threshold = (labels.get(key, "") for key in contract.SHARED_GPU_GROUP)
+    if not (name and _COUNT.fullmatch(headcount) and _SHARE.fullmatch(threshold)):
+        return None
+    # KubeShare rounds to the nearest (pkg/scheduler/pod_group.go).
+    least = int(int(headcount) * Decimal(threshold) + Decimal("0.5"))
+    return Group(name, least) if least > 1 else None
+
+
+class Hold(NamedTuple):
+    """What a pod has; `memory` is 0 where it has as large a part of it as of the compute."""
+
+    uuids: tuple[str, ...]
+    compute: int
+    memory: int
+
+
+def hold(asked: Share | None, uuids: str, memory: str) -> Hold | None:
+    """What a bound pod has of its node's GPUs, by KubeShare's annotations."""
+    if asked is None:
+        return None
+    named = tuple(name for name in uuids.split(",") if name)
+    return Hold(named, asked.compute, _bytes(memory) or asked.memory)
+
+
+def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, ...]:
+    """A node's GPUs with nobody on them; none where nobody counts them."""
+    count = offered(labels, allocatable).get(SHARED_GPU) // _WHOLE
+    label = labels.get(_MEMORY_LABEL, "")
+    memory = int(label) * 2**20 if _COUNT.fullmatch(label) else 0
+    return (Device(memory=memory),) * count if count <= _MOST_DEVICES else ()
+
+
+def occupied(found: tuple[Device, ...], holds: Iterable[tuple[Hold, bool]]) -> tuple[Device, ...]:
+    """The GPUs with who holds them; the flag says that he leaves. Independent of the order.
+
+    Who names no GPU is taken to be where most is left.
+    """
+    parts = sorted((bool(one.uuids), one, leaving) for one, leaving in holds)
+    gpus = {f" {place}": device for place, device in enumerate(found)}
+    for _, one, leaving in reversed(parts):
+        for uuid in one.uuids or (_emptiest(gpus),):
+            device = gpus.pop(uuid, None) or _unnamed(gpus)
+            gpus[uuid] = _with(device, one, uuid.strip() if one.uuids else device.uuid, leaving)
+    return tuple(sorted(gpus.values()))
+
+
+def _emptiest(gpus: Mapping[str, Device]) -> str:
+    return min(gpus, key=lambda name: (gpus[name].used, name))
+
+
+def _unnamed(gpus: dict[str, Device]) -> Device:
+    """One that nobody has named yet; without any, its node has more GPUs than it tells."""
+    name = next((name for name, device in sorted(gpus.items()) if not device.uuid), None)
+    memory = next((device.memory for device in gpus.values()), 0)
+    return gpus.pop(name) if name else Device(memory=memory)
+
+
+def _with(device: Device, one: Hold, uuid: str, leaving: bool) -> Device:  # noqa: FBT001
+    if one.compute > _WHOLE:
+        part = Held(_WHOLE, device.memory)
+    else:
+        memory = one.memory or one.compute * device.memory // _WHOLE
+        part = Held(one.compute, memory if device.memory else 0)
+    going = device.leaving.plus(part) if leaving else device.leaving
+    return Device(uuid, device.memory, device.used.plus(part), going)
+
+
+def _bytes(text: str) -> int:
+    return int(text) if _BYTES.fullmatch(text) else 0

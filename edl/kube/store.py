@@ -30,6 +30,14 @@ class Item(NamedTuple, Generic[T]):
     facts: T | None
 
 
+class Change(NamedTuple, Generic[T]):
+    """What became of one object: None before it was known, and when it is gone."""
+
+    name: Name
+    before: T | None
+    after: T | None
+
+
 class _Meta(msgspec.Struct):
     name: str = ""  # bookmarks have none
     namespace: str = ""
@@ -56,6 +64,8 @@ class Store(Generic[T]):
         self._items: dict[Name, Item[T]] = {}
         self._version = 0
         self._synced = Event()
+        self._news: dict[Name, T | None] | None = None
+        """What was known of each object that differs, when somebody last asked for the news."""
 
     @property
     def synced(self) -> bool:
@@ -69,17 +79,35 @@ class Store(Generic[T]):
     def get(self, name: Name) -> T | None:
         """None for an object that does not exist, as far as we know, or that says nothing."""
         with self._lock:
-            item = self._items.get(name)
-        return item.facts if item else None
+            return self._known(name)
 
     def __len__(self) -> int:
         return len(self._items)
 
+    def news(self, *, whole: bool = False) -> list[Change[T]]:
+        """What differs since the last call, for one reader. The first time, or `whole`: all.
+
+        Of an object that came and went, or changed often, only the difference in the end.
+        """
+        with self._lock:
+            news, self._news = self._news, {}
+            if news is None or whole:
+                items = (item for item in self._items.values() if item.facts is not None)
+                return [Change(item.name, None, item.facts) for item in items]
+            return [Change(name, before, self._known(name)) for name, before in news.items()]
+
     def item(self, raw: bytes) -> Item[T]:
-        """Decode an object; raises msgspec.DecodeError when it is none."""
+        """Decode an object; raises msgspec.DecodeError when it is none.
+
+        Equal facts are one object, so that a list which is read again takes no room again.
+        """
         meta = _decoder.decode(raw).metadata
         name = Name(meta.namespace, meta.name)
-        return Item(name, int(meta.resourceVersion), self._facts(name, raw))
+        found = Item(name, int(meta.resourceVersion), self._facts(name, raw))
+        held = self._items.get(name)
+        if held is None or held.facts != found.facts:
+            return found
+        return held if held.version == found.version else found._replace(facts=held.facts)
 
     def _facts(self, name: Name, raw: bytes) -> T | None:
         try:
@@ -101,10 +129,32 @@ class Store(Generic[T]):
                     if held.version > max(version, fresh[name].version if name in fresh else 0):
                         fresh[name] = held
             before, self._items, self._version = self._items, fresh, version
-            same = self._synced.is_set() and _all_facts(before) == _all_facts(fresh)
+            same = self._compare(before) and self._synced.is_set()
         self._synced.set()
         if not same:
             self._changed()
+
+    def _compare(self, before: Mapping[Name, Item[T]]) -> bool:
+        """Whether all facts are as before; those that are not are news."""
+        same = True
+        for name, held in before.items():
+            if self._items.get(name) is not held:
+                same &= self._note(name, held.facts)
+        for name in self._items.keys() - before.keys():
+            same &= self._note(name, None)
+        return same
+
+    def _note(self, name: Name, before: T | None) -> bool:
+        """Whether the facts of an object are still these; if not, that is news."""
+        if self._known(name) == before:
+            return True
+        if self._news is not None and self._news.setdefault(name, before) == self._known(name):
+            del self._news[name]
+        return False
+
+    def _known(self, name: Name) -> T | None:
+        item = self._items.get(name)
+        return item.facts if item else None
 
     def update(self, item: Item[T], *, gone: bool = False) -> None:
         """Apply a watch event; one that is older than what we have changes nothing."""
@@ -117,8 +167,8 @@ class Store(Generic[T]):
                 self._items.pop(item.name, None)
             else:
                 self._items[item.name] = item
-            before, after = held and held.facts, None if gone else item.facts
-        if before != after:
+            same = self._note(item.name, held.facts if held else None)
+        if not same:
             self._changed()
 
     def seen(self, version: int) -> None:
@@ -137,14 +187,11 @@ class Store(Generic[T]):
             if item.version <= max(self._version, held.version if held else 0):
                 return
             self._items[item.name] = item
-        if (held and held.facts) != item.facts:
+            same = self._note(item.name, held.facts if held else None)
+        if not same:
             self._changed()
 
 
 def version_of(raw: bytes) -> int:
     """The resource version of any object."""
     return int(_decoder.decode(raw).metadata.resourceVersion)
-
-
-def _all_facts(items: Mapping[Name, Item[T]]) -> dict[Name, T | None]:
-    return {name: item.facts for name, item in items.items()}

@@ -7,12 +7,14 @@ from functools import partial
 from typing import Any, Final
 
 from edl import contract
-from edl.kube import facts, jobfacts
+from edl.errors import Forbidden
+from edl.kube import facts, jobfacts, quotas
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.informer import Informer
 from edl.kube.jobfacts import JobFacts
 from edl.kube.observe import Snapshot
+from edl.kube.quotas import QuotaFacts, RangeFacts
 from edl.kube.shapes import Shapes
 from edl.kube.store import Store
 from edl.model import Node
@@ -20,6 +22,8 @@ from edl.writes import Json
 
 SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 """Watched by our label only; of Services all, because a stranger may hold a job's name."""
+RULES: Final = ("ResourceQuota", "LimitRange")
+"""Not every reader may list them, and most answers are right without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class Stores:
     jobs: Store[JobFacts]
     priorities: Store[PriorityFacts]
     namespaces: Store[NamespaceFacts]
+    quotas: Store[QuotaFacts]
+    ranges: Store[RangeFacts]
     tags: dict[str, Store[Tag]]
 
     @classmethod
@@ -42,6 +48,8 @@ class Stores:
             jobs=Store(partial(jobfacts.job, shapes=shapes), changed),
             priorities=Store(facts.priority, changed),
             namespaces=Store(facts.namespace, changed),
+            quotas=Store(quotas.quota, changed),
+            ranges=Store(quotas.limit_range, changed),
             tags={
                 kind: Store(partial(facts.tag, kind), changed)
                 for kind in ("Service", *SURROUNDINGS)
@@ -55,6 +63,8 @@ class Stores:
         yield Selection("Job", labels=contract.FRAMEWORK), self.jobs
         yield Selection("PriorityClass"), self.priorities
         yield Selection("Namespace"), self.namespaces
+        yield Selection("ResourceQuota"), self.quotas
+        yield Selection("LimitRange"), self.ranges
         for kind, store in self.tags.items():
             yield Selection(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
 
@@ -75,19 +85,33 @@ class Stores:
             jobs=self.jobs.values(),
             priorities=self.priorities.values(),
             namespaces=self.namespaces.values(),
+            quotas=self.quotas.values(),
+            ranges=self.ranges.values(),
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )
 
 
-def read_once(cluster: Cluster) -> Snapshot:
+def read_once(
+    cluster: Cluster, missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None
+) -> Snapshot:
     """One list of each kind, for who decides once and goes (the plugin). Raises ClusterError.
 
-    What stands around a job matters only to who writes, and not every reader may see it.
+    What stands around a job matters only to who writes, and not every reader may see it. Of
+    RULES `missed` is told what may not be read.
     """
+
+    def read(pair: tuple[Selection, Store[Any]]) -> None:
+        try:
+            fill(cluster, *pair)
+        except Forbidden as error:
+            if pair[0].kind not in RULES:
+                raise
+            missed(pair[0].kind, error)
+
     stores = Stores.empty()
     pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
     with ThreadPoolExecutor(len(pairs)) as pool:
-        for _ in pool.map(lambda pair: fill(cluster, *pair), pairs):
+        for _ in pool.map(read, pairs):
             pass  # raises what a list raised
     return stores.snapshot()
 

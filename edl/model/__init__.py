@@ -3,29 +3,46 @@
 Amounts are `Resources` (integers, see edl/resources.py); times are timezone-aware UTC datetimes.
 """
 
+from edl.model.budgets import Budget, Charge
+from edl.model.devices import Device, Held, Share
 from edl.model.jobs import Ending, Phase, Resizing, Role, Scaling, TrainingJob
 from edl.model.names import JobKey, Owner, Target
-from edl.model.places import Node, Requirement, Shape, Taint, Toleration
+from edl.model.places import Node, Shape, Taint, Toleration
 from edl.model.pods import Pod, PodPhase
+from edl.model.rules import Neighbours, Port, Rules, Spread, Term
+from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.state import ClusterState, Demand
 
 __all__ = [
+    "Budget",
+    "Charge",
     "ClusterState",
     "Demand",
+    "Device",
     "Ending",
+    "Held",
     "JobKey",
+    "Labels",
+    "Neighbours",
     "Node",
     "Owner",
     "Phase",
     "Pod",
     "PodPhase",
+    "Port",
     "Requirement",
     "Resizing",
     "Role",
+    "Rules",
     "Scaling",
+    "Selector",
+    "Selectors",
     "Shape",
+    "Share",
+    "Spread",
     "Taint",
     "Target",
+    "Term",
     "Toleration",
     "TrainingJob",
 ]

@@ -6,9 +6,11 @@ from enum import StrEnum
 from functools import cached_property
 
 from edl.contract import CleanUp
+from edl.model.budgets import Charge
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Shape
 from edl.model.pods import Pod
+from edl.model.selectors import Labels
 
 
 class Resizing(StrEnum):
@@ -92,6 +94,20 @@ class Role:
     """Why they go, where not their user but the plan says so."""
     history: str = ""
     """Its past operations, as `edl.steps.history` reads them."""
+    progress: float | None = None
+    """The part of its work that is done, 0..1; None if nobody says."""
+    duration: timedelta | None = None
+    """How long its user expects it to run once started; for estimates only."""
+    labels: Labels = ()
+    """Of its template."""
+    node_affinity: str = "null"
+    """What `edl.pins` keeps of its template's own affinity."""
+    settled: bool = True
+    """Where it is suspended: the Job controller has seen to it, so that its template may change."""
+    pinned: bool = False
+    """Its template keeps its pods to nodes of the plan; while it is suspended, `shape` does not."""
+    charges: tuple[Charge, ...] = ()
+    """What one of its pods counts in the budgets of its namespace."""
 
 
 class Phase(StrEnum):
@@ -136,6 +152,18 @@ class TrainingJob:
     def owners(self) -> tuple[Owner, ...]:
         jobs = (Owner("batch/v1", "Job", role.job, role.uid) for role in self.roles)
         return self.pods or tuple(jobs)
+
+    @cached_property
+    def progress(self) -> float | None:
+        """The part of its work that is done, 0..1, as any of its Jobs says."""
+        return max(
+            (role.progress for role in self.roles if role.progress is not None), default=None
+        )
+
+    @cached_property
+    def duration(self) -> timedelta | None:
+        """How long it is expected to run once started: the longest that any of its Jobs says."""
+        return max((role.duration for role in self.roles if role.duration), default=None)
 
     @cached_property
     def live(self) -> tuple[Role, ...]:

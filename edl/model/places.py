@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edl.model.devices import Device, Share
+from edl.model.rules import Rules
+from edl.model.selectors import Requirement
 from edl.resources import Resources
 
 
@@ -26,15 +29,6 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """One term of a required node affinity: `key operator values` (In, NotIn, Exists, …)."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Shape:
     """What the scheduler looks at in a pod. Pods of one shape are interchangeable; hashable.
 
@@ -46,6 +40,10 @@ class Shape:
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     affinity: tuple[tuple[Requirement, ...], ...] = ()
+    rules: Rules | None = None
+    """None where neither its own rules nor those of others ask who is beside it: the usual case."""
+    share: Share | None = None
+    """Of GPUs that KubeShare hands out; None for none, the usual case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +62,5 @@ class Node:
     """Ready and not cordoned."""
     labels: Mapping[str, str] | None = None
     taints: tuple[Taint, ...] = ()
+    devices: tuple[Device, ...] = ()
+    """Its GPUs, where KubeShare hands them out and somebody counts them."""

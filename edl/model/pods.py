@@ -39,6 +39,8 @@ class Pod:
     restarted_at: datetime | None = None
     """When one of its containers was last started again in place."""
     finalizers: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    """The GPUs of which KubeShare gave it a share."""
 
     @property
     def gated(self) -> bool:

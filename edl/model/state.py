@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from edl.model.budgets import Budget
 from edl.model.jobs import TrainingJob
 from edl.model.places import Node, Shape
+from edl.model.rules import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +30,7 @@ class ClusterState:
     demands: tuple[Demand, ...] = ()
     bare: tuple[TrainingJob, ...] = ()
     """Training jobs of bare pods: the plan leaves them alone."""
+    budgets: tuple[Budget, ...] = ()
+    """One for each namespace, source and resource, in any order."""
+    neighbours: tuple[Neighbours, ...] = ()
+    """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""

@@ -4,20 +4,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
-from typing import Final
 
 import numpy as np
 
 from edl import phases
 from edl.model import ClusterState, Demand, JobKey, PodPhase, Role, Shape, TrainingJob
 from edl.planner import reasons
+from edl.planner.budgets import Budgets
+from edl.planner.crowd import gathered
+from edl.planner.devices import devices
 from edl.planner.eligibility import Eligibility
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
 from edl.planner.seating import Rows, occupy, seat, vacate
-from edl.planner.standing import Standing, target
+from edl.planner.standing import ROLES, Standing, target
 
 
 @dataclass(slots=True)
@@ -35,19 +37,26 @@ class Board:
     demands: list[Demand] = field(default_factory=list)
     standings: list[Standing] = field(default_factory=list)
     rows: dict[Shape, Rows] = field(default_factory=dict)
+    budgets: Budgets = field(default_factory=lambda: Budgets(()))
     calm: float = inf
     """While replicas move for equal shares, nobody grows beyond the least satisfied giver.
 
     Who could, would have to give next; and the scheduler might put its pods where the giver's were.
     """
+    finishing: bool = False
+    """Whether anybody who runs is nearly finished."""
     wake: list[timedelta] = field(default_factory=list)
     """How long until time alone may change the plan."""
     before: Ints = field(init=False)
     """`grid.now` before this plan took anything."""
     empty: Ints | None = None
+    totals: list[int] = field(init=False)
+    """Of each resource of the grid, what all schedulable nodes have together."""
+    bulks: dict[Fit, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.before = self.grid.now.copy()
+        self.totals = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
 
     def rows_of(self, shape: Shape) -> Rows:
         found = self.rows.get(shape)
@@ -58,7 +67,16 @@ class Board:
 
     def share(self, standing: Standing, more: int = 0) -> float:
         """How satisfied the policy finds this role, with `more` replicas."""
-        return self.policy(standing.job, standing.role, len(standing.seats) + more)
+        return self.policy.share(standing, len(standing.seats) + more)
+
+    def bulk(self, fit: Fit) -> float:
+        """The part of the schedulable nodes' room that one pod takes, averaged over resources."""
+        found = self.bulks.get(fit)
+        if found is None:
+            parts = ((amount, self.totals[line]) for line, amount in fit.need)
+            found = sum(amount / total for amount, total in parts if total) / len(self.totals)
+            self.bulks[fit] = found
+        return found
 
     def past(self, since: datetime | None, wait: timedelta) -> bool:
         """Whether `wait` is over. If it is not, the plan is looked at again when it is."""
@@ -70,21 +88,18 @@ class Board:
         self.wake.append(left)
         return False
 
-    def capacity_totals(self) -> list[int]:
-        """Of each resource of the grid, what all schedulable nodes have together."""
-        found: list[int] = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
-        return found
-
     def ours_gone(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""
         if self.empty is None:
-            self.empty = self._left_by(self.before, surplus=False)
+            self.empty = self._left_by(self.before.copy(), surplus=False)
         return self.empty
 
     def free_surplus(self) -> None:
         """Pods that are on their way out free their room soon."""
         self._left_by(self.grid.soon, surplus=True)
         self.grid.count_idle()
+        for rows in self.rows.values():
+            rows.fit.leave(rows.surplus)
 
     def _left_by(self, room: Ints, *, surplus: bool) -> Ints:
         nodes = len(self.grid.rows)
@@ -99,28 +114,29 @@ class Board:
 def set_up(state: ClusterState, policy: Policy, limits: Limits) -> Board:
     """Read the state, independent of its order."""
     nodes = sorted(state.nodes, key=lambda node: node.name)
-    grid = Grid(nodes, _asked(state))
-    board = Board(state.observed_at, policy, limits, grid, Eligibility(nodes))
+    eligibility = Eligibility(nodes)
+    grid = Grid(nodes, _asked(state), gathered(state, nodes, eligibility))
+    grid.devices = devices(nodes, (role for job in state.jobs for role in job.roles))
+    board = Board(state.observed_at, policy, limits, grid, eligibility)
     jobs = sorted(state.jobs, key=order)
     board.jobs = [job for job in jobs if job.live and not decided(job)]
     board.places = {job.key: place for place, job in enumerate(jobs)}
     board.demands = list(state.demands)
+    board.budgets = Budgets(state.budgets)
     for place, job in enumerate(jobs):
         over = decided(job)
         for number, role in enumerate(job.roles):
             rows = board.rows_of(role.shape)
             if role.ending is not None or role.suspended:
                 vacate(role, grid.rows, rows)
+                board.budgets.count_pods(job, role, leaving=True)
             elif over:
                 occupy(role, grid.rows, rows)
+                board.budgets.count_pods(job, role, leaving=False)
             else:
                 board.standings.append(stand(board, job, role, place * ROLES + number))
     board.free_surplus()
     return board
-
-
-ROLES: Final = 1000
-"""More roles than a cast has: a role's rank is its job's place times this, plus its own."""
 
 
 def order(job: TrainingJob) -> tuple[int, datetime, JobKey]:
@@ -142,8 +158,9 @@ def _asked(state: ClusterState) -> Iterable[str]:
 def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
     """A started role with its pods."""
     rows = board.rows_of(role.shape)
-    standing = Standing(job, role, rank, rows.fit)
+    standing = Standing(job, role, rank, rows.fit, board.bulk(rows.fit))
     standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
+    board.budgets.count(standing)
     bound(board, standing)
     return standing
 
@@ -163,6 +180,9 @@ def bound(board: Board, standing: Standing) -> None:
     if standing.restarts and nearly_done(standing.job):
         standing.floor = role.size
         standing.held, standing.reserves = reasons.NEARLY_DONE, False
+    elif _finishing(board, standing):
+        standing.held, standing.reserves = reasons.LEFT_ALONE, False
+        standing.finishing = board.finishing = True
     else:
         _cool(board, standing)
 
@@ -171,6 +191,17 @@ def nearly_done(job: TrainingJob) -> bool:
     """Whoever is done would be missing when all the others start again."""
     pods = (pod for role in job.live for pod in role.pods)
     return any(pod.phase is PodPhase.SUCCEEDED for pod in pods)
+
+
+def _finishing(board: Board, standing: Standing) -> bool:
+    """What its user asks for comes first: a manual size, a higher min, a lower max."""
+    done, role = standing.job.progress, standing.role
+    return (
+        done is not None
+        and done >= board.limits.nearly_done
+        and not standing.manual
+        and role.size >= role.min
+    )
 
 
 def _cool(board: Board, standing: Standing) -> None:
@@ -185,7 +216,7 @@ def _cool(board: Board, standing: Standing) -> None:
         standing.held, standing.reserves = later, False
     elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
         standing.cooling = True
-        if reasons.gave_equal_share(role.reason):
+        if reasons.balanced(board.policy.gives, role.reason):
             board.calm = min(board.calm, board.share(standing))
         standing.held = "" if standing.manual else reasons.COOLDOWN
 

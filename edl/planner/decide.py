@@ -6,26 +6,43 @@ from edl.model import ClusterState, JobKey
 from edl.planner.board import Board, set_up
 from edl.planner.evacuate import evacuations
 from edl.planner.growth import Ceiling, grow
+from edl.planner.idle import wait_for_calm
 from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
+from edl.planner.memory import Memory
 from edl.planner.outcome import Outcome
+from edl.planner.overdrawn import keep_budgets
 from edl.planner.plan import Plan
 from edl.planner.policies import Policy
 from edl.planner.queue import Queue, seat_unbound
 from edl.planner.rebalance import Rebalance
+from edl.planner.rehearsal import Rehearsal
 from edl.planner.rest import shrink, suspend
 
 
-def decide(state: ClusterState, policy: Policy, limits: Limits) -> Plan:
-    """What to do now, and for everybody who waits, why.
+def decide(
+    state: ClusterState, policy: Policy, limits: Limits, memory: Memory | None = None
+) -> Plan:
+    """What to do now, and for everybody who waits, why. The same with or without `memory`.
 
     Doing it, and deciding again in a cluster that nobody else changes, soon finds nothing to do.
     """
+    if memory and (known := memory.recall(state, policy, limits)):
+        return known
+    decided = outcome(state, policy, limits)
+    plan = decided.plan()
+    plan = replace(plan, evacuations=evacuations(state, decided.board, _busy(plan)))
+    if memory:
+        memory.keep(state, policy, limits, plan)
+    return plan
+
+
+def outcome(state: ClusterState, policy: Policy, limits: Limits) -> Outcome:
+    """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too."""
     board, ledger = set_up(state, policy, limits), Ledger()
     ceiling = Ceiling(board)
     seat(board, ledger, ceiling)
-    plan = Outcome(board, ceiling, ledger).plan()
-    return replace(plan, evacuations=evacuations(state, board, _busy(plan)))
+    return Outcome(board, ceiling, ledger)
 
 
 def _busy(plan: Plan) -> frozenset[JobKey]:
@@ -41,7 +58,12 @@ def seat(board: Board, ledger: Ledger, ceiling: Ceiling) -> None:
     """Give every replica of the plan its place, those first who come first."""
     suspend(board, ledger)
     shrink(board)
+    keep_budgets(board)
     seat_unbound(board)
-    Queue(board, ledger).serve()
+    queue = Queue(board, ledger)
+    queue.serve()
+    wait_for_calm(board, asked=queue.asked)
     stuck = grow(board, ceiling)
-    Rebalance(board, ceiling).run(stuck)
+    if board.policy.balances:
+        Rebalance(board, ceiling).run(stuck)
+    Rehearsal(board, ledger).run()

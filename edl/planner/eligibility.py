@@ -3,7 +3,6 @@
 The rules are kube-scheduler's (plugins NodeUnschedulable, TaintToleration and NodeAffinity).
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edl.model import Node, Requirement, Shape, Taint, Toleration
+from edl.model.selectors import compares
 
 Mask = NDArray[np.bool_]
 
@@ -18,8 +18,6 @@ NAME_FIELD: Final = "metadata.name"
 """The one matchFields key that Kubernetes knows; it stands among the requirements."""
 
 _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
-"""No longer: a label has 63 characters, but a user's rule any number, and int() refuses 5,000."""
 
 
 class Eligibility:
@@ -27,6 +25,7 @@ class Eligibility:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
+        self._rows = {node.name: row for row, node in enumerate(nodes)}
         self._open: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._values: dict[str, list[str | None]] = {}
         self._selected: dict[object, Mask] = {}
@@ -71,9 +70,17 @@ class Eligibility:
         return found
 
     def _matches(self, requirement: Requirement) -> Mask:
+        if requirement.key == NAME_FIELD and requirement.operator == "In":
+            return self._named(requirement.values)
         values = self._values_of(requirement.key)
-        verdicts = {value: _satisfies(requirement, value) for value in set(values)}
+        verdicts = {value: requirement.holds(value) for value in set(values)}
         return np.array([verdicts[value] for value in values], dtype=np.bool_)
+
+    def _named(self, names: Sequence[str]) -> Mask:
+        """Pins name many nodes, one a term: each costs a look-up."""
+        found: Mask = np.zeros(len(self._nodes), dtype=np.bool_)
+        found[[self._rows[name] for name in names if name in self._rows]] = True
+        return found
 
     def _values_of(self, key: str) -> list[str | None]:
         if key not in self._values:
@@ -88,35 +95,20 @@ def _tolerates(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
     return taint.effect not in _KEEPING_AWAY or any(
         toleration.effect in ("", taint.effect)
         and toleration.key in ("", taint.key)
-        and (toleration.operator == "Exists" or (_equals(toleration, taint)))
+        and _accepts(toleration, taint)
         for toleration in tolerations
     )
 
 
-def _equals(toleration: Toleration, taint: Taint) -> bool:
-    """Operator Equal, also when it is left out; an empty key needs Exists."""
-    named = toleration.key == taint.key
-    return named and toleration.operator in ("", "Equal") and toleration.value == taint.value
+def _accepts(toleration: Toleration, taint: Taint) -> bool:
+    """An operator that is left out is Equal; an empty key needs Exists.
 
-
-def _satisfies(requirement: Requirement, value: str | None) -> bool:
-    """Kubernetes, labels.Requirement: NotIn and DoesNotExist also match a missing label."""
-    match requirement.operator:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(requirement, value)
-    return False
-
-
-def _compares(requirement: Requirement, value: str | None) -> bool:
-    bound = requirement.values[0] if len(requirement.values) == 1 else ""
-    if value is None or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(bound):
+    Gt and Lt compare whole numbers (KEP-5471, alpha in 1.35): a taint above, or below, the value.
+    """
+    if toleration.operator == "Exists":
+        return True
+    if toleration.key != taint.key:
         return False
-    return int(value) > int(bound) if requirement.operator == "Gt" else int(value) < int(bound)
+    if toleration.operator in ("Gt", "Lt"):
+        return compares(toleration.operator, taint.value, toleration.value)
+    return toleration.operator in ("", "Equal") and toleration.value == taint.value

@@ -6,7 +6,7 @@ other, and only if there is room for it elsewhere. So a drain comes to its end a
 it back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from edl import addresses
@@ -61,6 +61,12 @@ def evacuations(
         for (job, role), one in zip(movable, forced, strict=True)
     ]
     return tuple(one for one in free if one)
+
+
+def restless(nodes: Iterable[Node]) -> frozenset[str]:
+    """Nodes whose pods may be taken off them."""
+    tainted = (node for node in nodes if node.taints)
+    return frozenset(node.name for node in tainted if _is_cordoned(node) or _interruption(node))
 
 
 def _interruption(node: Node) -> str:

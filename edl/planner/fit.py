@@ -1,13 +1,16 @@
 """Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from edl.model import Shape
+from edl.planner.devices import Packing
 from edl.planner.eligibility import Mask
 from edl.planner.grid import Grid, Ints, Need
+
+_NOWHERE: Final = -1
 
 
 class Cursor:
@@ -23,7 +26,7 @@ class Cursor:
         self._cells = grid.cells(need, now=now)
         self._eligible = eligible.tolist()
         self._freed = grid.freed
-        self._order = _fullest_first(grid, need, eligible, now=now)
+        self._order = _fullest_first(need, _fitting(grid, need, eligible, now=now), grid.soon)
         self._at = 0
         self._seen = len(grid.freed)
 
@@ -55,16 +58,71 @@ class Cursor:
         return True
 
 
-def _fullest_first(grid: Grid, need: Need, eligible: Mask, *, now: bool) -> list[int]:
+class PackedCursor(Cursor):
+    """The same for a shape with a share: a node without a device for it has no room."""
+
+    __slots__ = ("_is_now", "_packing")
+
+    def __init__(self, grid: Grid, fit: "Fit", packing: Packing, *, now: bool) -> None:
+        super().__init__(grid, fit.need, fit.eligible, now=now)
+        self._packing, self._is_now = packing, now
+
+    def _fits(self, row: int) -> bool:
+        return super()._fits(row) and self._packing.allows(row, now=self._is_now)
+
+
+class RuledCursor(Cursor):
+    """The same for a shape with rules: what they forbid now they may allow after the next pod.
+
+    So only nodes without room are passed for good.
+    """
+
+    __slots__ = ("_fit", "_grid", "_is_now")
+
+    def __init__(self, grid: Grid, fit: "Fit", *, now: bool) -> None:
+        super().__init__(grid, fit.need, fit.eligible, now=now)
+        self._grid, self._fit, self._is_now = grid, fit, now
+        self._order = _fullest_first(fit.need, fit.eligible, grid.soon)
+
+    def find(self) -> int:
+        if self._seen < len(self._freed):
+            self._seen, self._at = len(self._freed), 0
+        while self._at < len(self._order) and not self._fits(self._order[self._at]):
+            self._at += 1
+        return next(
+            (row for row in self._candidates() if self._fits(row) and self._allows(row)), _NOWHERE
+        )
+
+    def _allows(self, row: int) -> bool:
+        return self._fit.allows(row, now=self._is_now)
+
+    def _candidates(self) -> Sequence[int]:
+        """Where the first of a company decides for all, the domain with the most room first."""
+        near = self._fit.binding.near if self._fit.binding else None
+        rows = self._order[self._at :]
+        if near is None or not near.begins(now=self._is_now):
+            return rows
+        domains = near.counts[0].domains
+        capacity = self._fit.capacity(self._grid.now if self._is_now else self._grid.soon)
+        inside = domains.rows >= 0
+        room = np.bincount(domains.rows[inside], capacity[inside], domains.size + 1)
+        return sorted(rows, key=lambda row: -room[domains.of[row]])
+
+
+def _fitting(grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:
     fitting = eligible.copy()
     for line, amount in need:
         fitting &= grid.soon[line] >= amount
         if now:
             fitting &= grid.now[line] >= amount
-    rows = np.flatnonzero(fitting)
+    return fitting
+
+
+def _fullest_first(need: Need, nodes: Mask, room: Ints) -> list[int]:
+    rows = np.flatnonzero(nodes)
     if not need or not rows.size:
         return [int(row) for row in rows]
-    left = np.min([grid.soon[line, rows] // amount for line, amount in need], axis=0)
+    left = np.min([room[line, rows] // amount for line, amount in need], axis=0)
     order: list[int] = rows[np.argsort(left, kind="stable")].tolist()
     return order
 
@@ -72,12 +130,16 @@ def _fullest_first(grid: Grid, need: Need, eligible: Mask, *, now: bool) -> list
 class Fit:
     """One shape on the grid: its need, the nodes it may use, and its cursors."""
 
-    __slots__ = ("_both", "_grid", "_soon", "eligible", "need", "shape")
+    __slots__ = ("_both", "_grid", "_soon", "binding", "eligible", "need", "packing", "shape")
 
     def __init__(self, grid: Grid, shape: Shape, eligible: Mask) -> None:
         self.shape = shape
         self.need = grid.need(shape.requests)
         self.eligible = eligible
+        self.binding = grid.crowd.enlist(shape, self.need) if grid.crowd and shape.rules else None
+        """Rules about who is beside it, if it has or meets any."""
+        self.packing = grid.devices.enlist(shape, self.need) if grid.devices else None
+        """The devices that its pods share, if they do."""
         self._grid = grid
         self._both: Cursor | None = None
         self._soon: Cursor | None = None
@@ -86,22 +148,65 @@ class Fit:
     def both(self) -> Cursor:
         """Nodes that have the room now, and not promised to anybody."""
         if self._both is None:
-            self._both = Cursor(self._grid, self.need, self.eligible, now=True)
+            self._both = self._cursor(now=True)
         return self._both
 
     @property
     def soon(self) -> Cursor:
         """Nodes that will have the room, and not promised to anybody."""
         if self._soon is None:
-            self._soon = Cursor(self._grid, self.need, self.eligible, now=False)
+            self._soon = self._cursor(now=False)
         return self._soon
+
+    def _cursor(self, *, now: bool) -> Cursor:
+        if self.binding is None and self.packing is None:
+            return Cursor(self._grid, self.need, self.eligible, now=now)
+        if self.binding is None and self.packing is not None:
+            return PackedCursor(self._grid, self, self.packing, now=now)
+        return RuledCursor(self._grid, self, now=now)
+
+    def allows(self, row: int, *, now: bool) -> bool:
+        """Whether rules and devices let one more pod come to this node, whatever its sums."""
+        if self.binding is not None and not self.binding.allows(row, now=now):
+            return False
+        return self.packing is None or self.packing.allows(row, now=now)
+
+    def takes(self, row: int, *, now: bool) -> bool:
+        """Whether a node that it may use has the room, and rules let it come there."""
+        return self._grid.fits(row, self.need, now=now) and self.allows(row, now=now)
+
+    def leave(self, rows: Sequence[int]) -> None:
+        """Pods of this shape that are on their way out count soon no more."""
+        for found in (self.binding, self.packing):
+            for row in rows if found else ():
+                if found and row != _NOWHERE:
+                    found.change(row, -1, now=False)
+
+    def clashes(self, row: int) -> bool:
+        """Whether somebody is there soon with whom it may not be, so that it cannot come back."""
+        if self.packing is not None and not self.packing.returns(row):
+            return True
+        return self.binding is not None and self.binding.clashes(row, now=False)
+
+    @property
+    def follows(self) -> bool:
+        """Whether others must be placed before it (pod affinity to them)."""
+        return self.binding is not None and self.binding.follows
 
     def capacity(self, room: Ints) -> Ints:
         """How many pods of this shape each node takes; int64[nodes] for int64[resources, nodes]."""
+        found = self.by_room(room)
+        return found if self.binding is None else self.binding.most(found)
+
+    def by_room(self, room: Ints) -> Ints:
+        """The same, whatever rules about other pods say."""
         if not self.need:
             return np.where(self.eligible, _UNBOUNDED, 0)
         most = np.min([room[line] // amount for line, amount in self.need], axis=0)
-        return np.where(self.eligible, np.maximum(most, 0), 0)
+        found: Ints = np.where(self.eligible, np.maximum(most, 0), 0)
+        if self.packing is not None:
+            found = self.packing.most(found, soon=room is self._grid.soon)
+        return found
 
 
 _UNBOUNDED = 2**31

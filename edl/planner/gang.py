@@ -7,10 +7,10 @@ import numpy as np
 
 from edl.model import Resizing, Role, TrainingJob
 from edl.planner import reasons
-from edl.planner.board import ROLES, Board
+from edl.planner.board import Board
+from edl.planner.budgets import Bill
 from edl.planner.fit import Fit, Want, pack, place, unplace
-from edl.planner.grid import Ints
-from edl.planner.standing import Seat, Standing, start_size, target
+from edl.planner.standing import ROLES, Seat, Standing, start_size, target
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class Gang:
     wants: tuple[Want, ...]
     returns: bool = False
     """It was stopped to start again, at the sizes that its roles have."""
+    bill: Bill | None = None
+    """What it counts in budgets as a whole."""
 
     @property
     def pods(self) -> int:
@@ -57,8 +59,10 @@ def gang(board: Board, job: TrainingJob, *, returns: bool = False) -> Gang:
     size = _size_of_return if returns else start_size
     pairs = [(role, Want(board.rows_of(role.shape).fit, size(role))) for role in roles]
     if len(pairs) > 1:
-        pairs.sort(key=lambda pair: -_hardness(board, pair[1].fit))
-    return Gang(job, tuple(role for role, _ in pairs), tuple(want for _, want in pairs), returns)
+        pairs.sort(key=lambda pair: (pair[1].fit.follows, -_hardness(board, pair[1].fit)))
+    bill = board.budgets.bill_of(job, [(role, want.pods) for role, want in pairs])
+    roles, wants = [role for role, _ in pairs], [want for _, want in pairs]
+    return Gang(job, tuple(roles), tuple(wants), returns, bill)
 
 
 def returns(board: Board, job: TrainingJob) -> bool:
@@ -78,8 +82,7 @@ def _size_of_return(role: Role) -> int:
 
 def _hardness(board: Board, fit: Fit) -> float:
     """The largest part of an average node that one pod asks for (first fit decreasing)."""
-    totals = board.capacity_totals()
-    return max((amount / (totals[line] or 1) for line, amount in fit.need), default=0.0)
+    return max((amount / (board.totals[line] or 1) for line, amount in fit.need), default=0.0)
 
 
 def place_now(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
@@ -122,11 +125,12 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
     numbers = {role.name: number for number, role in enumerate(found.job.roles)}
     for role, want, rows in zip(found.roles, found.wants, placed, strict=True):
         rank = board.places[found.job.key] * ROLES + numbers[role.name]
-        standing = Standing(found.job, role, rank, want.fit)
+        standing = Standing(found.job, role, rank, want.fit, board.bulk(want.fit))
         standing.seats = [Seat(row, now=True, fresh=True) for row in rows]
         standing.floor = want.pods
         standing.cap = _most_at_start(found, role, want.pods)
         standing.starts = True
+        standing.bill = board.budgets.bill(found.job, role)
         standings.append(standing)
     return standings
 
@@ -139,50 +143,6 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
     return max(size, most if role.remaining is None else min(most, role.remaining))
 
 
-def why_not(board: Board, found: Gang) -> str:
-    """Why a gang does not fit on `soon`, or never can."""
-    needs = ", ".join(
-        f"{want.pods} x {want.fit.shape.requests} ({role.name})"
-        for role, want in zip(found.roles, found.wants, strict=True)
-    )
-    for want in found.wants:
-        if not want.fit.eligible.any():
-            return f"{no_node(board, want.fit)}: needs {needs}"
-    fitting = sum(pack(board.grid.soon, found.wants))
-    if fits_empty(board, found):
-        return reasons.gang(needs, fitting, found.pods, short(board, board.grid.soon, found.wants))
-    alone = board.ours_gone()
-    most = sum(pack(alone, found.wants))
-    return reasons.never(needs, most, found.pods, short(board, alone, found.wants))
-
-
 def fits_empty(board: Board, found: Gang) -> bool:
     """Whether it could start if none of our training jobs ran."""
     return sum(pack(board.ours_gone(), found.wants)) == found.pods
-
-
-def no_node(board: Board, fit: Fit) -> str:
-    """Which rule keeps a shape off every node."""
-    eligibility, shape = board.eligibility, fit.shape
-    if not board.grid.open.any():
-        return "no node is schedulable"
-    if not eligibility.selected(shape).any():
-        wanted = ", ".join(f"{key}={value}" for key, value in shape.node_selector)
-        return f"no node matches {f'its node selector {wanted}' if wanted else 'its node affinity'}"
-    if not (eligibility.selected(shape) & eligibility.tolerated(shape)).any():
-        return "it does not tolerate the taints of the nodes that it selects"
-    return "no node that it may use is schedulable"
-
-
-def short(board: Board, room: Ints, wants: Sequence[Want]) -> str:
-    """The resource of which there is least, counted in pods of the want that fits worst."""
-    placed = pack(room, wants)
-    worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
-    fit = worst[0].fit
-    if not fit.need:
-        return "nodes"
-    alone = [
-        (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
-        for line, amount in fit.need
-    ]
-    return reasons.resource(board.grid.names[min(alone)[1]])

@@ -14,6 +14,8 @@ from edl.model import Node
 from edl.resources import CPU, MEMORY, Resources
 
 if TYPE_CHECKING:
+    from edl.planner.crowd import Crowd
+    from edl.planner.devices import Devices
     from edl.planner.eligibility import Mask
 
 Ints = NDArray[np.int64]
@@ -31,7 +33,9 @@ class Grid:
     and growth changes a hundred thousand of them; both see the same memory.
     """
 
-    def __init__(self, nodes: Sequence[Node], names: Iterable[str]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], names: Iterable[str], crowd: "Crowd | None" = None
+    ) -> None:
         self.names = tuple(sorted({CPU, MEMORY, *names}))
         self.rows = {node.name: row for row, node in enumerate(nodes)}
         self.open: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
@@ -41,6 +45,10 @@ class Grid:
         self.soon = self.now + self._columns([node.leaving for node in nodes])
         self._now = [memoryview(line) for line in self.now]
         self._soon = [memoryview(line) for line in self.soon]
+        self.crowd = crowd
+        """Who is beside whom, where rules ask."""
+        self.devices: Devices | None = None
+        """GPUs one by one, where pods share them."""
         self.freed: list[int] = []
         """Nodes to which room came back, in order: cursors look at them again."""
         self.idle_now: list[int] = []
@@ -96,6 +104,10 @@ class Grid:
             if now:
                 self._now[line][row] += amount * sign
                 self.idle_now[line] += amount * counts
+        if self.crowd is not None:
+            self.crowd.change(need, row, -sign, now=now)
+        if self.devices is not None:
+            self.devices.change(need, row, -sign, now=now)
 
     def kept_idle(self, ceiling: float) -> dict[int, int]:
         """By line: how much of all schedulable cpu and memory growth must leave idle."""

@@ -7,6 +7,7 @@ from math import inf
 from edl.planner.board import Board
 from edl.planner.fit import Fit
 from edl.planner.grid import Need
+from edl.planner.home import Homes
 from edl.planner.standing import NOWHERE, Standing
 
 
@@ -59,10 +60,11 @@ def grow(board: Board, ceiling: Ceiling) -> list[Standing]:
         if standing.size < standing.cap and (standing.reserves or not standing.held)
     ]
     heapify(heap)
+    homes = Homes(board.standings) if board.policy.together else None
     stuck = []
     while heap:
         _, rank, standing = heap[0]
-        if not extend(board, ceiling, standing):
+        if not extend(board, ceiling, standing, homes):
             stuck.append(standing)
             heappop(heap)
         elif standing.size < standing.cap:
@@ -76,11 +78,14 @@ def _calm(board: Board, standing: Standing) -> bool:
     return board.calm == inf or standing.starts or board.share(standing, 1) <= board.calm
 
 
-def extend(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
+def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | None) -> bool:
     """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
     fit, exempt = standing.fit, standing.size < standing.role.min
-    if not standing.held and (exempt or (_calm(board, standing) and ceiling.allows(fit, now=True))):
-        row = fit.both.find()
+    if standing.bill and not standing.bill.allows(now=False):
+        return False
+    at_once = not standing.held and (standing.bill is None or standing.bill.allows(now=True))
+    if at_once and (exempt or (_calm(board, standing) and ceiling.allows(fit, now=True))):
+        row = _row(standing, homes, now=True)
         if row != NOWHERE:
             standing.sit(board.grid, row, now=True)
             return True
@@ -88,8 +93,16 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
     comes_too_late = standing.starts and standing.restarts
     if comes_too_late or not (exempt or ceiling.allows(fit, now=False)):
         return False
-    row = fit.soon.find()
+    row = _row(standing, homes, now=False)
     if row != NOWHERE:
         standing.sit(board.grid, row, now=False)
         return True
     return False
+
+
+def _row(standing: Standing, homes: Homes | None, *, now: bool) -> int:
+    """Near the others of its job where the policy says so, else the fullest node."""
+    row = homes.near(standing, now=now) if homes else NOWHERE
+    if row != NOWHERE:
+        return row
+    return standing.fit.both.find() if now else standing.fit.soon.find()

@@ -29,6 +29,14 @@ class Limits:
     gang_limit: timedelta = timedelta(seconds=120)
     """A started gang whose minimum stays unbound for so long is suspended again."""
 
+    nearly_done: float = 0.9
+    """From this part of its work on a job keeps its size, but for minimums, others' pods and
+    higher priorities. Above 1: never."""
+    preempt: bool = False
+    """Whether whole gangs of a lower priority are suspended for who else finds no room."""
+
     def __post_init__(self) -> None:
+        if not self.nearly_done > 0:
+            raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:
             raise ValueError(f"load_ceiling: {self.load_ceiling}; a number above 0, at most 1")

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
-from edl.planner.gang import no_node, short
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
 from edl.planner.plan import Admission, Plan, Resize, Suspension
 from edl.planner.standing import NOWHERE, Standing, target
+from edl.planner.why import no_node, short
 
 
 @dataclass(slots=True)
@@ -45,8 +45,9 @@ class Outcome:
         for key, (reason, standings) in self.ledger.admitted.items():
             sizes = {standing.role.name: standing.lasting for standing in standings}
             cast = [role.name for role in standings[0].job.roles if role.name in sizes]
-            nodes = tuple((name, self._nodes(standings, name)) for name in cast)
-            again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
+            leads = next((standing.role.name for standing in standings if standing.leads), "")
+            kept = {standing.role.name for standing in standings if standing.pinned}
+            nodes = tuple((name, self._nodes(standings, name)) for name in cast if name in kept)
             found = tuple((name, sizes[name]) for name in cast)
             grown = [
                 reasons.grown(standing.lasting, standing.role.max)
@@ -54,7 +55,7 @@ class Outcome:
                 if standing.lasting > standing.floor
             ]
             why = reasons.restarted(reasons.GREW_IN_VAIN) if _in_vain(standings) else reason
-            yield Admission(key, found, "; ".join([why, *grown]), nodes if again else ())
+            yield Admission(key, found, "; ".join([why, *grown]), nodes, leads)
 
     def _nodes(self, standings: Iterable[Standing], name: str) -> tuple[str, ...]:
         """Where this plan seats a role that starts."""
@@ -86,21 +87,23 @@ class Outcome:
         if standing.job.problem or standing.job.missing:
             self.ledger.hold(key, standing.held)
         elif standing.lasting < standing.cap:
-            self.ledger.hold(key, standing.held or self._why_no_more(standing))
+            self.ledger.hold(key, standing.held or self.why_no_more(standing))
 
-    def _why_no_more(self, standing: Standing) -> str:
+    def why_no_more(self, standing: Standing) -> str:
+        """What keeps a role that could use more from it, where nothing holds it."""
         if standing.promised and self._calms(standing):
             return reasons.MOVING
         if standing.promised:
             return reasons.leaving(standing.promised)
+        if standing.bill and (line := standing.bill.short(now=False)):
+            return reasons.in_budget(line.budget, standing.bill.cost(line), line.used)
         fit = standing.fit
         if fit not in self._no_room:
             self._no_room[fit] = self._no_room_for(fit)
         return self._no_room[fit]
 
     def _calms(self, standing: Standing) -> bool:
-        share = self.board.policy(standing.job, standing.role, standing.lasting + 1)
-        return share > self.board.calm
+        return self.board.policy.share(standing, standing.lasting + 1) > self.board.calm
 
     def _no_room_for(self, fit: Fit) -> str:
         grid = self.board.grid

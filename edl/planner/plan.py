@@ -15,8 +15,11 @@ class Admission:
     """(role, replicas) of each role that is to be started."""
     reason: str
     nodes: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(role, nodes) to keep each role's pods to by node affinity; only after a start that came to
-    nothing, because the scheduler placed its pods in another way than this plan does."""
+    """(role, nodes) to keep a role's pods to by node affinity, where the scheduler might place them
+    in another way than this plan does, and leave others without a node."""
+    leads: str = ""
+    """The role that starts first, where not even that is sure: the others follow when its pods
+    have their nodes."""
 
 
 @dataclass(frozen=True, slots=True)

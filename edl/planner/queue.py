@@ -8,6 +8,7 @@ from math import inf
 from edl.model import Demand, JobKey, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
+from edl.planner.budgets import Line
 from edl.planner.fit import Want, place
 from edl.planner.gang import (
     Gang,
@@ -17,11 +18,13 @@ from edl.planner.gang import (
     place_now,
     returns,
     stand_up,
-    why_not,
 )
+from edl.planner.home import place_on_one
 from edl.planner.ledger import Ledger, note_yield
+from edl.planner.preempt import Asker, Preemption
 from edl.planner.reclaim import Claim, Extras, claim_rules, make_room
-from edl.planner.standing import NOWHERE, Seat, Standing
+from edl.planner.standing import FINISHING, NOWHERE, Seat, Standing
+from edl.planner.why import why_not
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -49,6 +52,8 @@ class Queue:
     board: Board
     ledger: Ledger
     _extras: Extras | None = None
+    asked: bool = False
+    """Whether somebody waits for whom running jobs will shrink in a moment (`Policy.patience`)."""
     _head: JobKey | None = None
     """Who has waited so long that nobody behind it starts first."""
     _passed: bool = False
@@ -66,7 +71,8 @@ class Queue:
 
     def serve(self) -> None:
         for standing in self.board.standings:
-            self._minimum(standing)
+            if standing.seats:
+                self._minimum(standing)
         gangs = [
             gang(self.board, job, returns=returns(self.board, job)) for job in self._startable()
         ]
@@ -104,15 +110,18 @@ class Queue:
             return
         job = standing.job
         claim = Claim(self.board.grid, [Want(standing.fit, len(lacking))])
-        make_room(claim, self.extras, job.priority, whole=False)
-        note_yield(claim.risen, reasons.room_for_minimum(job.key))
-        for position, row in zip(lacking, claim.placed[0], strict=False):
+        level, reason = job.priority + FINISHING, reasons.room_for_minimum(job.key)
+        make_room(claim, self.extras, level, whole=False)
+        note_yield(claim.risen, reason)
+        rest = Want(standing.fit, len(lacking) - len(claim.placed[0]))
+        rows = claim.placed[0] + self._preempt(Asker((rest,), job.priority, level, reason))
+        for position, row in zip(lacking, rows, strict=False):
             standing.seats[position] = Seat(row, now=False, fresh=False)
         self.ledger.hold(job.key, reasons.MINIMUM_PENDING)
 
     def _complete(self, found: Gang) -> None:
         """A start that a crash left half done comes before everybody else."""
-        placed = place_now(self.board, found.wants)
+        placed = place_now(self.board, found.wants) if _allowed(found) else None
         if placed is None:
             self._reserve(found)
             if self.board.past(found.job.started_at, self.board.limits.gang_limit):
@@ -132,7 +141,8 @@ class Queue:
             if placed is not None:
                 self._admit(found, placed, reasons.restarted(found.why))
             return placed is not None
-        kept = make_room(Claim(self.board.grid, list(found.wants)), self.extras, -inf, whole=True)
+        claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
+        kept = make_room(claim, self.extras, -inf, whole=True)
         if kept:
             self.ledger.hold(key, reasons.PREVIOUS_PODS)
         return kept
@@ -142,8 +152,11 @@ class Queue:
         bound = len(place(self.board.grid, Want(fit, demand.count), now=True))
         if bound < demand.count:
             claim = Claim(self.board.grid, [Want(fit, demand.count - bound)])
-            make_room(claim, self.extras, demand.priority, whole=False)
-            note_yield(claim.risen, reasons.room_for_demand(demand))
+            level, reason = demand.priority + FINISHING, reasons.room_for_demand(demand)
+            make_room(claim, self.extras, level, whole=False)
+            note_yield(claim.risen, reason)
+            rest = Want(fit, demand.count - bound - len(claim.placed[0]))
+            self._preempt(Asker((rest,), demand.priority, level, reason))
 
     def _gang(self, found: Gang) -> None:
         key = found.job.key
@@ -152,6 +165,8 @@ class Queue:
             self.ledger.wait(key, reasons.goes_first(self._head))
         elif self._again_later(found):
             self.ledger.wait(key, reasons.GANG_AGAIN_LATER)
+        elif found.bill and found.bill.head:
+            self.ledger.wait(key, reasons.goes_first(found.bill.head))
         elif refused is not None:
             self._pass_over(found, refused)
         elif not self._lingers(found) and (placed := self._placed(found)) is not None:
@@ -161,21 +176,59 @@ class Queue:
             self._reserve(found)
 
     def _placed(self, found: Gang) -> list[list[int]] | None:
-        apart = place_apart(self.board, found) if found.again else None
-        return apart or place_now(self.board, found.wants)
+        if not _allowed(found):
+            return None
+        special = None
+        if found.again:
+            special = place_apart(self.board, found)
+        elif self.board.policy.together:
+            special = place_on_one(self.board, found.wants)
+        return special or place_now(self.board, found.wants)
 
     def _reserve(self, found: Gang) -> None:
         """Room on `soon`, all or none; the pods start when it is free."""
         job = found.job
-        claim = Claim(self.board.grid, list(found.wants))
-        if make_room(claim, self.extras, job.priority, whole=True):
-            note_yield(claim.risen, reasons.room_for_job(job.key))
+        level = self._level(job)
+        if found.bill and (line := self.extras.allow(found.bill, level)):
+            self._above_budget(found, line, found.bill.cost(line))
+            return
+        reason = reasons.room_for_job(job.key)
+        claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
+        if make_room(claim, self.extras, level, whole=True):
+            note_yield(claim.risen, reason)
+            fits = True
+        else:
+            # Who came to nothing before would suspend them in vain, and again.
+            asker = Asker(found.wants, job.priority, level, reason)
+            preempts = self.board.limits.preempt and not found.again
+            fits = preempts and self._preemption.serve(asker, found.bill) is not None
+        if fits:
             reason = reasons.PREVIOUS_PODS if self._lingers(found) else reasons.leaving(found.pods)
             self.ledger.wait(job.key, reason)
         else:
             reason = why_not(self.board, found)
             self._refused[found.signature] = reason
+            self.asked = self.asked or level < job.priority
             self._pass_over(found, reason)
+
+    def _preempt(self, asker: Asker) -> list[int]:
+        """Nodes for as many pods as gangs of a lower priority can make room for."""
+        if not (self.board.limits.preempt and asker.wants[0].pods):
+            return []
+        return self._preemption.some(asker)
+
+    @property
+    def _preemption(self) -> Preemption:
+        return Preemption(self.board, self.ledger, self.extras)
+
+    def _level(self, job: TrainingJob) -> float:
+        """Whose extras it may take: who has just come, only those of lower priorities."""
+        board, patience = self.board, self.board.policy.patience
+        if patience and not board.past(job.queued_at, patience):
+            return job.priority - 0.5
+        if board.finishing and board.past(job.queued_at, board.limits.queue_patience):
+            return job.priority + FINISHING
+        return job.priority
 
     def _pass_over(self, found: Gang, reason: str) -> None:
         """Held for want of room; the first such job may not be passed for ever (backfill)."""
@@ -184,6 +237,15 @@ class Queue:
             self._passed = True
             if self.board.past(found.job.queued_at, self.board.limits.queue_patience):
                 self._head = found.job.key
+
+    def _above_budget(self, found: Gang, line: Line, needs: int) -> None:
+        """Others pass it, but nobody who counts in the same budget for ever."""
+        key = found.job.key
+        self.ledger.wait(key, reasons.in_budget(line.budget, needs, line.used))
+        # What others hold is not ours to wait for.
+        may = needs <= line.budget.hard - line.budget.others
+        if may and self.board.past(found.job.queued_at, self.board.limits.queue_patience):
+            line.head = line.head or key
 
     def _again_later(self, found: Gang) -> bool:
         started, limit = found.job.started_at, self.board.limits.gang_limit
@@ -205,9 +267,16 @@ class Queue:
         return row is None or not self.board.grid.open[row]
 
     def _admit(self, found: Gang, placed: list[list[int]], reason: str) -> None:
+        if found.bill:
+            found.bill.take(now=True)
         standings = stand_up(self.board, found, placed)
         self.board.standings.extend(standings)
         self.ledger.admitted[found.job.key] = (reason, standings)
+
+
+def _allowed(found: Gang) -> bool:
+    """By the budgets of its namespace, now."""
+    return found.bill is None or found.bill.allows(now=True)
 
 
 def _order(claim: Demand | Gang) -> tuple[int, bool, datetime, tuple[str, ...]]:

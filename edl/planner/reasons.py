@@ -3,11 +3,12 @@
 What follows a semicolon is figures of the moment: `lasting` is the rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Final
 
 from edl import phases
-from edl.model import Demand, JobKey, TrainingJob
+from edl.model import Budget, Demand, JobKey, TrainingJob
 from edl.resources import CPU, Resources
 
 PAUSED: Final = "paused"
@@ -18,16 +19,18 @@ PENDING_AGAIN_LATER: Final = "pods stayed pending: tries again later"
 GANG_PENDING: Final = "pods of its minimum stayed pending: back to the queue"
 GANG_AGAIN_LATER: Final = "its last start found no room for all pods: tries again later"
 COOLDOWN: Final = "cooldown: its size changed a moment ago"
+PLACED_FIRST: Final = "waits until pods that come before it have their nodes"
 PREVIOUS_PODS: Final = "waiting until its previous pods have left"
 MOVING: Final = "waits until replicas have moved to a job with a smaller share"
 CORDONED: Final = "its node is cordoned: it moves to another one"
 LOST: Final = "a pod was lost, and the others cannot go on without it"
 RESTARTED_ALONE: Final = "a container began again, and the others do not know it"
 NEARLY_DONE: Final = "some of its pods are done: it is not restarted any more"
+LEFT_ALONE: Final = "nearly finished: it keeps its size"
 GREW_IN_VAIN: Final = "as many as it had grown to found no place together"
 GROWS_LATER: Final = "a larger size found no place: tries again later"
 _IDLE_ROOM: Final = "idle room: "
-_EQUAL_SHARE: Final = "equal share with "
+_LEAVES_SOON: Final = " for room that leaving pods will free"
 MINIMUM_PENDING: Final = "pods of its minimum wait for a node"
 
 
@@ -107,17 +110,27 @@ def room_for_minimum(key: JobKey) -> str:
     return f"makes room for the minimum of {key}"
 
 
-def equal_share(key: JobKey) -> str:
-    return f"{_EQUAL_SHARE}{key}"
+def gave(gives: str, key: JobKey) -> str:
+    """`gives`: the policy's own words (`Policy.gives`)."""
+    return f"{gives}{key}"
 
 
 def node_goes(taints: Sequence[str]) -> str:
     return f"its node is taken away ({_list(taints)}): it moves to another one"
 
 
-def gave_equal_share(reason: str) -> bool:
-    """Whether a role's last change was for an equal share."""
-    return reason.startswith(_EQUAL_SHARE)
+def balanced(gives: str, reason: str) -> bool:
+    """Whether a role's last change was for what the policy balances (an equal share)."""
+    return reason.startswith(gives)
+
+
+def preempted(reason: str) -> str:
+    """Why a whole job of a lower priority was taken off its nodes."""
+    return f"{reason}: back to the queue, its priority is lower"
+
+
+def not_idle(idle: timedelta) -> str:
+    return f"grows when nothing was started or resized for {idle.total_seconds():g} s"
 
 
 def ceiling(share: float, resource: str) -> str:
@@ -126,7 +139,7 @@ def ceiling(share: float, resource: str) -> str:
 
 def leaving(pods: int) -> str:
     who = "1 pod waits" if pods == 1 else f"{pods} pods wait"
-    return f"{who} for room that leaving pods will free"
+    return f"{who}{_LEAVES_SOON}"
 
 
 def resource(name: str) -> str:
@@ -153,5 +166,49 @@ def never(needs: str, fitting: int, pods: int, short: str) -> str:
     )
 
 
+def in_budget(budget: Budget, needs: int, used: int) -> str:
+    """Why nothing more fits into a quota, or into the namespace's GPU budget."""
+    asks = f"{budget}: needs {budget.text(needs)}"
+    if needs > budget.hard:
+        return f"{asks}, which is never allowed"
+    left = budget.text(max(budget.hard - used, 0))
+    return f"{asks}; {budget.text(used)} used, {left} left"
+
+
+def above_budget(budget: Budget) -> str:
+    return f"above its budget: {budget}"
+
+
+def nodes_allowed(*, shares: bool) -> str:
+    """What is scarce where sums have room, and rules or shares of GPUs keep the pods off."""
+    return f"nodes that {DEVICES if shares else COMPANY} leave to it"
+
+
 def _list(words: Sequence[str]) -> str:
     return ", ".join(words)
+
+
+MINIMUM_FIRST: Final = "it starts with its minimum, and gets more when that has its nodes"
+NOT_NOW: Final = "there is room, and the plan does not give it to it now"
+
+COMPANY: Final = "its pod (anti-)affinity or topology spread rules"
+DEVICES: Final = "the shares that others have of its GPUs"
+"""What keeps a pod off nodes whose sums have room for it."""
+
+TIMED: Final = frozenset({COOLDOWN, GROWS_LATER, PENDING_AGAIN_LATER, GANG_AGAIN_LATER})
+"""What time alone ends."""
+
+MAKES_ROOM: Final = "makes room for"
+NAMING_JOBS: Final[tuple[tuple[str, Callable[[JobKey], str]], ...]] = (
+    ("whoever waited longest starts first:", goes_first),
+    (MAKES_ROOM, room_for_job),
+    ("makes room for the minimum of", room_for_minimum),
+)
+"""Sentences about another training job, and what they say of it."""
+
+
+def promises(text: str) -> bool:
+    """Whether this says that what is wanted comes by itself, with what is on its way."""
+    return text in (PREVIOUS_PODS, PLACED_FIRST, MOVING, MINIMUM_FIRST) or text.endswith(
+        _LEAVES_SOON
+    )

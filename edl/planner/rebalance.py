@@ -1,7 +1,7 @@
 """Equal shares in a full cluster: a replica moves from the most to the least satisfied role.
 
-A move needs a giver that is more satisfied before, and not less satisfied after it than the taker.
-So every move makes the sorted satisfactions larger (leximin): moves end, and none is undone.
+A move needs givers that stay more satisfied than the taker was before it. So every move makes the
+sorted satisfactions larger (leximin): moves end, and none is undone.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,12 @@ import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
+from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling
 from edl.planner.reclaim import Claim, Extras, Rules, make_room
+from edl.planner.repack import one_more
 from edl.planner.standing import NOWHERE, Seat, Standing
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 _SEARCHES: Final = 32
 """A plan's searches for several givers to one taker. They are slow; the next plan goes on."""
+_REPACKS: Final = 4
+"""A plan's vain tries to move its new seats."""
 
 
 class Givers:
@@ -40,6 +44,7 @@ class Givers:
         self._priority = np.array([found.job.priority for found in standings], dtype=np.int64)
         self._rank = np.array([found.rank for found in standings], dtype=np.int64)
         self._need: Ints = np.zeros((lines, count), dtype=np.int64)
+        self._by_line: dict[Line, Ints] = {}
         self._places = {standing: place for place, standing in enumerate(standings)}
         for standing, place in self._places.items():
             for line, amount in standing.fit.need:
@@ -56,9 +61,8 @@ class Givers:
             self._row[place] = standing.seats[-1].row if gives else NOWHERE
 
     def candidates(self, taker: Standing) -> Ints:
-        """Places of those who are more satisfied before, and not less after the move."""
-        before, after = self._board.share(taker), self._board.share(taker, 1)
-        fair = (self._after >= after) & (self._share > before)
+        """Places of those who stay more satisfied than the taker is now."""
+        fair = self._after > self._board.share(taker)
         return np.flatnonzero(fair & (self._priority <= taker.job.priority))
 
     def helpful(self, fit: Fit, places: Ints) -> Ints:
@@ -69,6 +73,22 @@ class Givers:
         for line, amount in fit.need:
             helps = helps & (self._board.grid.soon[line, rows] + self._need[line, places] >= amount)
         return places[helps]
+
+    def paying(self, bill: Bill, places: Ints, *, together: bool) -> Ints:
+        """Those whose last replica leaves enough of the budgets that are short; or helps to."""
+        pays: NDArray[np.bool_] = np.ones(len(places), dtype=np.bool_)
+        for line, cost in bill.costs:
+            if line.soon < cost:
+                least = 1 if together else cost - line.soon
+                pays = pays & (self._costs(line)[places] >= least)
+        return places[pays]
+
+    def _costs(self, line: Line) -> Ints:
+        if line not in self._by_line:
+            bills = (standing.bill for standing in self.standings)
+            found = [bill.cost(line) if bill else 0 for bill in bills]
+            self._by_line[line] = np.array(found, dtype=np.int64)
+        return self._by_line[line]
 
     def most_satisfied(self, places: Ints) -> Standing:
         """Among equals the one that is last in the total order."""
@@ -85,6 +105,7 @@ class Rebalance:
     ceiling: Ceiling
     givers: Givers = field(init=False)
     _searches: int = _SEARCHES
+    _repacks: int = _REPACKS
     _hopeless: set[Fit] = field(default_factory=set)
     """Shapes for which a search among several givers found nothing."""
 
@@ -92,7 +113,7 @@ class Rebalance:
         giving = [
             found
             for found in self.board.standings
-            if found.moves and not found.manual and not found.cooling and not _settled(found)
+            if found.moves and not (found.manual or found.cooling or _settled(found))
         ]
         self.givers = Givers(self.board, giving)
 
@@ -105,10 +126,33 @@ class Rebalance:
         heapify(heap)
         while heap:
             _, rank, taker = heappop(heap)
-            if self._move(taker) and taker.size < taker.cap:
+            if (self._repack(taker) or self._move(taker)) and taker.size < taker.cap:
                 heappush(heap, (self.board.share(taker), rank, taker))
         if self.board.calm < inf:
             self._wait()
+        self._let_takers_go_first()
+
+    def _repack(self, taker: Standing) -> bool:
+        """Room among the seats of this plan costs nobody anything."""
+        if not self._repacks or self.board.calm < inf:
+            return False
+        if one_more(self.board, self.ceiling, taker):
+            self.givers.look_at(taker)
+            return True
+        self._repacks -= 1
+        return False
+
+    def _let_takers_go_first(self) -> None:
+        """Who gave a moment ago grows again when those have grown for whom it gave.
+
+        Else the scheduler might put its pods where theirs are to go, and all would begin anew.
+        """
+        growing = [one for one in self.board.standings if one.grows and not one.starts]
+        gives = self.board.policy.gives
+        gave = [one for one in growing if reasons.balanced(gives, one.role.reason)]
+        for standing in gave if len(gave) < len(growing) else ():
+            while standing.grows:
+                standing.postpone(self.board.grid)
 
     def _wait(self) -> None:
         """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
@@ -122,6 +166,10 @@ class Rebalance:
         if not places.size:
             return False
         helpful = self.givers.helpful(taker.fit, places)
+        if taker.bill and not taker.bill.allows(now=False):
+            if not self.givers.paying(taker.bill, places, together=True).size:
+                return False
+            helpful = self.givers.paying(taker.bill, helpful, together=False)
         moved = bool(helpful.size) and self._take_one(taker, self.givers.most_satisfied(helpful))
         if not moved and not self._take_several(taker, places):
             return False
@@ -131,10 +179,13 @@ class Rebalance:
     def _take_one(self, taker: Standing, giver: Standing) -> bool:
         grid = self.board.grid
         seat = giver.rise(grid)
-        if not self.ceiling.allows(taker.fit, now=False):
+        if not (
+            self.ceiling.allows(taker.fit, now=False) and taker.fit.allows(seat.row, now=False)
+        ):
             giver.sit_again(grid, seat)
             return False
-        now = seat.now and grid.fits(seat.row, taker.fit.need, now=True)
+        now = seat.now and taker.fit.takes(seat.row, now=True)
+        now = now and (taker.bill is None or taker.bill.allows(now=True))
         taker.sit(grid, seat.row, now=now)
         self._gave(taker, giver)
         return True
@@ -144,14 +195,19 @@ class Rebalance:
         if not self._searches or taker.fit in self._hopeless:
             return False
         self._searches -= 1
-        board, after = self.board, self.board.share(taker, 1)
+        board, before = self.board, self.board.share(taker)
         rules = Rules(
-            least=lambda giver: self._least(giver, after),
-            key=lambda giver: (-board.share(giver), 0.0),
+            least=lambda giver: self._least(giver, before),
+            key=lambda giver: (0.0, False, -board.share(giver)),
         )
         extras = Extras(board, [self.givers.standings[place] for place in places], rules)
-        claim = Claim(board.grid, [Want(taker.fit, 1)], self.ceiling.kept)
+        claim = Claim(board.grid, [Want(taker.fit, 1)], self.ceiling.kept, taker.bill)
         if not make_room(claim, extras, np.inf, whole=True):
+            if taker.bill is None or taker.bill.allows(now=False):
+                self._hopeless.add(taker.fit)
+            return False
+        if board.policy.weighs and _weight(claim) >= taker.bulk:
+            claim.undo(extras)
             self._hopeless.add(taker.fit)
             return False
         taker.seats.append(Seat(claim.placed[0][0], now=False, fresh=True))
@@ -159,20 +215,25 @@ class Rebalance:
             self._gave(taker, giver)
         return True
 
-    def _least(self, giver: Standing, after: float) -> int:
+    def _least(self, giver: Standing, before: float) -> int:
         size = giver.size
-        share = self.board.policy
-        while size > giver.floor and share(giver.job, giver.role, size - 1) >= after:
+        share = self.board.policy.share
+        while size > giver.floor and share(giver, size - 1) > before:
             size -= 1
         return size
 
     def _gave(self, taker: Standing, giver: Standing) -> None:
         self.givers.look_at(giver)
         if giver.size < giver.role.size:
-            giver.reason = giver.reason or reasons.equal_share(taker.job.key)
+            giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
             self.board.calm = min(self.board.calm, self.board.share(giver))
 
 
+def _weight(claim: Claim) -> float:
+    """The part of the cluster that those who gave had there."""
+    return sum(giver.bulk * len(seats) for giver, seats in claim.risen.items())
+
+
 def _settled(standing: Standing) -> bool:
-    """A job that cannot be planned keeps what it has."""
-    return bool(standing.job.problem or standing.job.missing)
+    """A job that cannot be planned keeps what it has, and so does one that is nearly finished."""
+    return bool(standing.job.problem or standing.job.missing or standing.finishing)

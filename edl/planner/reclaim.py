@@ -13,8 +13,10 @@ from heapq import heappop, heappush
 import numpy as np
 
 from edl.planner.board import Board
+from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, pack, place, unplace
 from edl.planner.grid import Grid, Ints
+from edl.planner.home import Homes
 from edl.planner.standing import NOWHERE, Seat, Standing
 
 
@@ -23,16 +25,22 @@ class Rules:
     """Which replicas may be taken: how far down each role goes, and who yields first."""
 
     least: Callable[[Standing], int]
-    key: Callable[[Standing], tuple[float, float]]
+    key: Callable[[Standing], tuple[float, bool, float]]
     """Smallest first; `Extras.next` compares its first part with the claim's level."""
 
 
 def claim_rules(board: Board) -> Rules:
-    """Demands, gangs and minimums take extras down to the floor, the lowest priority first."""
-    return Rules(
-        least=lambda standing: standing.floor,
-        key=lambda standing: (standing.level, -board.share(standing)),
-    )
+    """Demands, gangs and minimums take extras down to the floor, the lowest priority first.
+
+    Under a policy that keeps jobs together then whose highest index is elsewhere.
+    """
+    homes = Homes(board.standings) if board.policy.together else None
+
+    def key(standing: Standing) -> tuple[float, bool, float]:
+        near = homes is not None and not homes.remote(standing)
+        return standing.level, near, -board.share(standing)
+
+    return Rules(least=lambda standing: standing.floor, key=key)
 
 
 class Spare:
@@ -77,8 +85,8 @@ class Extras:
     def __init__(self, board: Board, standings: Sequence[Standing], rules: Rules) -> None:
         self._grid = board.grid
         self._rules = rules
-        self._unsorted = standings
-        self._heap: list[tuple[float, float, int, int, Standing]] = []
+        self.all = self._unsorted = standings
+        self._heap: list[tuple[float, bool, float, int, int, Standing]] = []
         self._latest: dict[Standing, int] = {}
         self.spare = Spare(board.grid, standings, rules)
 
@@ -100,6 +108,25 @@ class Extras:
         if standing.size > self._rules.least(standing):
             heappush(self._heap, (*self._rules.key(standing), -standing.rank, serial, standing))
 
+    def allow(self, bill: Bill, level: float) -> Line | None:
+        """The first budget that stays short although all extras within reach were gone."""
+        short = (line for line, cost in bill.costs if not self._allows(line, cost, level))
+        return next(short, None)
+
+    def _allows(self, line: Line, cost: int, level: float) -> bool:
+        if line.soon >= cost:
+            return True
+        if line.refused and cost >= line.refused[0] and level <= line.refused[1]:
+            return False
+        left = line.soon
+        for standing in self.all:
+            if standing.bill and standing.level <= level:
+                extras = standing.size - self._rules.least(standing)
+                left += max(extras, 0) * standing.bill.cost(line)
+        if left < cost:
+            line.refused = (cost, level)
+        return left >= cost
+
     def rise(self, standing: Standing) -> Seat:
         seat = standing.rise(self._grid)
         self.spare.add(standing, seat, -1)
@@ -120,12 +147,14 @@ def _always() -> bool:
 class Claim:
     """Pods that want room on `soon`: placed as far as they fit, then by taking extras.
 
-    `enough` is a further condition for being complete (the load ceiling).
+    `enough` is a further condition for being complete (the load ceiling). `bill` is what all of
+    them count in budgets: taken at once, and met when enough has been given back.
     """
 
     grid: Grid
     wants: list[Want]
     enough: Callable[[], bool] = _always
+    bill: Bill | None = None
     placed: list[list[int]] = field(init=False)
     """For each want, the nodes of its pods."""
     risen: dict[Standing, list[Seat]] = field(default_factory=dict)
@@ -135,6 +164,8 @@ class Claim:
     def __post_init__(self) -> None:
         self._marks = [want.fit.soon.mark() for want in self.wants]
         self.placed = [place(self.grid, want, now=False) for want in self.wants]
+        if self.bill:
+            self.bill.take(now=False)
 
     @property
     def missing(self) -> list[Want]:
@@ -146,23 +177,37 @@ class Claim:
         return all(len(rows) >= want.pods for want, rows in pairs)
 
     def complete(self) -> bool:
-        return self.seated() and self.enough()
+        return self.seated() and self._allowed()
+
+    def _allowed(self) -> bool:
+        return self._paid() and self.enough()
+
+    def _paid(self) -> bool:
+        return self.bill is None or self.bill.met()
 
     def take(self, extras: Extras, level: float) -> None:
         """Take extras until all is placed or nothing is left; first those that help."""
+        if self.bill and not self._paid():
+            self._pass(extras, level, self.bill.relieved, self._paid)
         if not self.seated():
             room = extras.spare.room(level)
             helps = [want.fit.capacity(room) > 0 for want in self.missing if want.pods]
             useful = np.any(helps, axis=0).tolist()
-            self._pass(extras, level, lambda row: row != NOWHERE and useful[row])
+            self._pass(extras, level, lambda found: _on(found, useful), self.complete)
         if not self.complete():
-            self._pass(extras, level, lambda _: True)
+            self._pass(extras, level, lambda _: True, self.complete)
         self._put_back_unused(extras)
 
-    def _pass(self, extras: Extras, level: float, useful: Callable[[int], bool]) -> None:
+    def _pass(
+        self,
+        extras: Extras,
+        level: float,
+        useful: Callable[[Standing], bool],
+        done: Callable[[], bool],
+    ) -> None:
         aside = []
-        while not self.complete() and (standing := extras.next(level)):
-            if not useful(standing.seats[-1].row):
+        while not done() and (standing := extras.next(level)):
+            if not useful(standing):
                 aside.append(standing)
                 continue
             seat = extras.rise(standing)
@@ -177,7 +222,7 @@ class Claim:
         for (fit, count), rows in zip(self.wants, self.placed, strict=True):
             if row == NOWHERE or not fit.eligible[row]:
                 continue
-            while len(rows) < count and self.grid.fits(row, fit.need, now=False):
+            while len(rows) < count and fit.takes(row, now=False):
                 self.grid.take(row, fit.need, now=False)
                 rows.append(row)
 
@@ -194,7 +239,7 @@ class Claim:
     def _puts_back(self, extras: Extras, standing: Standing, seat: Seat, *, met: bool) -> bool:
         if not extras.sit_again(standing, seat):
             return False
-        if met and not self.enough():
+        if met and not self._allowed():
             extras.rise(standing)
             return False
         return True
@@ -204,7 +249,14 @@ class Claim:
             unplace(self.grid, want.fit, rows, now=False)
             want.fit.soon.back_to(mark)
             rows.clear()
+        if self.bill:
+            self.bill.give(now=False)
         self._put_back_unused(extras)
+
+
+def _on(standing: Standing, useful: Sequence[bool]) -> bool:
+    row = standing.seats[-1].row
+    return row != NOWHERE and useful[row]
 
 
 def make_room(claim: Claim, extras: Extras, level: float, *, whole: bool) -> bool:

@@ -12,6 +12,7 @@ from edl.planner.fit import Fit
 from edl.planner.standing import NOWHERE, Seat, Unbound
 
 _INDEX: Final = attrgetter("index")
+_DONE: Final = Seat(NOWHERE, now=False, fresh=False, counts=False)
 
 
 class Seating(NamedTuple):
@@ -83,6 +84,9 @@ class _Keeper:
     def keep(self, row: int) -> None:
         self.seating.seats.append(self.rows.at(row))
 
+    def pass_over(self) -> None:
+        self.seating.seats.append(_DONE)
+
     def await_(self, since: datetime | None) -> None:
         self.seating.unbound.append(Unbound(len(self.seating.seats), since))
         self.keep(NOWHERE)
@@ -107,7 +111,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> S
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NOWHERE))
         elif found is None and ended.get(index) is PodPhase.SUCCEEDED:
-            keeper.keep(NOWHERE)
+            keeper.pass_over()
         else:
             lost = index in ended or index in leaving
             keeper.await_(_since(job, role, found, lost=lost))
@@ -128,7 +132,7 @@ def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) ->
         elif len(keeper.seating.seats) < expected:
             keeper.await_(_since(job, role, found, lost=lost))
         else:
-            keeper.keep(NOWHERE)
+            keeper.pass_over()
     return keeper.seating
 
 

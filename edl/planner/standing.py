@@ -3,16 +3,23 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from edl.model import Resizing, Role, TrainingJob
+from edl.planner.budgets import Bill
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid
 from edl.planner.policies import Policy
 
 NOWHERE = -1
+ROLES: Final = 1000
+"""More roles than a cast has: a role's rank is its job's place times this, plus its own."""
 MOVING = (Resizing.LIVE, Resizing.ITEMS, Resizing.RESTART)
 """Roles that take a new size: while they run, or by a restart of their training job."""
+
+
+FINISHING: Final = 0.25
+"""So far above its priority is who is nearly finished, when somebody must yield."""
 
 
 class Seat(NamedTuple):
@@ -23,6 +30,8 @@ class Seat(NamedTuple):
     """Its room is taken from `now` too: it is not a bound pod, whose room comes back only soon."""
     fresh: bool
     """Given in this plan: the replica does not exist yet."""
+    counts: bool = True
+    """In budgets; not a replica that has succeeded, or that no work is left for."""
 
 
 class Unbound(NamedTuple):
@@ -46,6 +55,8 @@ class Standing:
     rank: int
     """Its place in the total order of all roles; unique."""
     fit: Fit
+    bulk: float = 0.0
+    """The part of the cluster that one replica takes."""
     seats: list[Seat] = field(default_factory=list)
     unbound: list[Unbound] = field(default_factory=list)
     floor: int = 0
@@ -54,14 +65,27 @@ class Standing:
     reserves: bool = True
     """While held, room for its growth is kept for it (a cooldown ends soon)."""
     cooling: bool = False
+    finishing: bool = False
+    """It is nearly finished: it keeps its size, unless somebody above it needs the room."""
     starts: bool = False
     """It is started by this plan."""
+    pinned: bool = False
+    """Its pods are kept to the nodes of this plan."""
+    leads: bool = False
+    """The other roles start when its pods have their nodes."""
     reason: str = ""
     """Why its size changes in this plan."""
+    bill: Bill | None = None
+    """What one more replica counts in budgets; None where there are none."""
 
     @property
     def size(self) -> int:
         return len(self.seats)
+
+    @property
+    def place(self) -> int:
+        """Its job's place in the total order."""
+        return self.rank // ROLES
 
     @property
     def lasting(self) -> int:
@@ -90,19 +114,27 @@ class Standing:
 
     @property
     def level(self) -> float:
-        """Claims of this priority and above may take its extras; manual sizes: only of above."""
-        return self.job.priority + (0.5 if self.manual else 0)
+        """Claims of this level and above may take its extras; manual sizes: only a priority above.
+
+        Who is nearly finished leaves soon: a queued job of its priority waits for that a while.
+        """
+        return self.job.priority + (0.5 if self.manual else FINISHING * self.finishing)
 
     def sit(self, grid: Grid, row: int, *, now: bool) -> None:
         """One replica more."""
         grid.take(row, self.fit.need, now=now)
         self.seats.append(Seat(row, now=now, fresh=True))
+        if self.bill:
+            self.bill.take(now=now)
+
+    @property
+    def grows(self) -> bool:
+        """Whether it takes replicas now, above its min."""
+        return self.lasting > max(self.role.size, self.role.min)
 
     def hastens(self, policy: Policy, share: float) -> bool:
         """Whether what it takes now, above its min, makes it more satisfied than this."""
-        size = self.lasting
-        grows = size > max(self.role.size, self.role.min)
-        return grows and policy(self.job, self.role, size) > share
+        return self.grows and policy.share(self, self.lasting) > share
 
     def postpone(self, grid: Grid) -> None:
         """Turn the last replica that it takes now into room that is kept for it."""
@@ -110,6 +142,8 @@ class Standing:
         seat = self.seats[place]
         grid.give(seat.row, self.fit.need, now=True)
         grid.take(seat.row, self.fit.need, now=False)
+        if self.bill:
+            self.bill.linger(-1)
         self.seats[place] = seat._replace(now=False)
 
     def rise(self, grid: Grid) -> Seat:
@@ -117,6 +151,8 @@ class Standing:
         seat = self.seats.pop()
         if seat.row != NOWHERE:
             grid.give(seat.row, self.fit.need, now=seat.now)
+        if self.bill and seat.counts:
+            self.bill.give(now=seat.fresh and seat.now)
         return seat
 
     def sit_again(self, grid: Grid, seat: Seat) -> bool:
@@ -124,7 +160,11 @@ class Standing:
         if seat.row != NOWHERE:
             if not grid.fits(seat.row, self.fit.need, now=seat.now) and grid.open[seat.row]:
                 return False
+            if self.fit.clashes(seat.row):
+                return False
             grid.take(seat.row, self.fit.need, now=seat.now)
+        if self.bill and seat.counts:
+            self.bill.take(now=seat.fresh and seat.now)
         self.seats.append(seat)
         return True
 

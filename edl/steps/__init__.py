@@ -14,6 +14,7 @@ from edl.planner.plan import Admission, Plan, Resize, Suspension
 from edl.steps import patches
 from edl.steps.bare import bare
 from edl.steps.life import live
+from edl.steps.quiet import Quiet
 from edl.steps.removal import evacuated
 from edl.steps.start import start, stop
 from edl.writes import Step
@@ -43,15 +44,20 @@ class Steps:
     broken: tuple[Broken, ...] = ()
 
 
-def steps(plan: Plan, state: ClusterState) -> Steps:
-    """Every write that `plan` and the jobs' own lives ask for; stops first, starts after."""
+def steps(plan: Plan, state: ClusterState, quiet: Quiet | None = None) -> Steps:
+    """Every write that `plan` and the jobs' own lives ask for; stops first, starts after.
+
+    The same with or without `quiet`, which is renewed.
+    """
     due: list[_Due] = []
     broken = []
-    for key, make in _makers(plan, state):
+    for key, make in _makers(plan, state, quiet or Quiet()):
         try:
             due.append(make())
         except Exception as error:  # noqa: BLE001 — one job must not stop all others
             broken.append(Broken(key, error))
+    if quiet is not None:
+        quiet.keep(state.jobs)
     explained = islice(_explanations(plan, state), MOST_EXPLAINED)
     every = (*(step for step, _ in due), *explained)
     rechecks = [time for time in (plan.recheck_after, *(time for _, time in due)) if time]
@@ -59,7 +65,9 @@ def steps(plan: Plan, state: ClusterState) -> Steps:
     return Steps(written, min(rechecks, default=None), tuple(broken))
 
 
-def _makers(plan: Plan, state: ClusterState) -> Iterator[tuple[JobKey, Callable[[], _Due]]]:
+def _makers(
+    plan: Plan, state: ClusterState, quiet: Quiet
+) -> Iterator[tuple[JobKey, Callable[[], _Due]]]:
     """What makes each job's step: a stop, its life as it goes on, or a start."""
     now, resizes = state.observed_at, _by_job(plan)
     jobs = {job.key: job for job in state.jobs}
@@ -69,11 +77,23 @@ def _makers(plan: Plan, state: ClusterState) -> Iterator[tuple[JobKey, Callable[
     for suspension in plan.suspensions:
         yield suspension.job, partial(_stopped, jobs[suspension.job], suspension, now)
     leaving = {(entry.job, entry.role): entry for entry in plan.evacuations}
+    asked = resizes.keys() | {entry.job for entry in plan.evacuations}
     for key, job in jobs.items():
-        if key not in moved and not job.problem:
+        if key in moved or job.problem:
+            continue
+        if key in asked:
             yield key, partial(live, evacuated(job, leaving), resizes.get(key, ()), now)
+        elif job not in quiet:
+            yield key, partial(_lived, job, now, quiet)
     for admission in plan.admissions:
         yield admission.job, partial(_started, jobs[admission.job], admission, now)
+
+
+def _lived(job: TrainingJob, now: datetime, quiet: Quiet) -> _Due:
+    step, recheck = live(job, (), now)
+    if not step.writes and recheck is None:
+        quiet.note(job)
+    return step, recheck
 
 
 def _stopped(job: TrainingJob, suspension: Suspension, now: datetime) -> _Due:

@@ -1,9 +1,9 @@
 """Starting a training job, and taking it off the nodes again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from edl import addresses, contract
+from edl import addresses, contract, pins
 from edl.frameworks import FRAMEWORKS
 from edl.model import Resizing, Role, TrainingJob
 from edl.planner import reasons
@@ -20,26 +20,35 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
 
     What stands around the Jobs comes first: pods fail without their ServiceAccount.
     """
-    sizes = dict(admission.sizes)
+    sizes, nodes = dict(admission.sizes), dict(admission.nodes)
     # Whose size the others are told goes first: if that fails nobody has started, and if another
     # does, it is told the size that runs.
     starting = sorted(
-        (role for role in job.live if role.name in sizes),
+        (
+            role
+            for role in job.live
+            if role.name in ({admission.leads} if admission.leads else sizes)
+        ),
         key=lambda role: role.resizing is not Resizing.RESTART,
     )
+    if any(not role.settled and (nodes.get(role.name) or role.pinned) for role in starting):
+        return Step(job.key, ())  # A moment later: until then the API server refuses it.
     template = _template(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
     moment = patches.timestamp(now)
     writes = [
         patches.job(
             job.key,
             role,
-            patches.size(role, sizes[role.name]) | {"suspend": False} | template,
+            patches.size(role, sizes[role.name])
+            | {"suspend": False}
+            | _with_affinity(template, role, nodes.get(role.name, ())),
             {
                 contract.STARTED_AT: moment,
                 contract.RESIZED_AT: moment,
                 contract.FAILURES_AT_START: str(role.failures),
                 contract.REASON: admission.reason,
             }
+            | _pins(role, nodes.get(role.name, ()))
             | _told(job, role, sizes[role.name], admission.reason, now),
         )
         for role in starting
@@ -51,6 +60,23 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         for role in starting
     )
     return Step(job.key, (*surroundings(job), *keys(job), *writes), notes)
+
+
+def _with_affinity(template: Json, role: Role, nodes: Sequence[str]) -> Json:
+    """Its pods kept to these nodes, or to none any more (docs/kubernetes.md 4 and 13)."""
+    if not (nodes or role.pinned):
+        return template
+    affinity = (
+        pins.pinned(role.node_affinity, nodes) if nodes else pins.unpinned(role.node_affinity)
+    )
+    return {"template": template.get("template", {}) | {"spec": {"affinity": affinity}}}
+
+
+def _pins(role: Role, nodes: Sequence[str]) -> dict[str, str | None]:
+    """The annotation that remembers what the template says without us."""
+    if nodes:
+        return {contract.PINNED: role.node_affinity}
+    return {contract.PINNED: None} if role.pinned else {}
 
 
 def _told(job: TrainingJob, role: Role, size: int, reason: str, now: datetime) -> dict[str, str]:

@@ -50,8 +50,9 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
             name = addresses.hostname(role.job, 0)
             yield Target("Service", namespace, name), partial(_first, role)
     for role in jobs:
-        name = f"{role.job}{_FIRST}{role.min}"
-        yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
+        if not _is_one_item(job, role):
+            name = f"{role.job}{_FIRST}{role.min}"
+            yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
     mode = framework.mode(job.mode, [role.name for role in job.roles])
     for role in job.live:
         if role.name == _LAUNCHER and mode and mode.execs:
@@ -60,6 +61,14 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
     if mode and mode.lists_pods and jobs:
         name = addresses.peers_account(job.key.name)
         yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
+
+
+def _is_one_item(job: TrainingJob, role: Role) -> bool:
+    """One pod, a piece of work by itself: it has no extras to go before it, no peers to miss it.
+
+    Its Job makes it again, and such are the Jobs that come by the thousands.
+    """
+    return not FRAMEWORKS[job.framework].ranked and role.max == 1 and len(job.roles) == 1
 
 
 def _headless(key: JobKey) -> Json:

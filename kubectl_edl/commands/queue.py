@@ -1,6 +1,7 @@
 """`kubectl edl queue`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import click
@@ -8,7 +9,9 @@ import click
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import Selection
+from kubectl_edl.deciding import Asked, Deciding, deciding
 from kubectl_edl.options import Reading, everywhere, reading
+from kubectl_edl.patience import patient
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.screens.queue import Waiting, queue_report
@@ -19,7 +22,14 @@ from kubectl_edl.world import Connection, Scope, World
 _HELP: Final = """Show who waits for room, for how much, who is ahead, and why.
 
 Positions count over the whole cluster, as the reconciler does; 0 starts now. WAITING-FOR is what
-the minimum of all roles asks for together; -o wide adds that minimum. Whoever may not read the
+the minimum of all roles asks for together; -o wide adds that minimum.
+
+STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
+whose end nobody knows; unknown where it hangs on such a job (-o json and kubectl edl explain say on
+which). It comes from the running jobs' progress, work items done and declared lengths (annotation
+edl.dev/duration: 2h30m), and assumes that nobody else comes before it.
+
+Whoever may not read the
 whole cluster sees the queued jobs of the namespace in the order of priority and arrival.
 
 \b
@@ -35,7 +45,8 @@ Examples:
 -o json: {"kind": "QueuedTrainingJobList", "items": [ITEM]}, ITEM:
   {"apiVersion": "edl.dev/v1", "kind": "QueuedTrainingJob", "metadata": {"name", "namespace"},
    "position" (null where unknown), "priority", "minimum": {role: replicas},
-   "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason", "queuedAt"}
+   "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason", "queuedAt",
+   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown", "at", "reason"} or null}
 """
 
 
@@ -63,8 +74,10 @@ def _report(world: World, connection: Connection, selector: str) -> Report:
     now = world.now()
     own = survey_training(connection, selector, now)
     try:
-        waiting: Sequence[Waiting] = _whole_queue(world, connection)
-        hints: tuple[str, ...] = ()
+        missing: list[str] = []
+        by = deciding(connection, Asked(), now)
+        waiting: Sequence[Waiting] = _whole_queue(world, connection, by, missing)
+        hints = (*by.hints, *missing)
     except Forbidden as error:
         waiting, hints = _own_queue(own, error)
     keys = {job.key for job in own.jobs}
@@ -72,14 +85,17 @@ def _report(world: World, connection: Connection, selector: str) -> Report:
     return queue_report(shown, now, connection.namespace).hinting(hints)
 
 
-def _whole_queue(world: World, connection: Connection) -> Sequence[Waiting]:
-    from edl.planner.decide import decide  # noqa: PLC0415 (numpy, for those who may read all)
-    from edl.planner.limits import Limits  # noqa: PLC0415 (the same)
-    from edl.planner.policies import POLICIES  # noqa: PLC0415 (the same)
+def _whole_queue(
+    world: World, connection: Connection, by: Deciding, hints: list[str]
+) -> Sequence[Waiting]:
+    from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
+    from edl.planner.decide import decide  # noqa: PLC0415 (the same)
     from kubectl_edl.waiting import in_plan  # noqa: PLC0415 (the same)
 
-    state = survey_cluster(connection.cluster, world.now())
-    return in_plan(state, decide(state, POLICIES["fair"], Limits()))
+    state, settings = survey_cluster(connection.cluster, world.now(), hints), by.settings
+    waiting = in_plan(state, decide(state, settings.value(), settings.limits))
+    found = forecast(state, settings, [one.job.key for one in waiting], patient(world))
+    return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
 
 
 def _own_queue(own: Survey, error: Forbidden) -> tuple[Sequence[Waiting], tuple[str, ...]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from edl.forecast.estimate import Estimate
 from edl.model import JobKey, TrainingJob
 from edl.resources import CPU, Resources
 from edl.writes import Json
@@ -12,6 +13,8 @@ from kubectl_edl.printers.age import UNKNOWN, age
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
 from kubectl_edl.views import RESOURCE, time_text
+from kubectl_edl.whens import document as when_document
+from kubectl_edl.whens import short
 
 _POSITION: Final = Column("POSITION")
 _NAMESPACE: Final = Column("NAMESPACE")
@@ -21,6 +24,7 @@ _COLUMNS: Final = (
     Column("MINIMUM", wide=True),
     Column("WAITING-FOR"),
     Column("AHEAD"),
+    Column("STARTS"),
     Column("REASON", shrinks=True),
     Column("AGE"),
 )
@@ -35,6 +39,8 @@ class Waiting:
     position: int | None
     ahead: tuple[JobKey, ...]
     reason: str
+    estimate: Estimate | None = None
+    """When it starts; None where the whole cluster may not be read."""
 
     @property
     def minimum(self) -> tuple[tuple[str, int], ...]:
@@ -75,6 +81,7 @@ def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
         ",".join(f"{role}={size}" for role, size in waiting.minimum),
         str(waiting.requests),
         _ahead(waiting, namespace),
+        short(waiting.estimate, now) if waiting.estimate else UNKNOWN,
         waiting.reason,
         age(job.queued_at, now),
     )
@@ -97,13 +104,14 @@ def _document(waiting: Waiting) -> Json:
         "position": waiting.position,
         "priority": job.priority,
         "minimum": dict(waiting.minimum),
-        "waitingFor": _quantities(waiting.requests),
+        "waitingFor": quantities(waiting.requests),
         "ahead": [str(key) for key in waiting.ahead],
         "reason": waiting.reason,
         "queuedAt": time_text(job.queued_at),
+        "estimate": when_document(waiting.estimate) if waiting.estimate else None,
     }
 
 
-def _quantities(resources: Iterable[tuple[str, int]]) -> dict[str, str]:
+def quantities(resources: Iterable[tuple[str, int]]) -> dict[str, str]:
     """As Kubernetes spells them: millicores of CPU, whole units of the rest."""
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in resources}

@@ -53,10 +53,12 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.CONFIRMED_AT,
         contract.HISTORY,
         contract.SCALING,
+        contract.SETTINGS,
         contract.FAILURES_AT_START,
         contract.NEW_WORKER,
         contract.WORKER_HOSTS,
         contract.WORKERS,
+        contract.PINNED,
     } == entries.OWNED_ANNOTATIONS
 
 

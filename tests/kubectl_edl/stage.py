@@ -11,6 +11,7 @@ from edl.inject.admission import Context, Request, mutate
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.fake import FakeCluster
 from edl.model import Target
+from edl.planner.settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.main import run
 from kubectl_edl.world import Connection, Scope, World
@@ -213,6 +214,16 @@ def mnist(stage: Stage, workers: int = 4) -> None:
         "mnist-worker",
         {"metadata": {"annotations": {contract.REASON: "grown into idle room"}}},
     )
+
+
+def lease(stage: Stage, text: str = "", *, minutes_ago: float = 0) -> None:
+    """A reconciler that says how it decides, and renewed its Lease so long ago."""
+    renewed = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    target = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    notes = {contract.SETTINGS: text or render(Settings())}
+    spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": renewed}
+    metadata = {"name": target.name, "annotations": notes}
+    stage.cluster.create(target, {"metadata": metadata, "spec": spec})
 
 
 def _text(stream: object) -> str:

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 import yaml
 
+from edl import contract
 from edl.model import ClusterState, Ending, JobKey, Resizing, Role, Shape, TrainingJob
 from edl.planner.plan import Admission, Held, Plan
 from edl.resources import Resources
@@ -13,7 +14,7 @@ from kubectl_edl.printers.table import Layout
 from kubectl_edl.screens.queue import queue_report
 from kubectl_edl.waiting import by_arrival, in_plan
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import NOW, Stage, cast, job, mnist, node
+from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
 
 WORKER = Role(
     name="worker",
@@ -60,15 +61,15 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
     report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
     assert PRINTERS["table"](report, Layout()) == (
         "POSITION   NAME   PRIORITY   WAITING-FOR                  AHEAD             "
-        "REASON                      AGE\n"
+        "STARTS      REASON                      AGE\n"
         "0          new    0          8 CPU, 16Gi memory, 2 pods   <none>            "
-        "starts now: its gang fits   5m\n"
+        "<unknown>   starts now: its gang fits   5m\n"
         "1          bert   0          8 CPU, 16Gi memory, 2 pods   <none>            "
-        "short of CPU                5m\n"
+        "<unknown>   short of CPU                5m\n"
         "2          gpt    0          8 CPU, 16Gi memory, 2 pods   b/bert            "
-        "behind bert                 5m\n"
+        "<unknown>   behind bert                 5m\n"
         "5          zoo    0          8 CPU, 16Gi memory, 2 pods   bert,gpt,vit,+1   "
-        "waits for those ahead       5m\n"
+        "<unknown>   waits for those ahead       5m\n"
     )
 
 
@@ -105,6 +106,7 @@ def stage() -> Stage:
     stage = Stage()
     for name in ("node-1", "node-2"):
         stage.create(node(name, cpu="8"))
+    lease(stage)
     mnist(stage)
     stage.minutes_ago = 2
     for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
@@ -128,7 +130,21 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
         "waitingFor": {"cpu": "16000m", "pods": "8"},
         "ahead": [],
         "queuedAt": "2026-11-21T11:58:00Z",
+        "estimate": {
+            "certainty": "unknown",
+            "at": None,
+            "reason": "default/mnist has no known end",
+        },
     }
+
+
+def test_a_declared_length_tells_when_the_next_one_starts(stage: Stage) -> None:
+    started = {contract.STARTED_AT: "2026-11-21T11:30:00Z", contract.DURATION: "1h"}
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"metadata": {"annotations": started}})
+    assert "   ~30m   " in stage.run("queue").out
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["estimate"] == {"certainty": "about", "at": "2026-11-21T12:30:00Z", "reason": ""}
 
 
 def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
@@ -161,4 +177,15 @@ def test_whoever_may_not_read_the_cluster_sees_the_own_queue_and_a_hint(stage: S
     assert found.err == (
         "hint: positions need the whole cluster, so this is the order of arrival: "
         '"ann" may not list Node (kubectl auth can-i …)\n'
+    )
+
+
+def test_whoever_may_not_list_quotas_is_told_and_sees_the_queue(stage: Stage) -> None:
+    stage.wrapped = fenced("ResourceQuota")
+    found = stage.run("queue")
+    assert found.code == 0
+    assert found.out.splitlines()[1].split()[:2] == ["1", "bert"]
+    assert found.err == (
+        "hint: what a ResourceQuota forbids is not known here: "
+        '"ann" may not list ResourceQuota (kubectl auth can-i …)\n'
     )

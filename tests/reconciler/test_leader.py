@@ -47,6 +47,21 @@ def test_the_first_to_ask_leads_and_nobody_else(ann: Elector, bob: Elector) -> N
     assert (ann.leading, bob.leading) == (True, False)
 
 
+def test_the_lease_says_how_its_holder_decides(
+    ann: Elector, bob: Elector, fake: FakeCluster
+) -> None:
+    ann.publish({"mood": "kind"})
+    bob.publish({"mood": "stern"})
+    assert ann.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind"}
+    ann.publish({"mood": "kinder"})
+    ann.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kinder"}
+    ann.release()
+    bob.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "stern"}
+
+
 def test_who_renews_leads_for_ever(ann: Elector, bob: Elector, time: Time) -> None:
     for _ in range(100):
         assert ann.attempt()

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl.errors import Invalid
-from edl.kube.act import Failure, Report
+from edl.kube.act import Failure, Report, never
 from edl.model import ClusterState, JobKey, Target, TrainingJob
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps import Broken, Steps
@@ -14,7 +14,7 @@ from edl.writes import Note, Step
 from reconciler.alarm import Alarm
 from reconciler.journal import Journal
 from reconciler.leader import Alone
-from reconciler.loop import BATCH, RESYNC, Loop, Mind
+from reconciler.loop import LONGEST_ACT, LONGEST_REST, MOST_DECIDING, RESYNC, STALEST, Loop, Mind
 from reconciler.metrics import Metrics
 from tests.reconciler.times import Time
 
@@ -35,8 +35,9 @@ class Hand:
         self.seconds = 0.0
         self._time = time
 
-    def act(self, steps: Sequence[Step]) -> Report:
-        self._time.seconds += self.seconds
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+        left = tuple(step for step in steps if self._is_left(enough))
+        steps = [step for step in steps if step not in left]
         self.rounds.append([step.job for step in steps])
         good = [s for s in steps if s.job not in self.fails and s.job not in self.conflicts]
         return Report(
@@ -45,7 +46,14 @@ class Hand:
             failed=tuple(
                 Failure(step, self.fails[step.job]) for step in steps if step.job in self.fails
             ),
+            left=left,
         )
+
+    def _is_left(self, enough: Callable[[], bool]) -> bool:
+        """Each step that is begun takes its time."""
+        left = enough()
+        self._time.seconds += 0 if left else self.seconds
+        return left
 
 
 class World:
@@ -60,6 +68,7 @@ class World:
         self.broken = 0
         self.odd: list[JobKey] = []
         self.grows = True
+        self.deciding = 0.0
         mind = Mind(self.observe, lambda _state: PLAN, self.steps)
         self.loop = Loop(mind, self.hand, Journal(self.metrics), self.time.clocks)
 
@@ -67,6 +76,7 @@ class World:
         if self.broken:
             self.broken -= 1
             raise ZeroDivisionError("a bug")
+        self.time.seconds += self.deciding
         jobs = (TrainingJob(key, "none", (), now) for key in self.jobs)
         return ClusterState(now, (), tuple(jobs))
 
@@ -135,10 +145,40 @@ def test_a_job_that_is_gone_is_forgotten(world: World) -> None:
 
 
 def test_a_long_plan_is_cut_and_decided_again(world: World) -> None:
-    world.jobs = [JobKey("web", f"{number:03}") for number in range(3 * BATCH)]
-    world.hand.seconds = 0.7
+    world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
+    world.hand.seconds = LONGEST_ACT / 10
     assert world.loop.round() == 0.0
-    assert [len(batch) for batch in world.hand.rounds] == [BATCH, BATCH]
+    assert 10 <= len(world.hand.rounds[0]) < 15
+
+
+def test_where_deciding_takes_long_more_of_its_plan_is_carried_out(world: World) -> None:
+    world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
+    world.hand.seconds = LONGEST_ACT / 10
+    world.deciding = 3 * LONGEST_ACT * MOST_DECIDING
+    assert world.loop.round() == 0.0
+    assert 30 <= len(world.hand.rounds[0]) < 35
+
+
+def test_no_step_is_begun_on_what_was_known_long_ago(world: World) -> None:
+    world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
+    world.hand.seconds = STALEST / 10
+    world.deciding = STALEST
+    assert world.loop.round() == 0.0
+    assert 10 <= len(world.hand.rounds[0]) < 15
+
+
+def test_who_stops_or_leads_no_more_begins_no_further_step(world: World) -> None:
+    assert world.loop.round(lambda: True) == 0.0
+    assert world.hand.rounds == [[]]
+
+
+def test_what_was_left_for_lack_of_time_is_no_failure(world: World) -> None:
+    world.hand.seconds = 2 * LONGEST_ACT
+    assert world.loop.round() == 0.0
+    world.hand.seconds = 0.0
+    assert world.loop.round() == RESYNC
+    assert world.hand.rounds == [[A], [A, B]]
+    assert world.value("edl_failures_total", kind="Conflict") == 0
 
 
 def test_decisions_that_were_carried_out_are_counted_and_logged(
@@ -211,6 +251,41 @@ def test_a_stopped_alarm_never_waits() -> None:
     alarm.ring()
     assert alarm.wait(600)
     assert alarm.stopped
+
+
+def test_a_ring_does_not_end_a_rest_but_the_end_does() -> None:
+    alarm = Alarm(0)
+    alarm.ring()
+    Timer(0.1, alarm.stop).start()
+    assert alarm.wait(600, 600)
+    assert alarm.stopped
+
+
+class Bell(Alarm):
+    """Notes how it is waited for, once."""
+
+    def wait(self, seconds: float, rest: float = 0.0) -> bool:
+        self.waited = (seconds, rest)
+        self.stop()
+        return False
+
+
+@pytest.mark.parametrize(("deciding", "rest"), [(0.001, 0.004), (0.1, 0.4), (60.0, LONGEST_REST)])
+def test_who_decides_long_rests_longer_before_the_next_ring_counts(
+    world: World, deciding: float, rest: float
+) -> None:
+    world.deciding = deciding
+    bell = Bell()
+    world.loop.run(bell, Alone())
+    assert bell.waited == (RESYNC, pytest.approx(rest))
+
+
+def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
+    world.deciding = 0.1
+    world.hand.seconds = 2 * LONGEST_ACT
+    bell = Bell()
+    world.loop.run(bell, Alone())
+    assert bell.waited == (0.0, 0.0)
 
 
 def test_a_job_without_steps_is_said_now_and_then_and_stops_nobody(

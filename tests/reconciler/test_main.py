@@ -22,6 +22,14 @@ def test_every_option_is_explained() -> None:
         (["--kubeconfig", "/nowhere"], "there is no file /nowhere"),
         (["--policy", "greedy"], "fair"),
         (["--log-level", "loud"], "warning"),
+        (
+            ["--priority-weight", "high=2"],
+            '"high=2"; a PriorityClass\'s value and a number above 0',
+        ),
+        (["--priority-weight", "5=0"], "such as 1000=2"),
+        (["--patience", "-1"], "x>=0"),
+        (["--nearly-done", "0"], "nearly_done: 0.0; a number above 0"),
+        (["--load-ceiling", "97"], "load_ceiling: 97.0"),
     ],
 )
 def test_what_cannot_work_is_said_in_one_line(arguments: list[str], problem: str) -> None:

@@ -1,18 +1,19 @@
-"""The policies by name. A new one is a file beside this one and a line in POLICIES.
+"""The policies by name. A new one is a file beside this one and a line in POLICIES."""
 
-A policy says how satisfied a role is with `size` replicas. The least satisfied role grows next,
-the most satisfied yields next, and a replica moves from one role to another only if the giver
-is more satisfied before and not less satisfied afterwards, so that no move is ever undone.
-It must not fall as `size` grows. Room, gangs, limits and reasons are not the policy's.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from edl.model import Role, TrainingJob
-from edl.planner.policies.fair import fair
+from edl.planner.policies.fair import FAIR
+from edl.planner.policies.fifo import FIFO
+from edl.planner.policies.policy import Claimant, Policy, Share
+from edl.planner.policies.throughput import THROUGHPUT
+from edl.planner.policies.utilisation import UTILISATION
+from edl.planner.policies.weighted import weighted
 
-Policy = Callable[[TrainingJob, Role, int], float]
+__all__ = ["POLICIES", "Claimant", "Policy", "Share", "weighted"]
 
-POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({"fair": fair})
+POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
+    {policy.name: policy for policy in (FAIR, THROUGHPUT, FIFO, UTILISATION)}
+)
+"""The first is the default."""

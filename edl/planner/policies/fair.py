@@ -1,11 +1,15 @@
 """Equal fulfilment: everybody gets the same part of what lies between his min and his max."""
 
-from edl.model import Role, TrainingJob
+from edl.planner.policies.policy import Claimant, Policy
 
 
-def fair(_job: TrainingJob, role: Role, size: int) -> float:
+def fulfilment(claimant: Claimant, size: int) -> float:
     """(size - min) / (max - min), Fluid's fulfilment; at one size the distance to it.
 
     Below 0 under a minimum that was raised: it comes first.
     """
+    role = claimant.role
     return (size - role.min) / (role.max - role.min or 1)
+
+
+FAIR = Policy("fair", fulfilment)

@@ -1,5 +1,6 @@
 import base64
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -172,6 +173,32 @@ def test_an_event_that_nobody_understands_does_not_end_all_events(
         announcer.announce(Note(JOB, "uid-1", "Grown", message))
     announcer.close(10)
     assert len(fake.list(Selection("Event")).items) == 1
+
+
+def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
+    cluster: FaultyCluster, fake: FakeCluster
+) -> None:
+    moments = count(step=1000)  # each write seems to take long, and so would the rest after it
+    announcer = Announcer(cluster, lambda: NOW, lambda: next(moments))
+    for message in ("one", "two", "three"):
+        announcer.announce(Note(JOB, "uid-1", "Grown", message))
+    announcer.close(10)
+    assert len(fake.list(Selection("Event")).items) == 3
+
+
+def test_what_was_not_begun_when_it_was_enough_is_left(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    others = [Target("Job", "web", f"other-{number}") for number in range(20)]
+    for other in others:
+        fake.create(other, {"spec": {"parallelism": 1}})
+    steps = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
+    asked = count()
+    report = Writer(cluster).act(steps, lambda: next(asked) >= 5)
+    assert (len(report.done), len(report.left)) == (5, 15)
+    assert sorted(report.done + report.left, key=str) == sorted(steps, key=str)
+    grown = [fake.get(other)["spec"]["parallelism"] == 2 for other in others]
+    assert sum(grown) == 5
 
 
 def test_what_is_gone_is_decided_again_and_no_failure(

@@ -11,7 +11,7 @@ from msgspec import structs
 from edl import contract
 from edl.contract import CleanUp
 from edl.kube import facts, jobfacts
-from edl.kube.observe import Memo, Snapshot, observe
+from edl.kube.observe import Snapshot, observe
 from edl.kube.shapes import Shapes
 from edl.model import ClusterState, Ending, JobKey, Target, TrainingJob
 from edl.resources import Resources
@@ -247,18 +247,6 @@ def test_the_order_of_objects_does_not_matter() -> None:
     forwards = snapshot(MNIST, pods)
     backwards = snapshot(MNIST[::-1], pods[::-1], nodes=[manifests.node("n2"), manifests.node()])
     assert look(forwards) == look(backwards)
-
-
-def test_a_memo_changes_nothing_but_the_work() -> None:
-    memo = Memo()
-    pods = [job_pod("p0", 0, "mnist-worker", node="n1", phase="Running")]
-    before = snapshot(MNIST, pods)
-    first = observe(before, NOW, memo)
-    again = observe(before, NOW, memo)
-    assert again.jobs[0] is first.jobs[0]
-    assert again.nodes[0] is first.nodes[0]
-    after = snapshot([*MNIST[:2], member("worker", parallelism=2)])
-    assert observe(after, NOW, memo) == look(after)
 
 
 def test_pods_of_a_deleted_job_of_ours_ask_for_nothing() -> None:

@@ -65,6 +65,7 @@ def roles(draw: st.DrawFn, name: str) -> Role:
         resizing=found,
         tandem=found is not Resizing.ITEMS,
         wanted=wanted if high > low else None,
+        progress=draw(st.sampled_from([None, None, None, 0.5, 0.95])),
     )
 
 

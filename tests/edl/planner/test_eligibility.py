@@ -97,3 +97,26 @@ def test_every_taint_that_keeps_away_counts_and_others_do_not() -> None:
     assert names(nodes, shape()) == "b"
     assert names(nodes, shape(tolerations=(Toleration("gpu", "Exists", "", ""),))) == "b"
     assert names(nodes, shape(tolerations=(Toleration("", "Exists", "", ""),))) == "ab"
+
+
+def test_pins_name_one_node_a_term_and_keep_the_users_own_rule() -> None:
+    pins = tuple((Requirement("metadata.name", "In", (name,)),) for name in ("a", "c", "gone"))
+    assert names(NODES, shape(affinity=pins)) == "ac"
+    zone = Requirement("zone", "In", ("x",))
+    assert names(NODES, shape(affinity=tuple((zone, *term) for term in pins))) == "a"
+    assert names(NODES, shape(affinity=((Requirement("metadata.name", "In", ()),),))) == ""
+    assert names(NODES, shape(affinity=((Requirement("metadata.name", "NotIn", ("a",)),),))) == "bc"
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "tolerated"),
+    [("Gt", "90", True), ("Gt", "95", False), ("Lt", "99", True), ("Lt", "x", False)],
+)
+def test_newer_tolerations_compare_whole_numbers(
+    operator: str, bound: str, *, tolerated: bool
+) -> None:
+    nodes = (node("a", taints=(Taint("sla", "95", "NoSchedule"),)),)
+    toleration = Toleration("sla", operator, bound, "NoSchedule")
+    assert names(nodes, shape(tolerations=(toleration,))) == ("a" if tolerated else "")
+    other = Toleration("cost", operator, bound, "NoSchedule")
+    assert names(nodes, shape(tolerations=(other,))) == ""

@@ -188,7 +188,7 @@ def test_nobody_grows_beyond_the_giver_while_replicas_move() -> None:
         9,
         on=["a"] * 4,
         resized_at=at(-1),
-        reason=reasons.equal_share(worker("x", 1, 1).key),
+        reason=reasons.gave("equal share with ", worker("x", 1, 1).key),
     )
     other = worker("other", 1, 9, on=["b"] * 4)
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other))

@@ -1,31 +1,27 @@
 """Laws that hold in every cluster."""
 
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
-from edl.planner import reasons
 from edl.planner.board import set_up
-from edl.planner.decide import decide, seat
+from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
-from edl.planner.limits import Limits
 from edl.planner.plan import Plan
-from edl.planner.policies import POLICIES
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
 from tests.edl.planner.states import cluster, node, worker
+from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
-LIMITS = Limits()
-
-
-def plan_for(state: ClusterState) -> Plan:
-    return decide(state, POLICIES["fair"], LIMITS)
+under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 
 
 def role_of(state: ClusterState, key: JobKey, name: str) -> Role:
@@ -33,9 +29,10 @@ def role_of(state: ClusterState, key: JobKey, name: str) -> Role:
     return next(role for role in found.roles if role.name == name)
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states(), st.integers())
-def test_the_order_of_the_input_does_not_matter(state: ClusterState, seed: int) -> None:
+def test_the_order_of_the_input_does_not_matter(way: Way, state: ClusterState, seed: int) -> None:
     random = Random(seed)  # noqa: S311 (it only mixes)
     mixed = ClusterState(
         state.observed_at,
@@ -43,14 +40,15 @@ def test_the_order_of_the_input_does_not_matter(state: ClusterState, seed: int) 
         tuple(random.sample(state.jobs, len(state.jobs))),
         tuple(random.sample(state.demands, len(state.demands))),
     )
-    assert plan_for(mixed) == plan_for(state)
+    assert way.plan(mixed) == way.plan(state)
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_what_is_started_now_fits_what_is_free_now(state: ClusterState) -> None:
+def test_what_is_started_now_fits_what_is_free_now(way: Way, state: ClusterState) -> None:
     """Counted over the whole cluster; by node the scheduler has the last word."""
-    plan = plan_for(state)
+    plan = way.plan(state)
     free = sum((n.allocatable - n.used for n in state.nodes if n.schedulable), Resources())
     for admission in plan.admissions:
         for name, size in admission.sizes:
@@ -61,10 +59,11 @@ def test_what_is_started_now_fits_what_is_free_now(state: ClusterState) -> None:
     assert all(amount >= 0 for _, amount in free)
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_sizes_stay_between_min_and_max(state: ClusterState) -> None:
-    plan = plan_for(state)
+def test_sizes_stay_between_min_and_max(way: Way, state: ClusterState) -> None:
+    plan = way.plan(state)
     for resize in plan.resizes:
         role = role_of(state, resize.job, resize.role)
         assert resize.before == role.size
@@ -77,29 +76,32 @@ def test_sizes_stay_between_min_and_max(state: ClusterState) -> None:
             assert role.min <= size <= role.max
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_a_gang_starts_with_all_its_roles_or_none(state: ClusterState) -> None:
-    for admission in plan_for(state).admissions:
+def test_a_gang_starts_with_all_its_roles_or_none(way: Way, state: ClusterState) -> None:
+    for admission in way.plan(state).admissions:
         job = next(job for job in state.jobs if job.key == admission.job)
         assert [name for name, _ in admission.sizes] == [
             role.name for role in job.live if role.suspended
         ]
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_shrinks_come_before_growths(state: ClusterState) -> None:
-    grows = [resize.after > resize.before for resize in plan_for(state).resizes]
+def test_shrinks_come_before_growths(way: Way, state: ClusterState) -> None:
+    grows = [resize.after > resize.before for resize in way.plan(state).resizes]
     assert grows == sorted(grows)
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
 def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
-    state: ClusterState,
+    way: Way, state: ClusterState
 ) -> None:
-    plan = plan_for(state)
+    plan = way.plan(state)
     roles = [(found.job, found.role) for found in plan.resizes]
     assert len(roles) == len(set(roles))
     started = {found.job for found in plan.admissions}
@@ -116,12 +118,13 @@ def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
     assert all(given_reasons)
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_only_the_lower_and_equal_priority_makes_room(state: ClusterState) -> None:
+def test_only_the_lower_and_equal_priority_makes_room(way: Way, state: ClusterState) -> None:
     """Without others' pods and without a queue of its own priority or above, nobody shrinks."""
     highest = max((job.priority for job in state.jobs), default=0)
-    plan = plan_for(ClusterState(state.observed_at, state.nodes, state.jobs))
+    plan = way.plan(ClusterState(state.observed_at, state.nodes, state.jobs))
     queued = [job.priority for job in state.jobs if all(role.suspended for role in job.roles)]
     if max(queued, default=-1) < highest:
         for resize in plan.resizes:
@@ -130,23 +133,10 @@ def test_only_the_lower_and_equal_priority_makes_room(state: ClusterState) -> No
                 assert "makes room" not in resize.reason
 
 
-def scheduled_otherwise(plans: list[Plan]) -> bool:
-    """Two roles that must share nodes cannot be kept from taking each other's room there."""
-    reasons_given = [found.reason for plan in plans for found in plan.suspensions]
-    return reasons_given.count(reasons.GANG_PENDING) > 1
-
-
-def wait(plan: Plan) -> timedelta:
-    """The reconciler looks again when pods change, else when time may have changed the plan."""
-    if not quiet(plan):
-        return timedelta(seconds=2)
-    return plan.recheck_after or timedelta(seconds=60)
-
-
-def settle(state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Plan]]:
+def settle(way: Way, state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Plan]]:
     plans = []
     for _ in range(rounds):
-        plan = plan_for(state)
+        plan = way.plan(state)
         plans.append(plan)
         demands = state.demands
         state = act(state, plan, after=wait(plan))
@@ -155,31 +145,52 @@ def settle(state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Pl
     return state, plans
 
 
-@settings(max_examples=100, deadline=None)
+@under_every_policy
+@settings(max_examples=50, deadline=None)
 @given(states())
-def test_deciding_and_acting_soon_changes_nothing_any_more(state: ClusterState) -> None:
-    settled, plans = settle(state)
+def test_deciding_and_acting_soon_changes_nothing_any_more(way: Way, state: ClusterState) -> None:
+    settled, plans = settle(way, state)
     assume(not scheduled_otherwise(plans))
     assert quiet(plans[-1])
     later = act(settled, plans[-1], after=timedelta(hours=1))
-    assert quiet(plan_for(later))
+    assert quiet(way.plan(later))
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_a_constant_cluster_does_not_thrash(state: ClusterState) -> None:
+def test_one_step_leaves_no_size_to_change(way: Way, state: ClusterState) -> None:
+    """Among those who run, while pods that leave still hold their room.
+
+    What comes then has waited for the scheduler to place others.
+    """
+    run = tuple(job for job in state.jobs if not any(role.suspended for role in job.roles))
+    alone = replace(state, jobs=run, demands=())
+    plan = way.plan(alone)
+    again = way.plan(act(alone, plan, after=timedelta(), lingering=True))
+    assert again.suspensions == ()
+    assert all(found.after > found.before for found in again.resizes)
+    waited = {found.job for found in plan.held}
+    assert {found.job for found in (*again.admissions, *again.resizes)} <= waited
+
+
+@under_every_policy
+@settings(max_examples=30, deadline=None)
+@given(states())
+def test_a_constant_cluster_does_not_thrash(way: Way, state: ClusterState) -> None:
     """Every replica that could be placed moves a few times at most."""
-    _, plans = settle(state)
+    _, plans = settle(way, state)
     most = sum(role.max for job in state.jobs for role in job.roles)
     moved = sum(abs(found.after - found.before) for plan in plans for found in plan.resizes)
     assert moved <= 3 * most + 3
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_a_higher_priority_never_waits_for_extras_of_a_lower(state: ClusterState) -> None:
+def test_a_higher_priority_never_waits_for_extras_of_a_lower(way: Way, state: ClusterState) -> None:
     """If a queued one-role gang would fit without all lower extras, extras go or it starts."""
-    plan = plan_for(state)
+    plan = way.plan(state)
     held = {found.job: found for found in plan.held if found.position}
     for job in state.jobs:
         if job.key in held and "needs" in held[job.key].reason:
@@ -216,10 +227,11 @@ def would_fit(state: ClusterState, job: TrainingJob, plan: Plan) -> bool:
     return False
 
 
-@settings(max_examples=60, deadline=None)
+@under_every_policy
+@settings(max_examples=30, deadline=None)
 @given(states())
-def test_no_node_is_filled_beyond_its_allocatable(state: ClusterState) -> None:
-    board = set_up(state, POLICIES["fair"], LIMITS)
+def test_no_node_is_filled_beyond_its_allocatable(way: Way, state: ClusterState) -> None:
+    board = set_up(state, way.policy, way.limits)
     now, soon = board.grid.now.copy(), board.grid.soon.copy()
     seat(board, Ledger(), Ceiling(board))
     assert (board.grid.now >= np.minimum(now, 0)).all()
@@ -228,13 +240,14 @@ def test_no_node_is_filled_beyond_its_allocatable(state: ClusterState) -> None:
     assert board.grid.idle_now == board.grid.now[:, board.grid.open].sum(axis=1).tolist()
 
 
+@under_every_policy
 @settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.integers(1, 3), min_size=30, max_size=30),
     st.lists(st.integers(1, 6), min_size=30, max_size=30),
 )
 def test_a_large_job_starts_although_small_ones_keep_coming(
-    pods: list[int], minutes: list[int]
+    way: Way, pods: list[int], minutes: list[int]
 ) -> None:
     """Jobs end after at most 6 minutes; patience is 5: the large job starts within 12."""
     state = cluster(node("a", 2), node("b", 2), worker("large", 4, 4, queued=0))
@@ -243,7 +256,7 @@ def test_a_large_job_starts_although_small_ones_keep_coming(
         small = worker(f"small-{minute:02}", size, size, queued=60 * minute - 30)
         running = [job for job in (*state.jobs, small) if ends.get(job.key, 99) > minute]
         state = cluster(node("a", 2), node("b", 2), *running, seconds=60 * minute)
-        state = act(state, plan_for(state), after=timedelta())
+        state = act(state, way.plan(state), after=timedelta())
         for job in state.jobs:
             if not job.roles[0].suspended:
                 ends.setdefault(job.key, minute + length)

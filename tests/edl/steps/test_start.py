@@ -1,7 +1,7 @@
 import json
 from dataclasses import replace
 
-from edl import contract
+from edl import contract, pins
 from edl.model import Resizing
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
@@ -112,3 +112,48 @@ def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
     ]
     assert all(patch.version for patch in patches(step))
     assert [note.reason for note in step.notes] == ["Suspended", "Suspended"]
+
+
+PINS = (("worker", ("n1", "n2")),)
+OWN = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+        ]
+    }
+}
+
+
+def affinity(step: Step, job: str) -> object:
+    (patch,) = (one for one in patches(step) if one.target.name == job)
+    return patch.body["spec"].get("template", {}).get("spec", {}).get("affinity", "left alone")
+
+
+def test_a_start_on_the_plans_nodes_keeps_the_pods_there_and_what_stood_in_the_template() -> None:
+    own = json.dumps({"nodeAffinity": OWN})
+    job = training(CHIEF, replace(WORKER, node_affinity=own))
+    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), "room", PINS), NOW)
+    notes = {one.target.name: written(one) for one in patches(step)}
+    assert notes["mnist-worker"][contract.PINNED] == own
+    assert contract.PINNED not in notes["mnist-chief"]
+    assert affinity(step, "mnist-chief") == "left alone"
+    assert affinity(step, "mnist-worker") == pins.pinned(own, ("n1", "n2"))
+
+
+def test_the_next_start_takes_the_pins_off() -> None:
+    job = training(CHIEF, replace(WORKER, pinned=True), mode="collective")
+    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), "room"), NOW)
+    notes = {one.target.name: written(one) for one in patches(step)}
+    assert notes["mnist-worker"][contract.PINNED] is None
+    assert contract.PINNED not in notes["mnist-chief"]
+    assert affinity(step, "mnist-worker") is None
+    assert affinity(step, "mnist-chief") == "left alone"
+
+
+def test_pins_and_the_addresses_of_a_start_go_together() -> None:
+    roles = (CHIEF, replace(WORKER, resizing=Resizing.RESTART), EVALUATOR)
+    step = start(training(*roles), Admission(KEY, ALL, "room", PINS), NOW)
+    (patch,) = (one for one in patches(step) if one.target.name == "mnist-worker")
+    template = patch.body["spec"]["template"]
+    assert contract.CLUSTER in template["metadata"]["annotations"]
+    assert template["spec"] == {"affinity": pins.pinned("null", ("n1", "n2"))}

@@ -43,6 +43,20 @@ def test_a_training_job_gets_a_service_and_a_budget_a_role() -> None:
     ]
 
 
+def test_one_piece_of_work_has_no_budget_until_it_may_grow() -> None:
+    alone, elastic = role("worker", 1, 1, tandem=False), role("worker", 1, 2, tandem=False)
+    assert manifests(training(alone, surroundings=NOTHING, framework="none")) == {}
+    assert list(manifests(training(elastic, surroundings=NOTHING, framework="none"))) == [
+        target("PodDisruptionBudget", f"{elastic.job}-first-1")
+    ]
+
+
+def test_one_rank_alone_keeps_its_budget() -> None:
+    alone = role("worker", 1, 1)
+    made = manifests(training(alone, surroundings=NOTHING))
+    assert target("PodDisruptionBudget", f"{alone.job}-first-1") in made
+
+
 def test_peers_find_each_other_before_they_are_ready() -> None:
     made = manifests(training(CHIEF, WORKER, surroundings=NOTHING))
     assert made[target("Service", "mnist")]["spec"] == {

@@ -1,0 +1,1 @@
+"""The published experiments with and without us: simulated, and on a real control plane."""

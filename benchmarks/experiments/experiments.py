@@ -1,0 +1,97 @@
+"""What each experiment does: its jobs, the service beside them, and how long it is watched."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Times are seconds since its start; works are units of `work.speed`.
+
+    `fixed`: how many trainers a job has without us. `nginx`: from when on there are so many.
+    `window`: the time in which the published logs are steady. `horizon`: how long a replay is, with
+    us; without us it takes `patience` until everybody has had his turn.
+    """
+
+    name: str
+    jobs: int
+    first: float
+    spacing: float
+    fixed: int
+    works: tuple[float, float]
+    nginx: tuple[tuple[float, int], ...]
+    horizon: float
+    patience: float
+    window: tuple[float, float]
+    pservers: int = 10
+    min: int = 2
+    max: int = 60
+
+    @property
+    def replicas(self) -> int:
+        """Of the service, before anything changes."""
+        return self.nginx[0][1] if self.nginx else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One job of a trace: when it is created, and how much it has to do."""
+
+    name: str
+    at: float
+    work: float
+
+
+T1: Final = Experiment(
+    name="T1",
+    jobs=20,
+    first=0.0,
+    spacing=10.0,
+    fixed=60,
+    works=(8_000.0, 10_000.0),
+    nginx=(),
+    horizon=560.0,
+    patience=780.0,
+    window=(300.0, 500.0),
+)
+T2: Final = Experiment(
+    name="T2",
+    jobs=6,
+    first=10.0,
+    spacing=5.0,
+    fixed=15,
+    works=(24_000.0, 28_000.0),
+    nginx=(
+        (0.0, 400),
+        (115.0, 300),
+        (205.0, 200),
+        (295.0, 100),
+        (385.0, 200),
+        (475.0, 300),
+        (565.0, 400),
+    ),
+    horizon=655.0,
+    patience=655.0,
+    window=(45.0, 655.0),
+)
+EXPERIMENTS: Final = {found.name: found for found in (T1, T2)}
+"""Non-elastic jobs had 60 trainers in T1 and 15 in T2, elastic ones 2 to 60 (the published README
+and raw logs). Works are such that all jobs live through the window with us; then they end."""
+
+START_SECONDS: Final = 2.0
+"""From being bound until Running, and from being told to end until gone: a real pod's, with its
+image on the node."""
+STOP_SECONDS: Final = 2.0
+_JITTER: Final = 0.2
+
+
+def trace(experiment: Experiment, seed: int) -> tuple[Arrival, ...]:
+    """The jobs of one run: gaps 20 % around the spacing, works even within their bounds."""
+    random = Random(f"{experiment.name}-{seed}")  # noqa: S311 - no secret depends on it
+    at, arrivals = experiment.first, []
+    for number in range(experiment.jobs):
+        work = random.uniform(*experiment.works)
+        arrivals.append(Arrival(f"job-{number:02d}", round(at, 2), round(work, 1)))
+        at += experiment.spacing * random.uniform(1 - _JITTER, 1 + _JITTER)
+    return tuple(arrivals)

@@ -1,0 +1,90 @@
+"""A run in figures: what the report shows, and all that is kept of simulated runs."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+
+from benchmarks.experiments import metrics
+from benchmarks.experiments.metrics import StepFigures
+from benchmarks.experiments.record import Circumstances, Record
+
+FAIR_AT = 500.0
+"""Seconds: when the published logs were looked at for fairness."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Times in seconds, shares of 1. None: there is no such figure for this run.
+
+    `below`: the most jobs at once that had less than their minimum, in the steady window.
+    `lacking`: seconds below it after having had it, over all jobs.
+    """
+
+    circumstances: Circumstances
+    wait: float
+    longest: float
+    unmet: int
+    whole: float
+    jain: float
+    below: int
+    lacking: float
+    stops: dict[str, int]
+    completion: float | None
+    done: int
+    makespan: float | None
+    back: bool
+    steps: tuple[StepFigures, ...]
+
+
+def figures(record: Record) -> Figures:
+    experiment = metrics.experiment_of(record)
+    waits, done = metrics.waits(record), metrics.completion(record)
+    return Figures(
+        circumstances=record.circumstances,
+        wait=waits.mean,
+        longest=waits.longest,
+        unmet=waits.unmet,
+        whole=metrics.waits(record, whole=True).mean,
+        jain=metrics.jain(metrics.sizes_at(record, FAIR_AT)),
+        below=metrics.most_below(record, experiment.window),
+        lacking=metrics.lacking(record),
+        stops=record.stops,
+        completion=mean(done) if done else None,
+        done=len(done),
+        makespan=metrics.makespan(record),
+        back=metrics.is_back(record),
+        steps=tuple(metrics.steps(record)),
+    )
+
+
+def write(found: list[Figures], path: Path) -> Path:
+    """A run a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(_rounded(asdict(one)), separators=(",", ":")) for one in found]
+    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    return path
+
+
+def read(path: Path) -> list[Figures]:
+    rows = json.loads(path.read_text()) if path.exists() else []
+    return [
+        Figures(
+            **row
+            | {
+                "circumstances": Circumstances(**row["circumstances"]),
+                "steps": tuple(StepFigures(**step) for step in row["steps"]),
+            }
+        )
+        for row in rows
+    ]
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {name: _rounded(found) for name, found in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(found) for found in value]
+    return value

@@ -1,0 +1,153 @@
+"""A run as it is kept: compact JSON, from which every figure of the report is computed."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.experiments.ceiling import Rooms
+from benchmarks.experiments.course import Course, Sample, Track
+
+RESULTS: Final = Path(__file__).parent / "results"
+ASIDE: Final = RESULTS / "aside"
+"""Runs that were repeated, because the machine had too much else to do."""
+EVERY: Final = 5.0
+"""Seconds between two samples that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """As `course.Track`; times in seconds since the run began."""
+
+    created: float | None
+    minimum: float | None
+    whole: float | None
+    finished: float | None
+    lacking: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The service was asked to have so many replicas, and had them; None: not in this step.
+
+    What was left free at the step's end, as `ceiling.Rooms`: `rooms` by base load and service,
+    `left` by pservers and masters too. Without a service a run is one step,
+    until the window's end.
+    """
+
+    asked: float
+    replicas: int
+    reached: float | None
+    rooms: Rooms = ()
+    left: Rooms = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """How a run came about. `source` is replay or simulation, `way` with or without.
+
+    `load` is the machine's load average: before the run, its mean and its maximum meanwhile.
+    `nice`: the priority of all processes of the run, next to what else the machine had to do.
+    """
+
+    experiment: str
+    source: str
+    way: str
+    seed: int
+    date: str = ""
+    commit: str = ""
+    load: tuple[float, ...] = ()
+    nice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """`stops`: running pods that were stopped before their job was done, by kind."""
+
+    circumstances: Circumstances
+    jobs: tuple[JobRecord, ...]
+    steps: tuple[Step, ...]
+    stops: dict[str, int]
+    samples: tuple[Sample, ...]
+
+    @property
+    def name(self) -> str:
+        found = self.circumstances
+        return f"{found.experiment}-{found.source}-{found.way}-{found.seed}"
+
+
+def job_record(track: Track) -> JobRecord:
+    return JobRecord(
+        created=_rounded(track.created),
+        minimum=_rounded(track.minimum),
+        whole=_rounded(track.whole),
+        finished=_rounded(track.finished),
+        lacking=round(track.lacking, 2),
+        work=track.arrival.work,
+    )
+
+
+def _rounded(time: float | None) -> float | None:
+    return None if time is None else round(time, 2)
+
+
+def record(
+    circumstances: Circumstances, course: Course, steps: tuple[Step, ...], stops: dict[str, int]
+) -> Record:
+    jobs = tuple(job_record(track) for track in course.tracks.values())
+    return Record(circumstances, jobs, steps, stops, tuple(_thinned(course.samples)))
+
+
+def _thinned(samples: list[Sample]) -> Iterator[Sample]:
+    due = 0.0
+    for sample in samples:
+        if sample.at >= due:
+            yield sample
+            due = (sample.at // EVERY + 1) * EVERY
+
+
+def save(found: Record, folder: Path = RESULTS) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{found.name}.json"
+    lines = [f'"circumstances": {_line(asdict(found.circumstances))}']
+    lines += [f'"stops": {_line(found.stops)}']
+    lines += [_rows("jobs", found.jobs), _rows("steps", found.steps)]
+    lines += [_rows("samples", found.samples)]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    return path
+
+
+def _rows(name: str, rows: tuple[Any, ...]) -> str:
+    """A row a line, without names: as the fields stand in their class."""
+    texts = [_line(list(asdict(row).values())) for row in rows]
+    return f'"{name}": [\n' + ",\n".join(texts) + "\n]"
+
+
+def _line(value: Any) -> str:  # noqa: ANN401 - JSON
+    return json.dumps(value, separators=(",", ":"))
+
+
+def load(path: Path) -> Record:
+    found = json.loads(path.read_text())
+    told = found["circumstances"]
+    return Record(
+        circumstances=Circumstances(**told | {"load": tuple(told["load"])}),
+        jobs=tuple(JobRecord(*row) for row in found["jobs"]),
+        steps=tuple(_step(*row) for row in found["steps"]),
+        stops=found["stops"],
+        samples=tuple(
+            Sample(at, cpu, nginx, tuple(trainers), below)
+            for at, cpu, nginx, trainers, below in found["samples"]
+        ),
+    )
+
+
+def _step(asked: float, replicas: int, reached: float | None, *free: list[list[int]]) -> Step:
+    rooms, left = (tuple((room, count) for room, count in found) for found in free)
+    return Step(asked, replicas, reached, rooms, left)
+
+
+def load_all(folder: Path = RESULTS) -> list[Record]:
+    return [load(path) for path in sorted(folder.glob("*.json"))]

@@ -1,0 +1,253 @@
+"""A run in real time: real control plane, webhook and reconciler, simulated nodes."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from benchmarks.experiments import manifests
+from benchmarks.experiments.ceiling import rooms
+from benchmarks.experiments.cluster import (
+    BASE,
+    MACHINES,
+    MASTER,
+    NGINX,
+    PSERVER,
+    TRAINER,
+    Kind,
+    nodes,
+)
+from benchmarks.experiments.course import Course, Track, begin
+from benchmarks.experiments.experiments import Experiment, trace
+from benchmarks.experiments.observe import RUNNING, Group, Pods
+from benchmarks.experiments.record import Circumstances, Record, Step, record
+from edl.errors import NotFound
+from edl.kube.client import ApiServer, connect
+from edl.model import Target
+from sandbox import NodeGroup, Sandbox
+from sandbox.installation import install
+
+LOOK: Final = 0.1
+"""Seconds between two looks."""
+SAMPLE: Final = 1.0
+_ENDS: Final = {"metadata": {"annotations": {"sandbox.edl.dev/complete-after": "100ms"}}}
+_PATIENCE: Final = 120.0
+
+
+def replay(experiment: Experiment, way: str, seed: int, logs: Path | None = None) -> Record:
+    """Play one run from its beginning to its horizon. Raises SandboxError."""
+    with _cluster(experiment, way, logs) as (sandbox, api):
+        stage = Stage(experiment, way, sandbox, api)
+        stage.prepare()
+        return stage.play(seed)
+
+
+@contextmanager
+def _cluster(
+    experiment: Experiment, way: str, logs: Path | None
+) -> Iterator[tuple[Sandbox, ApiServer]]:
+    sandbox = Sandbox(f"{experiment.name.lower()}-{way}-{os.getpid()}")
+    groups = [
+        NodeGroup(
+            count=machines.count,
+            cpu=f"{machines.cpu}m",
+            memory=f"{machines.memory}Mi",
+            name_prefix=machines.name,
+        )
+        for machines in MACHINES
+    ]
+    try:
+        sandbox.up(*groups)
+        if way == "with":
+            install(sandbox, sandbox.folder / "edl")
+        yield sandbox, connect(str(sandbox.kubeconfig))
+        if logs:
+            _keep(sandbox, logs)
+    finally:
+        sandbox.down()
+
+
+def _keep(sandbox: Sandbox, logs: Path) -> None:
+    """What the processes said, and how long each pod took: to find out why."""
+    logs.mkdir(parents=True, exist_ok=True)
+    for name in sandbox.running():
+        (logs / f"{name}.log").write_bytes(sandbox.log(name).read_bytes())
+    pods = sandbox.kubectl("get", "pods", "-n", manifests.NAMESPACE, "-o", "json")
+    (logs / "pods.json").write_text(pods)
+
+
+@dataclass
+class Stage:
+    """One run: what is due is done, what runs is looked at, again and again."""
+
+    experiment: Experiment
+    way: str
+    sandbox: Sandbox
+    api: ApiServer
+    pods: Pods = field(init=False)
+    steps: list[Step] = field(default_factory=list)
+    loads: list[float] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
+    _begun: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.pods = Pods(self.api)
+
+    def prepare(self) -> None:
+        """Base load, and the service at its first size: all of it runs before time begins."""
+        self.api.create(Target("Namespace", "", manifests.NAMESPACE), manifests.namespace())
+        self._until_account()
+        self.pods.start()
+        for pod in manifests.base_load():
+            self._create("Pod", pod)
+        expected = {BASE.name: sum(machines.count for machines in MACHINES)}
+        if self.experiment.nginx:
+            _, replicas = self.experiment.nginx[0]
+            self._create("PriorityClass", manifests.priority_class())
+            text = manifests.as_text(manifests.web(replicas))
+            self.sandbox.kubectl("apply", "-f", "-", input=text)
+            expected[NGINX.name] = replicas
+        self._until(expected)
+
+    def play(self, seed: int) -> Record:
+        before = os.getloadavg()[0]
+        self.steps = [Step(0.0, self.experiment.replicas, 0.0)]
+        course = begin(self.experiment, trace(self.experiment, seed))
+        self._begun = time.monotonic()
+        with ThreadPoolExecutor(8) as acts:
+            self._loop(course, acts)
+        if self.experiment.nginx:
+            self._end_step()
+        self.pods.stop()
+        loads = (before, sum(self.loads) / len(self.loads), max(self.loads))
+        circumstances = Circumstances(
+            *(self.experiment.name, "replay", self.way, seed),
+            date=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
+            commit=_commit(),
+            load=tuple(round(load, 2) for load in loads),
+            nice=os.getpriority(os.PRIO_PROCESS, 0),
+        )
+        return record(circumstances, course, tuple(self.steps), self._stops(course))
+
+    def _loop(self, course: Course, acts: ThreadPoolExecutor) -> None:
+        experiment, sampled = self.experiment, -SAMPLE
+        steps = list(experiment.nginx[1:])
+        arrivals = list(course.tracks.values())
+        horizon = experiment.horizon if self.way == "with" else experiment.patience
+        while (now := self._now()) < horizon:
+            counts = self.pods.counts()
+            for track in course.look(now, counts):
+                self._clear(track, acts)
+            self._end_trainers(course, acts)
+            self._reach(now, counts.get(Group("", NGINX.name, RUNNING), 0))
+            if now - sampled >= SAMPLE:
+                self.sandbox.check()
+                course.sample(now, counts)
+                self.loads.append(os.getloadavg()[0])
+                if not experiment.nginx and now <= experiment.window[1]:
+                    self._end_step()
+                sampled = now
+            if arrivals and arrivals[0].arrival.at <= now:
+                self._submit(arrivals.pop(0))
+            if steps and steps[0][0] <= now:
+                self._scale(steps.pop(0)[1], acts)
+            time.sleep(LOOK)
+
+    def _now(self) -> float:
+        return time.monotonic() - self._begun
+
+    def _submit(self, track: Track) -> None:
+        track.created = track.work.at = track.seen = self._now()
+        make = manifests.elastic if self.way == "with" else manifests.plain
+        for manifest in make(self.experiment, track.arrival.name):
+            self._create("Job", manifest)
+
+    def _scale(self, replicas: int, acts: ThreadPoolExecutor) -> None:
+        self._end_step()
+        self.steps.append(Step(round(self._now(), 2), replicas, None))
+        name = f"deployment/{NGINX.name}"
+        namespace = ("-n", manifests.NAMESPACE)
+        acts.submit(self.sandbox.kubectl, *namespace, "scale", name, f"--replicas={replicas}")
+
+    def _reach(self, now: float, running: int) -> None:
+        if (last := self.steps[-1]).reached is None and running == last.replicas:
+            self.steps[-1] = replace(last, reached=round(now, 2))
+
+    def _end_step(self) -> None:
+        free = self._free({node: machines.cpu for node, machines in nodes()}, BASE, NGINX)
+        left = self._free(free, PSERVER, MASTER)
+        self.steps[-1] = replace(self.steps[-1], rooms=rooms(free), left=rooms(left))
+
+    def _free(self, free: dict[str, int], *kinds: Kind) -> dict[str, int]:
+        """What pods of these kinds leave of each node's CPU."""
+        held = {kind: self.pods.on_nodes(kind.name) for kind in kinds}
+        return {
+            node: room - sum(kind.cpu * counts[node] for kind, counts in held.items())
+            for node, room in free.items()
+        }
+
+    def _end_trainers(self, course: Course, acts: ThreadPoolExecutor) -> None:
+        """All trainers of a job end when its work is done, also those that came too late."""
+        for name, track in course.tracks.items():
+            if track.finished is not None:
+                for pod in self.pods.running(name, TRAINER.name):
+                    if pod not in self._told:
+                        self._told.add(pod)
+                        acts.submit(self._end, pod)
+
+    def _end(self, pod: str) -> None:
+        with suppress(NotFound):
+            self.api.patch(Target("Pod", manifests.NAMESPACE, pod), _ENDS)
+
+    def _clear(self, track: Track, acts: ThreadPoolExecutor) -> None:
+        """Without us somebody has to remove what never ends by itself: at once, in this case."""
+        if self.way == "without":
+            for kind in (MASTER, PSERVER):
+                name = f"{track.arrival.name}-{kind.name}"
+                acts.submit(self.api.delete, Target("Job", manifests.NAMESPACE, name))
+
+    def _stops(self, course: Course) -> dict[str, int]:
+        found = {kind.name: 0 for kind in (TRAINER, PSERVER, MASTER)}
+        for stop in self.pods.stops:
+            track = course.tracks.get(stop.job)
+            finished = track.finished if track else None
+            if track and (finished is None or stop.at - self._begun < finished):
+                found[stop.kind] += 1
+        return found
+
+    def _create(self, kind: str, manifest: manifests.Manifest) -> None:
+        metadata = manifest["metadata"]
+        target = Target(kind, metadata.get("namespace", ""), metadata["name"])
+        self.api.create(target, manifest)
+
+    def _until_account(self) -> None:
+        """Pods are refused before the namespace's default account is there."""
+        account = Target("ServiceAccount", manifests.NAMESPACE, "default")
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            with suppress(NotFound):
+                self.api.get(account)
+                return
+            time.sleep(LOOK)
+
+    def _until(self, expected: dict[str, int]) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        wanted = {Group("", kind, RUNNING): count for kind, count in expected.items()}
+        while not wanted.items() <= self.pods.counts().items():
+            self.sandbox.check()
+            if time.monotonic() > deadline:
+                raise SystemExit(f"it never came: {expected}; there is {self.pods.counts()}")
+            time.sleep(LOOK)
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()

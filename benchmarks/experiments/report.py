@@ -1,0 +1,48 @@
+"""README.md of this folder: written from the records, by nobody's hand."""
+
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmarks.experiments import tables
+from benchmarks.experiments.ceiling import Others, most_trainers
+from benchmarks.experiments.experiments import START_SECONDS, STOP_SECONDS, T1, T2
+from benchmarks.experiments.figures import Figures
+from benchmarks.experiments.metrics import packing_ceiling
+from benchmarks.experiments.mix import SETTINGS, MixFigures
+from benchmarks.experiments.published import DRAGON
+
+README: Final = Path(__file__).parent / "README.md"
+_TEMPLATE: Final = Path(__file__).parent / "template.md"
+
+
+def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[MixFigures]) -> Path:
+    t1, t2 = (tables.columns(found, one.name) for one in (T1, T2))
+    seeds = {one.seed for one in mixes if one.setting == SETTINGS[0]}
+    README.write_text(
+        _TEMPLATE.read_text().format(
+            machine=_machine(),
+            start=START_SECONDS,
+            stop=STOP_SECONDS,
+            t1_trainers=most_trainers(Others(T1.jobs * T1.pservers, 0, T1.jobs)),
+            t1_ceiling=packing_ceiling(T1),
+            t1=tables.t1(t1),
+            t2=tables.t2(t2),
+            t2_steps=tables.t2_steps(t2),
+            dragon=DRAGON,
+            mix=tables.mixes(mixes),
+            mix_runs=len(seeds),
+            settings=tables.settings(mixes),
+            runs=tables.runs(found),
+            aside=tables.runs(aside),
+        )
+    )
+    return README
+
+
+def _machine() -> str:
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    return f"Machine: {cores} cores, {memory:.0f} GiB, Python {platform.python_version()}"

@@ -1,0 +1,128 @@
+"""Kueue beside a sandbox, built from its own module, without its webhooks: Jobs come suspended."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from http.client import HTTPException
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from sandbox import Sandbox, toolchain
+from sandbox.build import Bench, built
+from sandbox.errors import SandboxError
+from sandbox.layout import free_ports
+from sandbox.places import places
+from sandbox.recipe import Recipe
+
+HERE: Final = Path(__file__).parent
+MODULE: Final = "sigs.k8s.io/kueue"
+RECIPE: Final = Recipe(
+    name="kueue",
+    folder=HERE,
+    packages=(f"{MODULE}/cmd/kueue",),
+    programs=("kueue",),
+    version_of=MODULE,
+    says_version=False,
+)
+QUEUE: Final = "everybody"
+LABELS: Final = {"kueue.x-k8s.io/queue-name": QUEUE}
+PATIENCE: Final = 60.0
+"""Seconds until it must be ready."""
+_GATES: Final = "VisibilityOnDemand=false"
+# It reads the certificate of its metrics from /etc, whatever it is told: in a mount namespace of
+# its own, /etc is a folder of the sandbox.
+_WITH_ETC: Final = ("unshare", "--mount", "--map-root-user", "sh", "-c")
+_SCRIPT: Final = 'mount --bind "$0" /etc && exec "$@"'
+
+
+def program() -> Path:
+    """The binary, built first if the cache lacks it. Raises BuildError."""
+    bench = Bench(places(os.environ).cache, os.environ)
+    folder = built(RECIPE, bench, lambda line: print(line, file=sys.stderr))
+    return folder / RECIPE.programs[0]
+
+
+def install(sandbox: Sandbox, namespace: str) -> None:
+    """Its kinds, one queue that holds everything, and its controllers; ready on return."""
+    kueue = program()
+    crds = _module() / "config" / "components" / "crd" / "bases"
+    sandbox.kubectl("apply", "--server-side", "-f", str(crds))
+    sandbox.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    sandbox.kubectl("create", "namespace", "kueue-system")
+    etc, config, port = _configured(sandbox)
+    flags = (f"--config={config}", f"--feature-gates={_GATES}", "--zap-log-level=error")
+    sandbox.launch("kueue", [*_WITH_ETC, _SCRIPT, str(etc), str(kueue), *flags])
+    _await_ready(sandbox, port)
+    queues = Template((HERE / "queues.yaml").read_text())
+    text = queues.substitute(queue=QUEUE, namespace=namespace)
+    sandbox.kubectl("apply", "--server-side", "-f", "-", input=text)
+
+
+def workloads(sandbox: Sandbox, namespace: str) -> int:
+    """How many Jobs it has taken into its queue."""
+    found = sandbox.kubectl("get", "workloads.kueue.x-k8s.io", "-n", namespace, "-o", "name")
+    return len(found.splitlines())
+
+
+def open_queue(sandbox: Sandbox) -> None:
+    """Let everything go at once."""
+    body = json.dumps({"spec": {"stopPolicy": "None"}})
+    sandbox.kubectl("patch", "clusterqueue", QUEUE, "--type=merge", "-p", body)
+
+
+def _module() -> Path:
+    """Where the module's source lies, with the manifests that belong to this version."""
+    done = subprocess.run(
+        [toolchain.go(os.environ, HERE), "mod", "download", "-json", MODULE],
+        cwd=HERE,
+        env=toolchain.environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SandboxError(f"no source of {MODULE}: {(done.stdout + done.stderr).strip()}")
+    return Path(json.loads(done.stdout)["Dir"])
+
+
+def _configured(sandbox: Sandbox) -> tuple[Path, Path, int]:
+    """Its own /etc, its configuration, and the port of its health."""
+    folder = sandbox.folder / "kueue"
+    certificates = folder / "etc" / "kueue" / "metrics" / "certs"
+    certificates.mkdir(parents=True)
+    for kind in ("crt", "key"):
+        shutil.copy(sandbox.folder / "pki" / f"server.{kind}", certificates / f"tls.{kind}")
+    (folder / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
+    health, metrics, webhook = free_ports(3)
+    text = Template((HERE / "configuration.yaml").read_text()).substitute(
+        health=health,
+        metrics=metrics,
+        webhook=webhook,
+        # A path as it is seen from inside.
+        certificates="/etc/kueue/metrics/certs",
+    )
+    config = folder / "configuration.yaml"
+    config.write_text(text)
+    return folder / "etc", config, health
+
+
+def _await_ready(sandbox: Sandbox, port: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not _answers(f"http://127.0.0.1:{port}/readyz"):
+        sandbox.check()
+        if time.monotonic() > deadline:
+            raise SandboxError(f"Kueue is not ready: its log: {sandbox.log('kueue')}")
+        time.sleep(0.1)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=1) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except (OSError, HTTPException):
+        return False

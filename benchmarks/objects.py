@@ -1,0 +1,122 @@
+"""Objects as an API server sends them, by the thousand: made when asked for, never kept.
+
+A pod has 5 or 6 kB, a Job 4, a node 8 (its images), with managed fields and conditions. Every node
+is full, every training job runs half of its maximum.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CREATED: Final = "2026-01-01T10:00:00Z"
+NAMESPACES: Final = 40
+_CPU: Final = ("500m", "1", "2", "4")
+_MEMORY: Final = ("1Gi", "2Gi", "4Gi", "8Gi")
+_FOLDER: Final = Path(__file__).parent / "templates"
+_TEXTS: Final[Mapping[str, str]] = {
+    path.stem: " ".join(path.read_text().split()) for path in _FOLDER.glob("*.json")
+}
+
+
+class Scale(NamedTuple):
+    """Of the pods half belong to the training jobs, as many to each."""
+
+    nodes: int
+    pods: int
+    jobs: int
+
+    @property
+    def each(self) -> int:
+        return self.pods // 2 // self.jobs
+
+
+class Objects:
+    """A cluster's objects of each kind as JSON; all of `version`."""
+
+    def __init__(self, scale: Scale, version: int = 1000) -> None:
+        self.scale = scale
+        self.version = version
+        self._kinds: dict[str, tuple[Callable[[int], bytes], int]] = {
+            "Node": (self.node, scale.nodes),
+            "Pod": (self.pod, scale.pods),
+            "Job": (self.job, scale.jobs),
+            "Service": (self.service, scale.jobs),
+            "PodDisruptionBudget": (self.budget, scale.jobs),
+            "Namespace": (self.namespace, NAMESPACES),
+        }
+
+    def of(self, kind: str) -> Iterator[bytes]:
+        if kind in self._kinds:
+            make, count = self._kinds[kind]
+            yield from map(make, range(count))
+
+    def node(self, number: int, **changes: str) -> bytes:
+        return self._filled("node", number, {"NAME": f"node-{number:05}"} | changes)
+
+    def pod(self, number: int, **changes: str) -> bytes:
+        """One pod: of a training job below the half, of somebody else above."""
+        ours = number < self.scale.pods // 2
+        job, index = divmod(number, self.scale.each)
+        owner = _job(job) if ours else f"web-{number % 2000:05}-7d9f8c6b5d"
+        values = {
+            "NAME": f"{owner}-{index}-x{number:05x}",
+            "OWNER": owner,
+            "OWNERUID": _uid("job", job) if ours else _uid("set", number % 2000),
+            "NAMESPACE": _namespace(job if ours else number),
+            "INDEX": str(index),
+            "NODE": f"node-{number * 7919 % self.scale.nodes:05}",
+            "IP": f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}",
+            "READY": "True",
+            **(_amounts(job) if ours else {"CPU": "100m", "MEMORY": "128Mi"}),
+        }
+        return self._filled("our-pod" if ours else "other-pod", number, values | changes)
+
+    def job(self, number: int, **changes: str) -> bytes:
+        """A running elastic Job that the webhook has completed."""
+        values = {"NAME": _job(number), "SIZE": str(self.scale.each), **_amounts(number)}
+        return self._filled("job", number, values | {"NAMESPACE": _namespace(number)} | changes)
+
+    def service(self, number: int) -> bytes:
+        return self._around(number, _job(number))
+
+    def budget(self, number: int) -> bytes:
+        return self._around(number, f"{_job(number)}-first-2")
+
+    def namespace(self, number: int) -> bytes:
+        return self._filled("namespace", number, {"NAME": _namespace(number)})
+
+    def _around(self, number: int, name: str) -> bytes:
+        values = {"NAME": name, "NAMESPACE": _namespace(number), "OWNER": _job(number)}
+        return self._filled("around", number, values)
+
+    def _filled(self, template: str, number: int, values: Mapping[str, str]) -> bytes:
+        always = {
+            "UID": _uid(template, number),
+            "VERSION": str(self.version),
+            "AT": f"2026-01-01T09:{number // 60 % 60:02}:{number % 60:02}Z",
+            "BEAT": CREATED,
+            "ZONE": "abc"[number % 3],
+        }
+        text = _TEXTS[template].replace('"%SIZE%"', values.get("SIZE", ""))
+        for name, value in (always | values).items():
+            text = text.replace(f"%{name}%", value)
+        return text.encode()
+
+
+def _uid(kind: str, number: int) -> str:
+    return f"{sum(map(ord, kind)):08x}-51b0-4c3a-9e21-{number:012x}"
+
+
+def _job(number: int) -> str:
+    return f"train-{number:05}"
+
+
+def _namespace(number: int) -> str:
+    return f"team-{number % NAMESPACES:02}"
+
+
+def _amounts(job: int) -> dict[str, str]:
+    return {"CPU": _CPU[job % 4], "MEMORY": _MEMORY[job // 4 % 4]}

@@ -1,0 +1,26 @@
+"""Who used the processors: seconds of each process, and of this machine."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from sandbox import Sandbox
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def processor(sandbox: Sandbox) -> dict[str, float]:
+    """Seconds of processor that each process of the sandbox and this one have used."""
+    pids = sandbox.running() | {"benchmark": os.getpid()}
+    return {name: _spent(pid) for name, pid in pids.items()}
+
+
+def _spent(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def busy_seconds() -> float:
+    """Seconds of processor that this machine has spent on anything."""
+    user, nice, system, _idle, _wait, irq, soft, *_ = Path("/proc/stat").read_text().split()[1:]
+    return sum(map(int, (user, nice, system, irq, soft))) / _TICKS

@@ -1,0 +1,60 @@
+"""What may be said of a moment to come."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+HORIZON: Final = timedelta(days=30)
+"""Nothing is said of what is farther away."""
+_STEPS: Final = (
+    (timedelta(minutes=10), timedelta(minutes=1)),
+    (timedelta(hours=1), timedelta(minutes=5)),
+    (timedelta(hours=4), timedelta(minutes=15)),
+    (timedelta(days=1), timedelta(hours=1)),
+    (HORIZON, timedelta(days=1)),
+)
+"""Up to so far away, estimates are told in steps of so much: no false precision."""
+
+
+class Certainty(StrEnum):
+    """How much an estimate means."""
+
+    NOW = "now"
+    ABOUT = "about"
+    """If jobs end as they say, and nobody comes before it."""
+    LATEST = "at the latest"
+    """The same; sooner if one ends whose end nobody knows."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """`at` is rounded, and None where it is unknown; `reason` says why, or what it hangs on."""
+
+    certainty: Certainty
+    at: datetime | None = None
+    reason: str = ""
+
+
+def rounded(now: datetime, wait: timedelta, *, up: bool) -> datetime:
+    """When it is so far away, on a clock whose steps suit the distance; later than now.
+
+    On a clock, so that the same moment reads the same a little later.
+    """
+    step = _step(wait)
+    past = now + wait - _EPOCH
+    steps = -(-past // step) if up else (past + step / 2) // step
+    found = _EPOCH + steps * step
+    return found if found > now else found + step
+
+
+def coarse(wait: timedelta) -> timedelta:
+    """How far away it is, in such steps: one at least."""
+    step = _step(wait)
+    return max(round(wait / step), 1) * step
+
+
+def _step(wait: timedelta) -> timedelta:
+    return next((step for most, step in _STEPS if wait <= most), _STEPS[-1][1])

@@ -1,0 +1,151 @@
+"""Estimates of when: the cluster is simulated forward, and nothing is said that is not known.
+
+Jobs whose end nobody knows never end here, so that a start which does not need their room is found
+all the same, and one that does is not promised.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
+from edl.forecast.left import Basis, Left, left
+from edl.model import ClusterState, JobKey, TrainingJob
+from edl.phases import ending
+from edl.planner.plan import Plan
+from edl.planner.settings import Settings
+from edl.simulator import Elastic, Simulation, Watcher, from_state
+
+_NAMED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """`starts` of waiting training jobs, `grows` of started ones that could be larger."""
+
+    starts: Mapping[JobKey, Estimate]
+    grows: Mapping[JobKey, Estimate]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """When each job first starts, and first grows, in seconds; and what was said of it last."""
+
+    start: dict[JobKey, float] = field(default_factory=dict)
+    growth: dict[JobKey, float] = field(default_factory=dict)
+    reason: dict[JobKey, str] = field(default_factory=dict)
+
+    def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
+        for admission in plan.admissions:
+            self.start.setdefault(admission.job, now)
+        for resize in plan.resizes:
+            if resize.after > resize.before:
+                self.growth.setdefault(resize.job, now)
+        self.reason = {held.job: held.reason for held in plan.held}
+
+
+def forecast(
+    state: ClusterState,
+    settings: Settings,
+    asked: Iterable[JobKey],
+    enough: Callable[[], bool] = lambda: False,
+) -> Forecast:
+    """For the jobs that are asked for. `enough` ends the simulation early: the rest is unknown."""
+    jobs = {job.key: job for job in state.jobs if job.live and ending(job) is None}
+    keys = [key for key in asked if key in jobs]
+    known = {key: left(job, state.observed_at) for key, job in jobs.items()}
+    seen, stopped = _simulated(state, settings, (keys, known), enough)
+    told = _Told(state.observed_at, jobs, known, seen, stopped)
+    waiting = {key for key in keys if any(role.suspended for role in jobs[key].live)}
+    return Forecast(
+        starts={key: told.estimate(key, seen.start) for key in keys if key in waiting},
+        grows={key: told.estimate(key, seen.growth) for key in keys if key not in waiting},
+    )
+
+
+def _simulated(
+    state: ClusterState,
+    settings: Settings,
+    asked: tuple[list[JobKey], Mapping[JobKey, Left]],
+    enough: Callable[[], bool],
+) -> tuple[_Seen, bool]:
+    """What was seen, and whether it was stopped before everything was."""
+    keys, known = asked
+    seen = _Seen()
+    world = from_state(state, lambda job: known[job.key].work if job.key in known else None)
+    manner = Elastic(settings.value(), settings.limits)
+    simulation = Simulation(world, manner, Watcher(decided=seen.note))
+    horizon = HORIZON.total_seconds()
+    while simulation.next <= horizon:
+        if all(key in seen.start or key in seen.growth for key in keys):
+            break
+        if enough():
+            return seen, True
+        simulation.run(simulation.next)
+    return seen, False
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """From seconds to what may be said."""
+
+    now: datetime
+    jobs: Mapping[JobKey, TrainingJob]
+    known: Mapping[JobKey, Left]
+    seen: _Seen
+    stopped: bool
+
+    def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
+        job, after = self.jobs[key], times.get(key)
+        if own := _own(job):
+            return Estimate(Certainty.UNKNOWN, reason=own)
+        endless = self._endless(key, after)
+        if after is None:
+            return Estimate(Certainty.UNKNOWN, reason=self._why(key, endless))
+        if not after:
+            return Estimate(Certainty.NOW, self.now)
+        at = rounded(self.now, timedelta(seconds=after), up=bool(endless))
+        if endless:
+            return Estimate(Certainty.LATEST, at, f"sooner if {_names(endless)} ends")
+        return Estimate(Certainty.ABOUT, at)
+
+    def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:
+        """Jobs without a known end that run until then, in the order of their names."""
+        return [
+            other
+            for other, found in sorted(self.known.items())
+            if found.work is None
+            and other != key
+            and (
+                not any(role.suspended for role in self.jobs[other].live)
+                or (
+                    other in self.seen.start and (before is None or self.seen.start[other] < before)
+                )
+            )
+        ]
+
+    def _why(self, key: JobKey, endless: list[JobKey]) -> str:
+        if self.stopped:
+            return "it would take too long to work out"
+        overdue = [one for one in endless if self.known[one].basis is Basis.OVERDUE]
+        if overdue:
+            verb = "have" if len(overdue) > 1 else "has"
+            return f"{_names(overdue)} {verb} run longer than declared"
+        if endless:
+            verb = "have" if len(endless) > 1 else "has"
+            return f"{_names(endless)} {verb} no known end"
+        return self.seen.reason.get(key, "") or "not before all that is known has ended"
+
+
+def _own(job: TrainingJob) -> str:
+    if job.paused:
+        return "it is paused"
+    if job.problem:
+        return job.problem
+    return f"its Jobs of {', '.join(job.missing)} do not exist yet" if job.missing else ""
+
+
+def _names(keys: list[JobKey]) -> str:
+    rest = f" or {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return " or ".join(map(str, keys[:_NAMED])) + rest

@@ -1,0 +1,96 @@
+"""What is still to do of a training job: from its own history, else from what its user declared."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from edl.model import Role, TrainingJob
+from edl.simulator import LINEAR, Curve, Training, Work, length
+from edl.simulator.work import ENDLESS
+from edl.steps.history import Operation, entries
+
+SPEED: Final[Curve] = LINEAR
+"""How much faster more replicas are taken to be: benchmarks/estimates.py measures it."""
+_TOLD: Final = 0.02
+"""From this part of the work on, the time that it took says how long the rest takes."""
+_LONGEST: Final = timedelta(days=3650)
+_STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
+
+
+class Basis(StrEnum):
+    """How we know what is left."""
+
+    PROGRESS = "progress"
+    ITEMS = "work items"
+    DECLARED = "declared"
+    OVERDUE = "overdue"
+    """It has run longer than its user declared."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """`work` is None where nobody knows; of work items it is that of each one."""
+
+    work: Work | None
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """How long its counted role has been at work: seconds, and seconds times replicas."""
+
+    seconds: float
+    replicas: float
+
+
+def left(job: TrainingJob, now: datetime) -> Left:
+    """What this training job has still to do; all of it for one that was never started."""
+    role, ran = _counted(job), _ran(job, now)
+    done = job.progress
+    if done is not None and done >= _TOLD and ran.replicas > 0:
+        return _from_progress(role, ran, min(done, 1.0))
+    if job.duration is None:
+        return Left(None, Basis.UNKNOWN)
+    seconds = min(job.duration, _LONGEST).total_seconds() - ran.seconds
+    if seconds <= 0:
+        return Left(None, Basis.OVERDUE)
+    if _items(role):
+        size = role.min if role.suspended else role.size
+        return Left(Work(seconds * size / _items(role), SPEED), Basis.DECLARED)
+    return Left(length(seconds), Basis.DECLARED)
+
+
+def _from_progress(role: Role, ran: _Ran, done: float) -> Left:
+    """As much again as was done in the same time with as many replicas."""
+    rest = max(ran.replicas * (1 - done) / done, 1.0)
+    if items := _items(role):
+        return Left(Work(rest / items, SPEED), Basis.ITEMS)
+    return Left(Work(rest, SPEED), Basis.PROGRESS)
+
+
+def _counted(job: TrainingJob) -> Role:
+    name = Training(job, ENDLESS).counted
+    return next(role for role in job.roles if role.name == name)
+
+
+def _items(role: Role) -> int:
+    return 0 if role.tandem else role.remaining or 0
+
+
+def _ran(job: TrainingJob, now: datetime) -> _Ran:
+    """From its history; without one since its start, at the size that it has now."""
+    role = _counted(job)
+    told = [entry for entry in entries(role.history) if entry.at <= now]
+    if not told:
+        runs = job.started_at if not role.suspended else None
+        passed = max((now - runs).total_seconds(), 0.0) if runs else 0.0
+        return _Ran(passed, passed * role.size)
+    seconds = replicas = 0.0
+    for entry, later in zip(told, (*told[1:], None), strict=True):
+        size = 0 if entry.operation in _STOPS else entry.after
+        until = later.at if later else now
+        passed = (until - entry.at).total_seconds() if size else 0.0
+        seconds, replicas = seconds + passed, replicas + passed * size
+    return _Ran(seconds, replicas)

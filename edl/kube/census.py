@@ -1,0 +1,82 @@
+"""The state of the cluster, kept: after an event, only what it touches is made again.
+
+`observe` says what a state is; a census says the same, from what differs since the last time.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from edl.kube.budgets import budgets
+from edl.kube.loads import Loads
+from edl.kube.members import Members
+from edl.kube.neighbours import Repelling, met
+from edl.kube.observe import ClusterWide
+from edl.kube.watched import Stores
+from edl.model import Budget, ClusterState, TrainingJob
+
+
+class Census:
+    """Read by one thread, while others feed the stores.
+
+    Nodes and training jobs about which nothing differs are the same objects as before. Another
+    fact of a pod goes where pods do (`Loads` by node, `Members` by job), one that counts for many
+    into `ClusterWide`.
+    """
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._loads = Loads()
+        self._members = Members()
+        self._repelling = Repelling()
+        self._begun = False
+
+    def state(self, now: datetime) -> ClusterState:
+        """As `observe` of the stores' snapshot."""
+        whole, self._begun = not self._begun, False
+        if whole:
+            # What was begun and raised is half done: only all of it is right again.
+            self._loads, self._members, self._repelling = Loads(), Members(), Repelling()
+        self._take(whole=whole)
+        self._members.renew()
+        self._begun = True
+        jobs = self._members.jobs()
+        state = ClusterState(
+            observed_at=now,
+            nodes=self._loads.values(),
+            jobs=jobs,
+            demands=self._members.demands(),
+            bare=self._members.bare(),
+            budgets=self._budgets(jobs),
+        )
+        return met(state, self._repelling, self._stores.pods.values)
+
+    def _budgets(self, jobs: Sequence[TrainingJob]) -> tuple[Budget, ...]:
+        quotas, namespaces = self._stores.quotas.values(), self._stores.namespaces.values()
+        return budgets(quotas, namespaces, jobs, self._members.alone())
+
+    def _take(self, *, whole: bool) -> None:
+        stores, loads, members = self._stores, self._loads, self._members
+        few = (stores.namespaces, stores.priorities, stores.quotas, stores.ranges)
+        news = [store.news(whole=whole) for store in few]
+        if any(news):
+            members.wide(_wide(stores))
+        for node in stores.nodes.news(whole=whole):
+            loads.node(node)
+        for job in stores.jobs.news(whole=whole):
+            members.job(job)
+        for pod in stores.pods.news(whole=whole):
+            loads.pod(pod)
+            members.pod(pod)
+            self._repelling.pod(pod)
+        for store in stores.tags.values():
+            for tag in store.news(whole=whole):
+                members.tag(tag)
+
+
+def _wide(stores: Stores) -> ClusterWide:
+    return ClusterWide.of(
+        stores.namespaces.values(),
+        stores.priorities.values(),
+        stores.quotas.values(),
+        stores.ranges.values(),
+    )

@@ -1,0 +1,85 @@
+"""Nodes with what their pods take of them, kept pod by pod."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from edl.kube import shares
+from edl.kube.facts import PodFacts
+from edl.kube.ordered import Ordered
+from edl.kube.store import Change
+from edl.model import Node
+from edl.resources import Resources
+
+
+@dataclass(slots=True)
+class _Load:
+    """What the pods of one node add up to; whole numbers, so that sums come down as they went up.
+
+    Another fact that nodes have of their pods is another counter here.
+    """
+
+    pods: int = 0
+    used: Counter[str] = field(default_factory=Counter)
+    leaving: Counter[str] = field(default_factory=Counter)
+    holds: Counter[tuple[shares.Hold, bool]] = field(default_factory=Counter)
+    """Of shared GPUs, and whether he who holds it leaves."""
+
+    def add(self, pod: PodFacts, sign: int) -> None:
+        self.pods += sign
+        if pod.hold:
+            self.holds[pod.hold, pod.leaving] += sign
+        for name, amount in pod.shape.requests.items:
+            self.used[name] += sign * amount
+            if pod.leaving:
+                self.leaving[name] += sign * amount
+
+
+class Loads:
+    """Pods may come before their node, and stay after it."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._loads: dict[str, _Load] = {}
+        self._stale: set[str] = set()
+        self._made: Ordered[str, Node] = Ordered()
+
+    def node(self, change: Change[Node]) -> None:
+        name = change.name.name
+        if change.after is None:
+            self._nodes.pop(name, None)
+        else:
+            self._nodes[name] = change.after
+        self._stale.add(name)
+
+    def pod(self, change: Change[PodFacts]) -> None:
+        for pod, sign in ((change.before, -1), (change.after, 1)):
+            if pod and pod.holds_room:
+                self._add(pod, sign)
+
+    def _add(self, pod: PodFacts, sign: int) -> None:
+        load = self._loads.get(pod.node)
+        if load is None:
+            load = self._loads[pod.node] = _Load()
+        load.add(pod, sign)
+        if not load.pods:
+            del self._loads[pod.node]
+        self._stale.add(pod.node)
+
+    def values(self) -> tuple[Node, ...]:
+        """Sorted by name; a node about which nothing differs is the same object."""
+        for name in self._stale:
+            node = self._nodes.get(name)
+            if node is None:
+                self._made.drop(name)
+            else:
+                self._made.put(name, self._loaded(node))
+        self._stale.clear()
+        return self._made.values()
+
+    def _loaded(self, node: Node) -> Node:
+        load = self._loads.get(node.name)
+        if load is None:
+            return node
+        used, leaving = Resources.of(load.used), Resources.of(load.leaving)
+        devices = node.devices and shares.occupied(node.devices, load.holds.elements())
+        return replace(node, used=used, leaving=leaving, devices=devices)

@@ -1,0 +1,103 @@
+"""Pods of other owners that rules of our jobs may count, and which of our jobs rules speak of.
+
+Where no rule asks, which is the usual case, nothing is looked at but who has one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeAlias
+
+from edl.kube.facts import PodFacts
+from edl.kube.store import Change
+from edl.model import ClusterState, Neighbours, Role, Rules, Selectors, TrainingJob
+
+_Alike: TypeAlias = tuple[int, int]
+"""Pods with one label set and one shape: both are one object for all pods of a template."""
+
+
+@dataclass(slots=True)
+class Repelling:
+    """Rules of pods with required anti-affinity, ours and others', kept pod by pod."""
+
+    _pods: Counter[Rules] = field(default_factory=Counter)
+
+    def pod(self, change: Change[PodFacts]) -> None:
+        for pod, sign in ((change.before, -1), (change.after, 1)):
+            if pod and pod.shape.rules:
+                self._add(pod, sign)
+
+    @classmethod
+    def of(cls, pods: Iterable[PodFacts]) -> "Repelling":
+        found = cls()
+        for pod in pods:
+            if pod.shape.rules:
+                found._add(pod, 1)
+        return found
+
+    def _add(self, pod: PodFacts, sign: int) -> None:
+        rules = pod.shape.rules
+        if rules and rules.apart and pod.holds_room:
+            self._pods[rules] += sign
+            if not self._pods[rules]:
+                del self._pods[rules]
+
+    def __iter__(self) -> Iterator[Rules]:
+        return iter(self._pods)
+
+
+def met(
+    state: ClusterState, repelling: Iterable[Rules], pods: Callable[[], Iterable[PodFacts]]
+) -> ClusterState:
+    """The state with its `neighbours`, and with rules on the shapes of whom others' speak of."""
+    own = [role.shape.rules for job in state.jobs for role in job.roles if role.shape.rules]
+    own += [demand.shape.rules for demand in state.demands if demand.shape.rules]
+    others = [term.selector for rules in repelling for term in rules.apart]
+    asked = Selectors(chain(others, (found for rules in own for found in rules.selectors)))
+    jobs = tuple(_spoken_of(job, asked) for job in state.jobs) if asked else state.jobs
+    if not own and all(new is old for new, old in zip(jobs, state.jobs, strict=True)):
+        return state
+    ours = {role.uid for job in jobs for role in job.roles}
+    strangers = (pod for pod in pods() if pod.holds_room and pod.job not in ours)
+    return replace(state, jobs=jobs, neighbours=_neighbours(strangers, asked))
+
+
+def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
+    """The job, with labels in the shapes of those of its roles that a selector matches."""
+    roles = tuple(_labelled(job.key.namespace, role, asked) for role in job.roles)
+    same = all(new is old for new, old in zip(roles, job.roles, strict=True))
+    return job if same else replace(job, roles=roles)
+
+
+def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
+    if role.shape.rules or next(asked.matching(namespace, role.labels), None) is None:
+        return role
+    return replace(role, shape=replace(role.shape, rules=Rules(namespace, role.labels)))
+
+
+def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[Neighbours, ...]:
+    alike: dict[_Alike, Rules | None] = {}
+    there: Counter[tuple[str, Rules]] = Counter()
+    leaving: Counter[tuple[str, Rules]] = Counter()
+    for pod in pods:
+        key = (id(pod.labels), id(pod.shape))
+        if key not in alike:
+            alike[key] = _counted(pod, asked)
+        rules = alike[key]
+        if rules is not None:
+            there[pod.node, rules] += 1
+            leaving[pod.node, rules] += pod.leaving
+    found = (
+        Neighbours(node, rules, pods, leaving[node, rules]) for (node, rules), pods in there.items()
+    )
+    return tuple(sorted(found, key=lambda one: (one.node, repr(one.rules))))
+
+
+def _counted(pod: PodFacts, asked: Selectors) -> Rules | None:
+    """What rules can see of a pod; None where none looks at it."""
+    own = pod.shape.rules
+    if own and (own.apart or own.ports):
+        return Rules(pod.namespace, pod.labels, apart=own.apart, ports=own.ports)
+    seen = next(asked.matching(pod.namespace, pod.labels), None) is not None
+    return Rules(pod.namespace, pod.labels) if seen else None

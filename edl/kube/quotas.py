@@ -1,0 +1,197 @@
+"""What a namespace rules about its pods, read once a version: ResourceQuotas and LimitRanges."""
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import msgspec
+
+from edl.resources import Resources
+
+Amounts: TypeAlias = tuple[tuple[str, int], ...]
+"""By resource, in the units of `edl.resources`; sorted."""
+
+_PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
+_PREFIXES: Final = ("requests.", "limits.")
+COUNTS: Final = ("pods", "count/pods")
+
+
+class Scope(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A condition on pods, as in `scopeSelector.matchExpressions`."""
+
+    name: str = msgspec.field(name="scopeName")
+    operator: str = "Exists"
+    values: tuple[str, ...] = ()
+
+
+class QuotaRule(msgspec.Struct, frozen=True, order=True, gc=False):
+    """Which pods a ResourceQuota counts, and what of them: the part of it that seldom changes."""
+
+    name: str
+    resources: tuple[str, ...]
+    """As the quota spells them, those that pods count in."""
+    scopes: tuple[Scope, ...] = ()
+
+    def __str__(self) -> str:
+        return f'ResourceQuota "{self.name}"'
+
+
+class QuotaFacts(msgspec.Struct, frozen=True, gc=False):
+    """A ResourceQuota with its `hard` and `used`, by resource."""
+
+    namespace: str
+    rule: QuotaRule
+    hard: Amounts
+    used: Amounts
+
+
+class Bounds(msgspec.Struct, frozen=True, order=True, gc=False):
+    """One of a LimitRange's `limits`, of type Container or Pod; `place` is its number there."""
+
+    type: str
+    place: int
+    least: Amounts = ()
+    most: Amounts = ()
+    ratio: tuple[tuple[str, str], ...] = ()
+    """Of the limit to the request, at most, as quantities."""
+    limits: tuple[tuple[str, str], ...] = ()
+    """`default`: of containers that name none, as quantities; like `requests`."""
+    requests: tuple[tuple[str, str], ...] = ()
+
+
+class RangeFacts(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A LimitRange, as far as it is about pods."""
+
+    namespace: str
+    name: str
+    bounds: tuple[Bounds, ...]
+
+    def __str__(self) -> str:
+        return f'LimitRange "{self.name}"'
+
+
+class NamespaceRules(msgspec.Struct, frozen=True):
+    """All that decides whether a pod may be made in a namespace, but for how much is used."""
+
+    quotas: tuple[QuotaRule, ...] = ()
+    ranges: tuple[RangeFacts, ...] = ()
+    gpu_budget: bool = False
+    """Whether it has one of ours."""
+    default_class: str = ""
+    """The PriorityClass of pods that name none, where quotas ask."""
+
+
+NO_RULES: Final = NamespaceRules()
+
+
+class _Meta(msgspec.Struct):
+    name: str
+    namespace: str
+
+
+class _Selector(msgspec.Struct):
+    matchExpressions: tuple[Scope, ...] = ()  # noqa: N815 - the API's name
+
+
+class _QuotaSpec(msgspec.Struct):
+    hard: dict[str, str] | None = None
+    scopes: tuple[str, ...] = ()
+    scopeSelector: _Selector | None = None  # noqa: N815 - the API's name
+
+
+class _QuotaStatus(msgspec.Struct):
+    hard: dict[str, str] | None = None
+    used: dict[str, str] | None = None
+
+
+class _Quota(msgspec.Struct):
+    metadata: _Meta
+    spec: _QuotaSpec = msgspec.field(default_factory=_QuotaSpec)
+    status: _QuotaStatus = msgspec.field(default_factory=_QuotaStatus)
+
+
+class _Limit(msgspec.Struct, rename="camel"):
+    type: str
+    max: dict[str, str] | None = None
+    min: dict[str, str] | None = None
+    default: dict[str, str] | None = None
+    default_request: dict[str, str] | None = None
+    max_limit_request_ratio: dict[str, str] | None = None
+
+
+class _RangeSpec(msgspec.Struct):
+    limits: list[_Limit] | None = None
+
+
+class _Range(msgspec.Struct):
+    metadata: _Meta
+    spec: _RangeSpec = msgspec.field(default_factory=_RangeSpec)
+
+
+_quotas: Final = msgspec.json.Decoder(_Quota)
+_ranges: Final = msgspec.json.Decoder(_Range)
+
+
+def quota(raw: bytes) -> QuotaFacts | None:
+    """None where it limits nothing that pods count in.
+
+    Admission reads the status. Until there is one it refuses every pod, so all of it is used.
+    """
+    found = _quotas.decode(raw)
+    selected = found.spec.scopeSelector.matchExpressions if found.spec.scopeSelector else ()
+    scopes = (*(Scope(name) for name in found.spec.scopes), *selected)
+    hard = _of_pods(found.status.hard or found.spec.hard or {})
+    if not hard:
+        return None
+    used = _of_pods(found.status.used or {}) if found.status.hard else hard
+    rule = QuotaRule(found.metadata.name, tuple(name for name, _ in hard), scopes)
+    return QuotaFacts(found.metadata.namespace, rule, hard, used)
+
+
+def limit_range(raw: bytes) -> RangeFacts | None:
+    """None where it is about claims of storage only."""
+    found = _ranges.decode(raw)
+    limits = enumerate(found.spec.limits or ())
+    bounds = tuple(_bounds(place, one) for place, one in limits if one.type in ("Container", "Pod"))
+    return RangeFacts(found.metadata.namespace, found.metadata.name, bounds) if bounds else None
+
+
+def base(resource: str) -> str:
+    """`requests.cpu` → `cpu`."""
+    prefix = next((one for one in _PREFIXES if resource.startswith(one)), "")
+    return resource.removeprefix(prefix)
+
+
+def _bounds(place: int, limit: _Limit) -> Bounds:
+    return Bounds(
+        type=limit.type,
+        place=place,
+        least=_amounts(limit.min or {}),
+        most=_amounts(limit.max or {}),
+        ratio=_sorted(limit.max_limit_request_ratio),
+        limits=_sorted(limit.default) if limit.type == "Container" else (),
+        requests=_sorted(limit.default_request) if limit.type == "Container" else (),
+    )
+
+
+def _sorted(texts: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((texts or {}).items()))
+
+
+def _of_pods(texts: Mapping[str, str]) -> Amounts:
+    return _amounts({name: text for name, text in texts.items() if _is_of_pods(name)})
+
+
+def _is_of_pods(resource: str) -> bool:
+    """kubernetes/kubernetes, pkg/quota/v1/evaluator/core/pods.go."""
+    name = base(resource)
+    if resource in COUNTS or name in _PLAIN or name.startswith("hugepages-"):
+        return True
+    return resource.startswith("requests.") and "/" in name
+
+
+def _amounts(texts: Mapping[str, str]) -> Amounts:
+    """Zeros are kept: a quota of nothing is one."""
+    return tuple(
+        (name, Resources.parse({base(name): text}).get(base(name)))
+        for name, text in sorted(texts.items())
+    )

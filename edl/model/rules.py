@@ -1,0 +1,80 @@
+"""Which pods may run beside which others: the required rules of kube-scheduler, as values."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from edl.model.selectors import Labels, Selector
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Pods of `selector` in one domain: nodes with the same value of the label `key`."""
+
+    key: str
+    selector: Selector
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A topology spread constraint with DoNotSchedule.
+
+    A domain may have at most `skew` more pods of `selector` than the one with the fewest, which
+    counts as 0 with fewer domains than `domains`. A `selector` of None counts nobody.
+    """
+
+    key: str
+    selector: Selector | None
+    skew: int
+    domains: int = 1
+    by_affinity: bool = True
+    """Only nodes of the pod's own node selector and affinity form domains."""
+    by_taints: bool = False
+    """Only nodes whose taints the pod tolerates form domains."""
+
+
+class Port(NamedTuple):
+    """A port of the node itself; an address of 0.0.0.0 is all of them."""
+
+    protocol: str
+    number: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Who a pod is to the rules of others, and its own: required ones only, none of preference.
+
+    `near` is pod affinity: a pod that matches all of its selectors must be in each term's domain.
+    `apart` is pod anti-affinity, which also keeps matching pods away from this one.
+    """
+
+    namespace: str
+    labels: Labels
+    spread: tuple[Spread, ...] = ()
+    near: tuple[Term, ...] = ()
+    apart: tuple[Term, ...] = ()
+    ports: tuple[Port, ...] = ()
+
+    @property
+    def binding(self) -> bool:
+        """Whether it has rules of its own."""
+        return bool(self.spread or self.near or self.apart or self.ports)
+
+    @property
+    def selectors(self) -> tuple[Selector, ...]:
+        """Whom its own rules count."""
+        counted = (one.selector for one in self.spread if one.selector is not None)
+        return (*counted, *(term.selector for term in (*self.near, *self.apart)))
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Pods of other owners on one node, bound and not ended, whom rules of ours may count.
+
+    `leaving` is the terminating part of them.
+    """
+
+    node: str
+    rules: Rules
+    pods: int
+    leaving: int = 0

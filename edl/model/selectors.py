@@ -1,0 +1,88 @@
+"""Labels, and what selects by them: nodes by one requirement after another, pods by selectors."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+"""A pod's labels, sorted by name, without those that number the pods of one template."""
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+"""No longer: a label has 63 characters, but a user's rule any number, and int() refuses 5,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """`key operator values` of a label (In, NotIn, Exists, …), in node affinity or a selector."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+    def holds(self, value: str | None) -> bool:
+        """Of a label's value, None without the label; NotIn and DoesNotExist then hold too.
+
+        Source: Kubernetes, labels.Requirement.
+        """
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case "DoesNotExist":
+                return value is None
+            case "Gt" | "Lt":
+                bound = self.values[0] if len(self.values) == 1 else ""
+                return compares(self.operator, value, bound)
+        return False
+
+
+def compares(operator: str, value: str | None, bound: str) -> bool:
+    """Gt and Lt between whole numbers; anything else is neither."""
+    if value is None or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(bound):
+        return False
+    return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Pods of these namespaces (None: of each one) whose labels meet every requirement."""
+
+    namespaces: tuple[str, ...] | None
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        if self.namespaces is not None and namespace not in self.namespaces:
+            return False
+        return all(one.holds(labels.get(one.key)) for one in self.requirements)
+
+
+class Selectors:
+    """Many selectors, of which few match one pod: found by a label that it must have."""
+
+    def __init__(self, selectors: Iterable[Selector]) -> None:
+        self._by_label: defaultdict[tuple[str, str], list[Selector]] = defaultdict(list)
+        self._others: list[Selector] = []
+        for selector in dict.fromkeys(selectors):
+            named = next((one for one in selector.requirements if one.operator == "In"), None)
+            if named is None:
+                self._others.append(selector)
+            else:
+                for value in dict.fromkeys(named.values):
+                    self._by_label[named.key, value].append(selector)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_label or self._others)
+
+    def matching(self, namespace: str, labels: Labels) -> Iterator[Selector]:
+        """Those that match a pod."""
+        found = dict(labels)
+        for label in labels:
+            yield from (
+                one for one in self._by_label.get(label, ()) if one.matches(namespace, found)
+            )
+        yield from (one for one in self._others if one.matches(namespace, found))

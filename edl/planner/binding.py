@@ -1,0 +1,159 @@
+"""What rules say of one more pod of a shape on a node: from counts that follow every placement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from edl.planner.grid import Ints
+
+
+class Domains(NamedTuple):
+    """The domain of each node, -1 for none, and how many there are."""
+
+    of: list[int]
+    rows: Ints
+    """The same as an array; int64[nodes]."""
+    size: int
+
+
+class Count:
+    """Pods that one rule counts, by domain: those there `now`, and those there `soon`.
+
+    Domains without any are not kept. `fixed` are those where pods of other owners stay.
+    """
+
+    __slots__ = ("domains", "fixed", "now", "of", "soon")
+
+    def __init__(self, domains: Domains) -> None:
+        self.domains = domains
+        self.of = domains.of
+        self.now: dict[int, int] = {}
+        self.soon: dict[int, int] = {}
+        self.fixed: set[int] = set()
+
+    def stand(self, row: int, pods: int, leaving: int, *, others: bool) -> None:
+        """Pods that stand there before the decision."""
+        domain = self.of[row]
+        if domain >= 0:
+            _add(self.now, domain, pods)
+            _add(self.soon, domain, pods - leaving)
+            if others and pods > leaving:
+                self.fixed.add(domain)
+
+    def change(self, row: int, pods: int, *, now: bool) -> None:
+        """Pods that are placed, or go (negative): now as well as soon, or only soon."""
+        domain = self.of[row]
+        if domain >= 0:
+            _add(self.soon, domain, pods)
+            if now:
+                _add(self.now, domain, pods)
+
+    @property
+    def least(self) -> int:
+        """The fewest pods soon in any domain."""
+        return min(self.soon.values(), default=0) if len(self.soon) == self.domains.size else 0
+
+
+def _add(pods: dict[int, int], domain: int, more: int) -> None:
+    left = pods.get(domain, 0) + more
+    if left:
+        pods[domain] = left
+    else:
+        pods.pop(domain, None)
+
+
+class Level(NamedTuple):
+    """A spread: no domain gets more than `skew` ahead. `own` is 1 where the pod counts itself."""
+
+    pods: Count
+    skew: int
+    domains: int
+    own: int
+
+    def allows(self, row: int) -> bool:
+        # Pods that terminate do not count (kubernetes/kubernetes 87621): what will be soon does.
+        domain = self.pods.of[row]
+        least = 0 if self.pods.domains.size < self.domains else self.pods.least
+        return domain >= 0 and self.pods.soon.get(domain, 0) + self.own - least <= self.skew
+
+
+class Near(NamedTuple):
+    """Pod affinity, a count a term. `first`: it may be the first of those that it looks for."""
+
+    counts: tuple[Count, ...]
+    first: bool
+
+    def begins(self, *, now: bool) -> bool:
+        """Whether nobody whom it looks for is anywhere, and it need not wait for them."""
+        return self.first and not any(count.soon or (now and count.now) for count in self.counts)
+
+    def allows(self, row: int, *, now: bool) -> bool:
+        if any(count.of[row] < 0 for count in self.counts):
+            return False
+        met = all(
+            count.soon.get(count.of[row]) and (not now or count.now.get(count.of[row]))
+            for count in self.counts
+        )
+        return met or self.begins(now=now)
+
+
+@dataclass(slots=True)
+class Binding:
+    """The rules of one shape: it keeps out of the domains of `apart`.
+
+    `carried` are the counts in which its own pods count, those of other shapes' rules among them.
+    """
+
+    apart: Sequence[Count] = ()
+    near: Near | None = None
+    levels: Sequence[Level] = ()
+    carried: Sequence[Count] = field(default_factory=tuple)
+
+    @property
+    def follows(self) -> bool:
+        """Whether others must be placed before it: it may not be the first."""
+        return self.near is not None and not self.near.first
+
+    def allows(self, row: int, *, now: bool) -> bool:
+        """Whether one more pod may come to this node; `now`: also before leaving pods are gone."""
+        return (
+            not self.clashes(row, now=now)
+            and all(level.allows(row) for level in self.levels)
+            and (self.near is None or self.near.allows(row, now=now))
+        )
+
+    def clashes(self, row: int, *, now: bool) -> bool:
+        """Whether somebody is there with whom it may not be."""
+        for count in self.apart:
+            domain = count.of[row]
+            if domain >= 0 and (domain in count.soon or (now and domain in count.now)):
+                return True
+        return False
+
+    def change(self, row: int, pods: int, *, now: bool) -> None:
+        for count in self.carried:
+            count.change(row, pods, now=now)
+
+    def most(self, pods: Ints) -> Ints:
+        """Of so many pods a node by room, those that the rules leave at most; int64[nodes].
+
+        Only what stands against it for good: others' pods, and its own beside each other.
+        """
+        for count in self.apart:
+            rows = count.domains.rows
+            pods = np.where(np.isin(rows, list(count.fixed)), 0, pods)
+            if count in self.carried:
+                pods = np.where(rows < 0, pods, _one_each(pods, rows))
+        return pods
+
+
+def _one_each(pods: Ints, domains: Ints) -> Ints:
+    """At most one pod a domain, on the node of it that has most room."""
+    order = np.argsort(-pods, kind="stable")
+    _, first = np.unique(domains[order], return_index=True)
+    best = order[first]
+    found = np.zeros_like(pods)
+    found[best] = np.minimum(pods[best], 1)
+    return found

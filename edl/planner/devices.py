@@ -1,0 +1,229 @@
+"""Shares of GPUs, device by device: a node may have the sum, and no GPU that has the part.
+
+KubeShare's rules (pkg/scheduler/filter.go, pod.go): up to one GPU, a pod needs a single device with
+the compute and the memory; above it, as many devices that nobody has a share of.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from edl.model import Node, Role, Shape
+from edl.model.devices import Held, Share
+from edl.planner.grid import Ints, Need
+
+_WHOLE: Final = 1000
+_MODEL_LABEL: Final = "nvidia.com/gpu.product"
+"""NVIDIA's GPU feature discovery writes it; a node without it may have any model."""
+
+
+@dataclass(slots=True, eq=False)
+class _Gpu:
+    """What is free of one device; `alone`: if none of our training jobs held a share."""
+
+    memory: int
+    now: Held
+    soon: Held
+    alone: Held
+
+    def part(self, share: Share) -> Held:
+        """What a pod with this share holds here."""
+        if share.compute > _WHOLE:
+            return Held(_WHOLE, self.memory)
+        memory = share.memory or share.compute * self.memory // _WHOLE
+        return Held(share.compute, memory if self.memory else 0)
+
+    def change(self, part: Held, sign: int, *, now: bool) -> None:
+        more = Held(sign * part.compute, sign * part.memory)
+        self.soon = self.soon.plus(more)
+        if now:
+            self.now = self.now.plus(more)
+
+
+class _Place(NamedTuple):
+    """The devices of one pod; `before`, once it has left, is what was free then, of the first."""
+
+    gpus: tuple[_Gpu, ...]
+    before: Held = Held()
+
+
+@dataclass(slots=True)
+class Packing:
+    """The pods of one shape on the devices of all nodes."""
+
+    share: Share
+    gpus: dict[int, list[_Gpu]]
+    """By row of the grid; nodes whose devices nobody counts are left out: their sums decide."""
+    refused: frozenset[int]
+    """Nodes with another model of GPU."""
+    places: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
+    left: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
+    """Where bound pods were that have made room; who comes back comes back to it."""
+    _alone: dict[int, int] | None = None
+
+    def allows(self, row: int, *, now: bool) -> bool:
+        """Whether a node has devices for one more; `now`: also before leaving pods are gone."""
+        if row in self.refused:
+            return False
+        found = self.gpus.get(row)
+        return found is None or bool(self._choose(found, now=now))
+
+    def returns(self, row: int) -> bool:
+        """Whether who left last may come back: to where it was, which it never left in truth."""
+        if row not in self.gpus or not self.left[row]:
+            return self.allows(row, now=False)
+        place = self.left[row][-1]
+        if _at_least(place.gpus[0].soon, place.before):
+            return True
+        return all(_at_least(gpu.soon, gpu.part(self.share)) for gpu in place.gpus)
+
+    def change(self, row: int, pods: int, *, now: bool) -> None:
+        """Pods that are placed, or go (negative): now as well as soon, or only soon."""
+        if row in self.gpus:
+            for _ in range(abs(pods)):
+                self._come(row, now=now) if pods > 0 else self._go(row, now=now)
+
+    def _come(self, row: int, *, now: bool) -> None:
+        gpus = self._chosen(row, now=now)
+        for gpu in gpus:
+            gpu.change(gpu.part(self.share), -1, now=now)
+        self.places[row].append(_Place(gpus))
+
+    def _chosen(self, row: int, *, now: bool) -> tuple[_Gpu, ...]:
+        if not now and self.left[row] and self.returns(row):
+            return self.left[row].pop().gpus
+        found = self.gpus[row]
+        # Without room it comes back to a node that is overcommitted already: somewhere.
+        return self._choose(found, now=now) or (max(found, key=lambda gpu: gpu.soon),)
+
+    def _go(self, row: int, *, now: bool) -> None:
+        if not self.places[row]:
+            return  # a bound pod that names no device of this node: its part is in no book
+        gpus = self.places[row].pop().gpus
+        for gpu in gpus:
+            gpu.change(gpu.part(self.share), 1, now=now)
+        if not now:
+            self.left[row].append(_Place(gpus, gpus[0].soon))
+
+    def _choose(self, found: Sequence[_Gpu], *, now: bool) -> tuple[_Gpu, ...]:
+        """Best fit: the device with the least left; as many as it needs, or none."""
+        fitting = []
+        for place, gpu in enumerate(found):
+            free, part = gpu.soon, gpu.part(self.share)
+            compute = min(free.compute, gpu.now.compute) if now else free.compute
+            memory = min(free.memory, gpu.now.memory) if now else free.memory
+            if _at_least(Held(compute, memory), part):
+                fitting.append((compute, memory, place))
+        fitting.sort()
+        count = max(1, -(-self.share.compute // _WHOLE))
+        chosen = tuple(found[place] for *_, place in fitting[:count])
+        return chosen if len(chosen) == count else ()
+
+    def most(self, pods: Ints, *, soon: bool) -> Ints:
+        """Of so many pods a node by its sums, those that its devices take; int64[nodes].
+
+        `soon`: as it will be; else if none of our training jobs held a share.
+        """
+        if not soon and self._alone is None:
+            self._alone = {row: self._count([gpu.alone for gpu in found], found)
+                           for row, found in self.gpus.items()}  # fmt: skip
+        most = pods.copy()
+        for row, found in self.gpus.items():
+            if most[row] > 0:
+                count = (self._alone or {}).get(row, 0)
+                if soon:
+                    count = self._count([gpu.soon for gpu in found], found)
+                most[row] = min(most[row], count)
+        most[list(self.refused)] = 0
+        return most
+
+    def _count(self, free: Sequence[Held], found: Sequence[_Gpu]) -> int:
+        counts = [_times(one, gpu.part(self.share)) for one, gpu in zip(free, found, strict=True)]
+        if self.share.compute > _WHOLE:
+            return sum(counts) // -(-self.share.compute // _WHOLE)
+        return sum(counts)
+
+
+def _at_least(free: Held, part: Held) -> bool:
+    return free.compute >= part.compute and free.memory >= part.memory
+
+
+def _times(free: Held, part: Held) -> int:
+    pairs = [(have, need) for have, need in zip(free, part, strict=True) if need > 0]
+    return max(min((have // need for have, need in pairs), default=2**31), 0)
+
+
+class Devices:
+    """A `Packing` for each shape with a share; all of them follow what the grid takes and gives."""
+
+    def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
+        self._models = {
+            row: (node.labels or {}).get(_MODEL_LABEL, "")
+            for row, node in enumerate(nodes)
+            if node.devices
+        }
+        self.gpus = {row: _free(node) for row, node in enumerate(nodes) if node.devices}
+        self._by_uuid = {
+            (node.name, device.uuid): (row, gpu)
+            for row, node in enumerate(nodes)
+            for device, gpu in zip(node.devices, self.gpus.get(row, ()), strict=True)
+            if device.uuid
+        }
+        self._packings: dict[Shape, Packing] = {}
+        self._by_need: dict[int, tuple[Need, Packing]] = {}
+        for role in roles:
+            self._seat(role)
+
+    def enlist(self, shape: Shape, need: Need) -> Packing | None:
+        """Where pods of this shape are, and from now on what is taken for `need` is packed."""
+        packing = self._packing(shape)
+        if packing is not None:
+            self._by_need[id(need)] = (need, packing)
+        return packing
+
+    def change(self, need: Need, row: int, pods: int, *, now: bool) -> None:
+        """Pods of the shape with this very `need` come, or go (negative)."""
+        found = self._by_need.get(id(need))
+        if found is not None:
+            found[1].change(row, pods, now=now)
+
+    def _packing(self, shape: Shape) -> Packing | None:
+        if shape.share is None:
+            return None
+        if shape not in self._packings:
+            model = shape.share.model
+            others = (
+                row for row, found in self._models.items() if model and found not in ("", model)
+            )
+            self._packings[shape] = Packing(shape.share, self.gpus, frozenset(others))
+        return self._packings[shape]
+
+    def _seat(self, role: Role) -> None:
+        """Note on which devices a role's pods are, the highest index last: it goes first."""
+        packing = self._packing(role.shape)
+        if packing is None:
+            return
+        for pod in sorted(role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):
+            found = [self._by_uuid[key] for uuid in pod.devices
+                     if (key := (pod.node, uuid)) in self._by_uuid]  # fmt: skip
+            if found and not pod.ended:
+                gpus = tuple(gpu for _, gpu in found)
+                for gpu in gpus:
+                    gpu.alone = gpu.alone.plus(gpu.part(packing.share))
+                if not pod.terminating:
+                    packing.places[found[0][0]].append(_Place(gpus))
+
+
+def devices(nodes: Sequence[Node], roles: Iterable[Role]) -> Devices | None:
+    """None where no node has devices that are shared: the usual case."""
+    return Devices(nodes, roles) if any(node.devices for node in nodes) else None
+
+
+def _free(node: Node) -> list[_Gpu]:
+    found = []
+    for device in node.devices:
+        now = Held(_WHOLE - device.used.compute, device.memory - device.used.memory)
+        soon = now.plus(device.leaving)
+        found.append(_Gpu(device.memory, now, soon, now))
+    return found

@@ -1,0 +1,139 @@
+"""The first thing that is in the way of a start, or of one more replica: from sentence to value."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from edl.model import JobKey, Role, TrainingJob
+from edl.planner import reasons, shortage
+from edl.planner.causes import Bound, Bounds, Cause, Hindrance, Itself, Others, Promised, Until
+from edl.planner.decide import outcome
+from edl.planner.gang import gang, returns
+from edl.planner.lacks import Room
+from edl.planner.outcome import Outcome
+from edl.planner.situation import Situation
+from edl.planner.standing import MOVING, Standing, target
+
+Subject = tuple[JobKey, str]
+"""A role of a training job."""
+Read = Callable[[Outcome], str]
+"""What keeps it, in the plan's words; empty if nothing does."""
+
+
+def to_start(now: Situation, found: Outcome, key: JobKey) -> Sequence[Cause]:
+    """What keeps a waiting training job from starting."""
+    job = now.job(key)
+    if job is None:
+        return ()
+    if itself := _itself(job):
+        return [itself]
+    if key in found.ledger.suspended:
+        return [Itself(Hindrance.RULE, found.ledger.suspended[key])]
+    text = found.ledger.held.get(key, "")
+    if said := _said(now, text):
+        return [said]
+    board = found.board
+    wanted = gang(board, job, returns=returns(board, job))
+    rooms = () if text in reasons.TIMED else tuple(shortage.of_gang(board, wanted))
+    return rooms or [_timed(now, found, lambda later: later.ledger.held.get(key, ""))]
+
+
+def to_grow(now: Situation, found: Outcome, standing: Standing) -> Sequence[Cause]:
+    """What keeps a role that is started, or starts in this plan, from one more replica."""
+    if itself := _itself(standing.job) or _fixed(standing):
+        return [itself]
+    if standing.lasting >= standing.cap:
+        return [_bound(standing.role)]
+    text = standing.reason or standing.held
+    if text:
+        key, name = standing.job.key, standing.role.name
+        return [_said(now, text) or _timed(now, found, lambda later: _held(later, key, name))]
+    if standing.promised:
+        return [Promised(found.why_no_more(standing))]
+    return [_lack(found, standing)]
+
+
+def _lack(found: Outcome, standing: Standing) -> Cause:
+    """What there is too little of for one more, or that there is enough and it is not given."""
+    lack = shortage.of_growth(found.board, found.ceiling, standing)
+    if not isinstance(lack, Room) or lack.missing:
+        return lack
+    if standing.starts:
+        return Promised(reasons.MINIMUM_FIRST)
+    return Itself(Hindrance.RULE, reasons.NOT_NOW)
+
+
+def standing_of(found: Outcome, key: JobKey, role: str) -> Standing | None:
+    """A role that is started, or starts in this plan."""
+    standings = (one for one in found.board.standings if one.job.key == key)
+    return next((one for one in standings if one.role.name == role), None)
+
+
+def _itself(job: TrainingJob) -> Itself | None:
+    if job.paused:
+        return Itself(Hindrance.PAUSED, reasons.PAUSED)
+    if job.problem:
+        return Itself(Hindrance.PROBLEM, job.problem)
+    if job.missing:
+        return Itself(Hindrance.MISSING, reasons.missing(job))
+    return None
+
+
+def _fixed(standing: Standing) -> Itself | None:
+    role = standing.role
+    if role.resizing not in MOVING:
+        return Itself(Hindrance.FIXED, f"{role.name} always has {role.size}")
+    if standing.held in (reasons.NEARLY_DONE, reasons.LEFT_ALONE):
+        return Itself(Hindrance.NEARLY_DONE, standing.held)
+    return None
+
+
+def _bound(role: Role) -> Bound:
+    """Which of its bounds a role has reached: the smallest."""
+    manual = target(role)
+    bounds = [
+        (role.remaining, Bounds.ITEMS),
+        (manual, Bounds.MANUAL if manual != role.max else Bounds.MAX),
+        (role.max, Bounds.MAX),
+    ]
+    known = [(value, bound) for value, bound in bounds if value is not None]
+    value, bound = min(known, key=lambda pair: pair[0])
+    return Bound(role.name, bound, value)
+
+
+def _said(now: Situation, text: str) -> Cause | None:
+    """What a sentence of the plan stands for, where it names somebody or promises something."""
+    if reasons.promises(text):
+        return Promised(text)
+    jobs = [job.key for job in now.state.jobs]
+    for rule, sentence in reasons.NAMING_JOBS:
+        named = tuple(key for key in jobs if sentence(key) == text)
+        if named:
+            return Others(rule, named)
+    gave_to = tuple(key for key in jobs if reasons.gave(now.policy.gives, key) == text)
+    if gave_to:
+        return Others(now.policy.gives.strip(), gave_to)
+    pods = (demand for demand in now.state.demands if reasons.room_for_demand(demand) == text)
+    found = tuple(demand.example for demand in pods)
+    return Others(reasons.MAKES_ROOM, (), found) if found else None
+
+
+def _timed(now: Situation, found: Outcome, read: Read) -> Cause:
+    """A rule that time ends, with the moment; a rule of the plan where time does not."""
+    text = read(found)
+    wakes = sorted(set(found.board.wake))
+
+    def past(wait: timedelta) -> bool:
+        later = replace(now.state, observed_at=now.state.observed_at + wait)
+        return read(outcome(later, now.policy, now.limits)) != text
+
+    place = bisect_left(wakes, x=True, key=past)
+    if place == len(wakes):
+        return Itself(Hindrance.RULE, text)
+    return Until(text, now.state.observed_at + wakes[place])
+
+
+def _held(found: Outcome, key: JobKey, role: str) -> str:
+    standing = standing_of(found, key, role)
+    return standing.reason or standing.held if standing else ""

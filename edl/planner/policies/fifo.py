@@ -1,0 +1,11 @@
+"""First come, first served: the oldest gets its max, then the next one; priorities first."""
+
+from edl.planner.policies.policy import Claimant, Policy
+
+
+def turn(claimant: Claimant, _size: int) -> float:
+    """The same at every size: replicas go to whoever came before, however many he has."""
+    return claimant.place
+
+
+FIFO = Policy("fifo", turn, gives="came after ")

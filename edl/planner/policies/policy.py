@@ -1,0 +1,56 @@
+"""What a policy is: a value. `decide` reads its fields and never asks which one it is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from edl.model import Role, TrainingJob
+
+
+class Claimant(Protocol):
+    """A role that may be larger or smaller, as policies see it."""
+
+    @property
+    def job(self) -> TrainingJob: ...
+
+    @property
+    def role(self) -> Role: ...
+
+    @property
+    def place(self) -> int:
+        """Its job's place in the total order: priority, then first come first served."""
+
+    @property
+    def bulk(self) -> float:
+        """The part of the cluster that one replica takes, 0..1, averaged over its resources."""
+
+
+Share = Callable[[Claimant, int], float]
+"""How satisfied a role is with so many replicas. It must not fall as their number grows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Who grows, who yields, and how soon. Room, gangs, limits and reasons are not the policy's.
+
+    The least satisfied role grows next, the most satisfied yields next. Among equals the total
+    order decides: priority, then first come first served.
+    """
+
+    name: str
+    share: Share
+    balances: bool = True
+    """In a full cluster replicas move from one role to another. Only if the giver stays more
+    satisfied than the taker was before: so no move is ever undone."""
+    gives: str = "equal share with "
+    """Before the job for which a replica moved: the reason that users read."""
+    weighs: bool = False
+    """One replica moves only where the one that comes takes more room than those that go."""
+    patience: timedelta = timedelta()
+    """So long a queued job waits before running ones of its own priority shrink for it."""
+    idle: timedelta = timedelta()
+    """So long nobody may have waited, started or changed its size before anybody grows."""
+    together: bool = False
+    """All pods of a job on one node if possible: it starts and grows near what it cannot do
+    without, and whoever has his highest index elsewhere yields first."""

@@ -1,0 +1,271 @@
+"""What kube-scheduler will make of a plan's starts: it looks at pod after pod, not at gangs.
+
+Pods of one shape find their places in whatever order they come. Of several shapes, small ones may
+take the nodes that a large one needs. So starts are rehearsed, in several orders and with several
+preferences of a scheduler: spread over the emptiest nodes, or packed on the fullest. A gang whose
+minimum might be left half placed starts without extras; or a moment later, when the pods that come
+before it have their nodes; or, where nobody comes before it, kept to the nodes of the plan.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, permutations, product
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from edl.model import JobKey
+from edl.planner import reasons
+from edl.planner.board import Board
+from edl.planner.eligibility import Mask
+from edl.planner.fit import Fit
+from edl.planner.grid import Ints
+from edl.planner.ledger import Ledger
+from edl.planner.standing import NOWHERE, Standing
+
+_MOST: Final = 400
+"""More pods than that are not rehearsed one by one."""
+_ORDERS: Final = 6
+"""In which a gang's shapes may come."""
+_TASTES: Final = ((1, False), (-1, False), (1, True), (-1, True))
+_NEARER: Final = 10.0
+
+
+class Party(NamedTuple):
+    """Pods of one shape that come together, on these nodes only if any are said; bool[nodes]."""
+
+    fit: Fit
+    pods: int
+    nodes: Mask | None = None
+
+
+class Stage:
+    """The room as it is, for one preference of a scheduler: +1 emptiest nodes, -1 fullest.
+
+    `near`: first of all where others of the same gang are (the webhook asks for that).
+    """
+
+    def __init__(self, room: Ints, total: Ints, taste: int, *, near: bool) -> None:
+        self._room = room.copy()
+        self._total = np.maximum(total, 1)
+        self._taste, self._near = taste, near
+        self._own = np.zeros(room.shape[1])
+
+    def copy(self) -> "Stage":
+        """With the same pods on it, none of which belong to the gang that comes next."""
+        return Stage(self._room, self._total, self._taste, near=self._near)
+
+    def takes(self, party: Party) -> bool:
+        """Place one pod after another; whether all found a node."""
+        return len(self.rows(party)) == party.pods
+
+    def rows(self, party: Party) -> list[int]:
+        """Place one pod after another; the node of each, as far as they find one."""
+        fit, pods, nodes = party
+        may = fit.eligible if nodes is None else fit.eligible & nodes
+        found: list[int] = []
+        while len(found) < pods and (row := self._choose(fit, may)) != NOWHERE:
+            for line, amount in fit.need:
+                self._room[line, row] -= amount
+            self._own[row] += self._near
+            found.append(row)
+        return found
+
+    def _choose(self, fit: Fit, may: Mask) -> int:
+        fits = may.copy()
+        for line, amount in fit.need:
+            fits &= self._room[line] >= amount
+        rows = np.flatnonzero(fits)
+        if not rows.size:
+            return NOWHERE
+        shares = [
+            (self._room[line, rows] - amount) / self._total[line, rows] for line, amount in fit.need
+        ]
+        free = np.mean(shares, axis=0) if shares else np.zeros(len(rows))
+        return int(rows[np.argmax(self._own[rows] * _NEARER + free * self._taste)])
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """Goes through the starts of a plan, after everybody has his seats."""
+
+    board: Board
+    ledger: Ledger
+    _ahead: Counter[Fit] = field(default_factory=Counter)
+    """Pods that come before."""
+    _hurt: dict[Fit, int] = field(default_factory=dict)
+    """How many pods of a shape those may cost at most, wherever they are placed."""
+    _capacity: dict[Fit, int] = field(default_factory=dict)
+    _costs: dict[tuple[Fit, Fit], int] = field(default_factory=dict)
+    _stages: list[Stage] = field(default_factory=list)
+
+    def run(self) -> None:
+        if not self.ledger.admitted:
+            return
+        for standing in self.board.standings:
+            if not standing.starts and (coming := self._coming(standing)):
+                self._come(standing.fit, coming)
+        for key, (_, standings) in list(self.ledger.admitted.items()):
+            self._start(key, standings)
+
+    def _coming(self, standing: Standing) -> int:
+        """Pods of a running job that have no node yet, or that this plan adds.
+
+        Those that have waited for long wait for room, not for their turn.
+        """
+        limit = self.board.limits.pending_limit
+        waiting = sum(
+            since is not None and not self.board.past(since, limit) for _, since in standing.unbound
+        )
+        return waiting + sum(seat.fresh and seat.now for seat in standing.seats)
+
+    def _start(self, key: JobKey, standings: Sequence[Standing]) -> None:
+        for found in standings:
+            self._know(found.fit)
+        again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
+        if again or not self._roomy(_parties(standings)):
+            if any(self._hurt[found.fit] for found in standings):
+                self._postpone(key, standings)
+                return
+            self._settle(standings, again=again)
+        for found in standings:
+            self._come(found.fit, found.lasting)
+
+    def _settle(self, standings: Sequence[Standing], *, again: bool) -> None:
+        """Start it so that all of its minimum finds a place; `again`: it did not the last time."""
+        if not again:
+            if self._goes_well(_parties(standings)):
+                return
+            self._without_extras(standings)
+            if self._goes_well(_parties(standings)):
+                return
+        fixed = [found for found in standings if not found.moves]
+        choices = [list(standings)] if again else [fixed, list(standings)]
+        if not self._pin(standings, choices):
+            # Pods of one role find places in whatever order they come; then the next role starts.
+            standings[0].leads = True
+
+    def _pin(self, standings: Sequence[Standing], choices: Iterable[list[Standing]]) -> bool:
+        """Keep some of its roles to nodes, the first of the choices that is enough, if any is."""
+        ways = ((kept, one) for kept in choices if kept for one in self._seatings(standings))
+        for kept, seating in ways:
+            masks = [self._mask(seating[found]) if found in kept else None for found in standings]
+            parties = [
+                Party(found.fit, found.lasting, mask)
+                for found, mask in zip(standings, masks, strict=True)
+            ]
+            if self._goes_well(parties):
+                self._move(standings, seating)
+                for found in kept:
+                    found.pinned = True
+                return True
+        return False
+
+    def _seatings(self, standings: Sequence[Standing]) -> Iterator[dict[Standing, list[int]]]:
+        """Ways to place a gang: as planned, then no two roles on one node, then as they come."""
+        yield {found: [seat.row for seat in found.seats if seat.now] for found in standings}
+        ways = product((True, False), islice(permutations(standings), _ORDERS), self._begun())
+        for apart, order, begun in ways:
+            stage, free, seating = begun.copy(), np.ones(len(self.board.grid.rows), np.bool_), {}
+            for found in order:
+                seating[found] = stage.rows(Party(found.fit, found.lasting, free.copy()))
+                if apart:
+                    free[seating[found]] = False
+            if all(len(seating[found]) == found.lasting for found in standings):
+                yield seating
+
+    def _mask(self, rows: Sequence[int]) -> Mask:
+        found: Mask = np.zeros(len(self.board.grid.rows), dtype=np.bool_)
+        found[rows] = True
+        return found
+
+    def _move(self, standings: Sequence[Standing], seating: Mapping[Standing, list[int]]) -> None:
+        grid = self.board.grid
+        for found in standings:
+            while found.seats:
+                found.rise(grid)
+        for found in standings:
+            for row in seating[found]:
+                found.sit(grid, row, now=True)
+
+    def _come(self, fit: Fit, pods: int) -> None:
+        self._ahead[fit] += pods
+        for known in self._capacity:
+            self._hurt[known] += pods * self._cost(known, fit)
+
+    def _roomy(self, parties: Sequence[Party]) -> bool:
+        """Whether so much room is there that no order could do harm."""
+        for one in parties:
+            others = sum(
+                other.pods * self._cost(one.fit, other.fit) for other in parties if other != one
+            )
+            if self._capacity[one.fit] - self._hurt[one.fit] - others < one.pods:
+                return False
+        return True
+
+    def _know(self, fit: Fit) -> None:
+        """How many pods of a shape there is room for, and what those before it may take of that."""
+        if fit not in self._capacity:
+            self._capacity[fit] = int(fit.by_room(self.board.before).sum())
+            self._hurt[fit] = sum(
+                pods * self._cost(fit, other) for other, pods in self._ahead.items()
+            )
+
+    def _cost(self, fit: Fit, other: Fit) -> int:
+        """How many pods of a shape one pod of another may keep from a node at most."""
+        pair = (fit, other)
+        if pair not in self._costs:
+            meet = fit is other or bool((fit.eligible & other.eligible).any())
+            self._costs[pair] = _cost(fit, other) if meet else 0
+        return self._costs[pair]
+
+    def _goes_well(self, parties: Sequence[Party]) -> bool:
+        """Whether all find a place, whatever order they come in and the scheduler prefers."""
+        if sum(party.pods for party in parties) > _MOST:
+            return False
+        orders = islice(permutations(parties), _ORDERS)
+        return all(
+            all(stage.takes(party) for party in order)
+            for begun, order in product(self._begun(), orders)
+            for stage in [begun.copy()]
+        )
+
+    def _begun(self) -> list[Stage]:
+        """Others' pods that wait are there before all that starts."""
+        if not self._stages:
+            total = self.board.grid.allocatable
+            self._stages = [
+                Stage(self.board.before, total, taste, near=near) for taste, near in _TASTES
+            ]
+            for stage, demand in product(self._stages, self.board.demands):
+                stage.takes(Party(self.board.rows_of(demand.shape).fit, min(demand.count, _MOST)))
+        return self._stages
+
+    def _without_extras(self, standings: Iterable[Standing]) -> None:
+        """They come with the next plan, one by one."""
+        for standing in standings:
+            while standing.size > standing.floor:
+                standing.rise(self.board.grid)
+
+    def _leave_out(self, standings: Sequence[Standing]) -> None:
+        # Their room stays taken: what this plan gave it to others would be in their way.
+        gone = set(map(id, standings))
+        self.board.standings = [one for one in self.board.standings if id(one) not in gone]
+
+    def _postpone(self, key: JobKey, standings: Sequence[Standing]) -> None:
+        del self.ledger.admitted[key]
+        self._leave_out(standings)
+        self.board.wake.append(self.board.limits.pending_limit)
+        self.ledger.wait(key, reasons.PLACED_FIRST)
+
+
+def _parties(standings: Iterable[Standing]) -> list[Party]:
+    return [Party(found.fit, found.lasting) for found in standings]
+
+
+def _cost(fit: Fit, other: Fit) -> int:
+    if fit is other:
+        return 1
+    need = dict(fit.need)
+    return max((-(-amount // need[line]) for line, amount in other.need if line in need), default=0)

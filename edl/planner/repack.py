@@ -1,0 +1,103 @@
+"""One replica more, by moving seats that this plan has given: nobody sits there yet.
+
+Growth seats one replica after the other, each on the fullest node, so that small ones may leave
+gaps that no large one fits. Here all of them are seated anew, the largest first.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from edl.planner.board import Board
+from edl.planner.fit import Fit
+from edl.planner.growth import Ceiling
+from edl.planner.standing import NOWHERE, Seat, Standing
+
+_MOST: Final = 64
+"""Seats that are moved together: with more of them gaps hardly matter."""
+
+
+def one_more(board: Board, ceiling: Ceiling, taker: Standing) -> bool:
+    """Whether the taker found a place so; if not, nothing has changed.
+
+    Smaller ones of this plan wait until the scheduler has placed it: else they would take its room.
+    """
+    given = _given(board)
+    bill = taker.bill
+    may = 0 < len(given) <= _MOST and taker.fit.binding is None and not taker.starts
+    if not may or (bill and not bill.allows(now=True)) or not ceiling.allows(taker.fit, now=True):
+        return False
+    asked = sorted([*given, (taker, taker.size)], key=lambda one: (-one[0].bulk, one[0].rank))
+    _give_back(board, given)
+    found = _seat_all(board, asked)
+    if found is None:
+        for standing, place in given:
+            seat = standing.seats[place]
+            board.grid.take(seat.row, standing.fit.need, now=seat.now)
+        return False
+    for (standing, place), row in zip(asked, found, strict=True):
+        if place < standing.size:
+            standing.seats[place] = standing.seats[place]._replace(row=row)
+    # It was taken with the others: `sit` takes it again, with what it counts.
+    row = found[asked.index((taker, taker.size))]
+    board.grid.give(row, taker.fit.need, now=True)
+    taker.sit(board.grid, row, now=True)
+    _let_it_go_first(board, taker)
+    return True
+
+
+Place = tuple[Standing, int]
+
+
+def _given(board: Board) -> list[Place]:
+    """The seats that replicas of running jobs take now; rules and reserved room stay."""
+    return [
+        (standing, place)
+        for standing in board.standings
+        if not standing.starts and standing.fit.binding is None
+        for place in range(len(standing.seats) - _fresh(standing.seats), len(standing.seats))
+    ]
+
+
+def _fresh(seats: list[Seat]) -> int:
+    """How many of the last seats are new, and taken now."""
+    count = 0
+    while count < len(seats) and seats[-1 - count].fresh and seats[-1 - count].now:
+        count += 1
+    return count
+
+
+def _give_back(board: Board, given: list[Place]) -> None:
+    for standing, place in given:
+        board.grid.give(standing.seats[place].row, standing.fit.need, now=True)
+
+
+def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
+    """A node for each, in this order, the fullest that takes it; None, and no change."""
+    rows: list[int] = []
+    for standing, _ in asked:
+        row = _tightest(board, standing.fit)
+        if row == NOWHERE:
+            for (other, _), taken in zip(asked, rows, strict=False):
+                board.grid.give(taken, other.fit.need, now=True)
+            return None
+        board.grid.take(row, standing.fit.need, now=True)
+        rows.append(row)
+    return rows
+
+
+def _tightest(board: Board, fit: Fit) -> int:
+    room = np.minimum(board.grid.now, board.grid.soon)
+    fitting = fit.capacity(room)
+    rows = np.flatnonzero(fitting > 0)
+    if not rows.size:
+        return NOWHERE
+    parts = [room[line, rows] / (board.totals[line] or 1) for line, _ in fit.need]
+    return int(rows[np.argmin(np.sum(parts, axis=0))]) if parts else int(rows[0])
+
+
+def _let_it_go_first(board: Board, taker: Standing) -> None:
+    for standing in board.standings:
+        if standing.bulk < taker.bulk and not standing.starts and standing.fit.binding is None:
+            while standing.grows:
+                standing.postpone(board.grid)

@@ -1,0 +1,67 @@
+"""Why pods find no place: said while a plan is made, so only what the plan's sentence needs.
+
+`edl.planner.explain` says more, for whoever asks about one job.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edl.planner import reasons
+from edl.planner.board import Board
+from edl.planner.fit import Fit, Want, pack
+from edl.planner.gang import Gang, fits_empty
+from edl.planner.grid import Ints
+
+
+def why_not(board: Board, found: Gang) -> str:
+    """Why a gang does not fit on `soon`, or never can."""
+    needs = ", ".join(
+        f"{want.pods} x {want.fit.shape.requests} ({role.name})"
+        for role, want in zip(found.roles, found.wants, strict=True)
+    )
+    for want in found.wants:
+        if not want.fit.eligible.any():
+            return f"{no_node(board, want.fit)}: needs {needs}"
+    fitting = sum(pack(board.grid.soon, found.wants))
+    if fits_empty(board, found):
+        return reasons.gang(needs, fitting, found.pods, short(board, board.grid.soon, found.wants))
+    alone = board.ours_gone()
+    most = sum(pack(alone, found.wants))
+    return reasons.never(needs, most, found.pods, short(board, alone, found.wants))
+
+
+def no_node(board: Board, fit: Fit) -> str:
+    """Which rule keeps a shape off every node."""
+    eligibility, shape = board.eligibility, fit.shape
+    if not board.grid.open.any():
+        return "no node is schedulable"
+    if not eligibility.selected(shape).any():
+        wanted = ", ".join(f"{key}={value}" for key, value in shape.node_selector)
+        return f"no node matches {f'its node selector {wanted}' if wanted else 'its node affinity'}"
+    if not (eligibility.selected(shape) & eligibility.tolerated(shape)).any():
+        return "it does not tolerate the taints of the nodes that it selects"
+    return "no node that it may use is schedulable"
+
+
+def short(board: Board, room: Ints, wants: Sequence[Want]) -> str:
+    """The resource of which there is least, counted in pods of the want that fits worst."""
+    placed = pack(room, wants)
+    worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
+    fit = worst[0].fit
+    if not fit.need:
+        return "nodes"
+    ruled = fit.binding is not None or fit.packing is not None
+    if ruled and int(_plain_capacity(room, fit).sum()) >= worst[0].pods:
+        return reasons.nodes_allowed(shares=fit.binding is None)
+    alone = [
+        (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
+        for line, amount in fit.need
+    ]
+    return reasons.resource(board.grid.names[min(alone)[1]])
+
+
+def _plain_capacity(room: Ints, fit: Fit) -> Ints:
+    """How many pods each node takes by its sums, whoever is there."""
+    most = np.min([room[line] // amount for line, amount in fit.need], axis=0)
+    return np.where(fit.eligible, np.maximum(most, 0), 0)

@@ -1,0 +1,134 @@
+"""kube-scheduler: pods one after another, each on the node that it scores highest.
+
+The queue's order is PrioritySort (priority, then time). Among the nodes that `Eligibility` allows
+and that have room, NodeResourcesFit's LeastAllocated and NodeResourcesBalancedAllocation decide,
+both with weight 1 as by default; of equals the first node is taken, where kube-scheduler draws.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edl.model import Shape
+from edl.resources import CPU, MEMORY
+from edl.simulator.floor import Floor, Ints
+
+_LEAST: Final = {CPU: 100, MEMORY: 200 * 2**20}
+"""What a pod that asks for nothing counts for in scores (schedutil, non-zero requests)."""
+_FULL: Final = 100
+
+
+class Waiting(NamedTuple):
+    """A pod without a node, in its place in the queue: smaller goes first."""
+
+    rank: tuple[int, float, int]
+    """Priority (negative), time, serial number."""
+    pod: str
+    bind: Callable[[str], None]
+    """Puts it on the node of this name."""
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """Pods that wait for a node, in a line for each shape: who does not fit stands for all behind.
+
+    `tie` picks one of so many equally good nodes.
+    """
+
+    floor: Floor
+    tie: Callable[[int], int] = lambda _count: 0
+    _left: int = 0
+    _lines: dict[Shape, deque[Waiting]] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
+
+    def add(self, shape: Shape, pod: Waiting) -> None:
+        line = self._lines.setdefault(shape, deque())
+        if line and pod.rank < line[-1].rank:
+            line.append(pod)
+            self._lines[shape] = deque(sorted(line))
+        else:
+            line.append(pod)
+
+    def drop(self, pod: str) -> None:
+        """It waits no more."""
+        self._gone.add(pod)
+
+    def run(self) -> bool:
+        """Bind whatever fits; whether anything was bound."""
+        scores = {shape: _Scores(self.floor, shape) for shape in self._lines}
+        bound = False
+        while (shape := self._first(scores)) is not None:
+            column = scores[shape].best(self.tie)
+            if column is None:
+                del scores[shape]
+                continue
+            self._lines[shape].popleft().bind(self.floor.name(column))
+            for one in scores.values():
+                one.look_at(column)
+            bound = True
+        return bound
+
+    def surprised(self) -> bool:
+        """Whether more pods wait now than after the last run."""
+        before, self._left = self._left, sum(map(len, self._lines.values()))
+        return self._left > before
+
+    def _first(self, shapes: dict[Shape, "_Scores"]) -> Shape | None:
+        heads = [(head.rank, shape) for shape in list(shapes) for head in self._head(shape)]
+        return min(heads, key=lambda pair: pair[0])[1] if heads else None
+
+    def _head(self, shape: Shape) -> Iterator[Waiting]:
+        """The first of a line that still waits, if any."""
+        line = self._lines.get(shape, deque())
+        while line and line[0].pod in self._gone:
+            self._gone.discard(line.popleft().pod)
+        if line:
+            yield line[0]
+        else:
+            self._lines.pop(shape, None)
+
+
+class _Scores:
+    """The score of each node for one more pod of a shape; -1 where it may not go."""
+
+    def __init__(self, floor: Floor, shape: Shape) -> None:
+        self._floor = floor
+        self._need = floor.need(shape)
+        self._asked = self._need > 0
+        self._mask = floor.mask(shape)
+        lines = [floor.names.index(name) for name in (CPU, MEMORY)]
+        self._lines = np.array(lines)
+        least = np.array([_LEAST[floor.names[line]] for line in lines], dtype=np.int64)
+        self._counted = np.maximum(self._need[self._lines], least)
+        self._scores = self._of(np.arange(len(floor.columns)))
+
+    def best(self, tie: Callable[[int], int]) -> int | None:
+        """The node's column; None where none has room."""
+        if not self._scores.size:
+            return None
+        column = int(self._scores.argmax())
+        highest = self._scores[column]
+        if highest < 0:
+            return None
+        equal = np.flatnonzero(self._scores == highest)
+        return int(equal[tie(len(equal))])
+
+    def look_at(self, column: int) -> None:
+        """Again, after something went there."""
+        if self._scores[column] >= 0:
+            self._scores[column] = self._of(np.array([column]))[0]
+
+    def _of(self, columns: Ints) -> NDArray[np.float64]:
+        floor = self._floor
+        free = floor.allocatable[:, columns] - floor.used[:, columns]
+        fits = (free[self._asked] >= self._need[self._asked, None]).all(axis=0)
+        most = np.maximum(floor.allocatable[self._lines][:, columns], 1)
+        taken = np.minimum(floor.used[self._lines][:, columns] + self._counted[:, None], most)
+        least = ((most - taken) * _FULL // most).sum(axis=0) // len(self._lines)
+        spread = np.abs(taken[0] / most[0] - taken[1] / most[1]) / 2
+        balanced = np.floor((1 - spread) * _FULL)
+        return np.where(fits & self._mask[columns], least + balanced, -1.0)

@@ -1,0 +1,102 @@
+"""Plain pods of others: a service's replicas come, run and go as its steps say."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from edl.model import Demand
+from edl.simulator.binding import Waiting
+from edl.simulator.stage import Stage
+from edl.simulator.timeline import Line
+from edl.simulator.world import Service
+
+
+@dataclass(slots=True)
+class _Replica:
+    name: str
+    number: int
+    node: str = ""
+    ready: bool = False
+    leaving: bool = False
+
+
+@dataclass(slots=True)
+class Crowd:
+    """One service. Mutable."""
+
+    stage: Stage
+    service: Service
+    replicas: dict[str, _Replica] = field(default_factory=dict)
+    wanted: int = 0
+
+    def __post_init__(self) -> None:
+        self.stage.timeline.services[self.service.name] = Line(0)
+        for at, replicas in self.service.steps:
+            self.stage.agenda.add(at, partial(self.scale, replicas))
+
+    def demand(self) -> Iterator[Demand]:
+        """Its pods that wait for a node."""
+        waiting = [one for one in self._staying() if not one.node]
+        if waiting:
+            example = f"{self.service.namespace}/{waiting[0].name}"
+            yield Demand(self.service.shape, self.service.priority, len(waiting), example)
+
+    def scale(self, replicas: int) -> None:
+        """A Deployment's ReplicaSet ends who does not run first, then the youngest."""
+        self.wanted = replicas
+        staying = sorted(self._staying(), key=lambda one: (not one.node, not one.ready, one.number))
+        for one in staying[replicas:]:
+            self._end(one)
+        for _ in range(replicas - len(staying)):
+            self._make()
+        self.stage.changed()
+
+    def lose(self, node: str) -> None:
+        """The node is gone; its pods are made again elsewhere."""
+        for one in [one for one in self.replicas.values() if one.node == node]:
+            del self.replicas[one.name]
+        self._note()
+        self.scale(self.wanted)
+
+    def _staying(self) -> list[_Replica]:
+        return [one for one in self.replicas.values() if not one.leaving]
+
+    def _make(self) -> None:
+        stage, number = self.stage, self.stage.number()
+        one = _Replica(f"{self.service.name}-{number}", number)
+        self.replicas[one.name] = one
+        rank = (-self.service.priority, stage.now, number)
+        stage.scheduler.add(self.service.shape, Waiting(rank, one.name, partial(self._bind, one)))
+        stage.unbound = True
+
+    def _bind(self, one: _Replica, node: str) -> None:
+        one.node = node
+        self.stage.floor.take(self.service.shape, node)
+        own, usual = self.service.start_up, self.stage.world.settings.start_up
+        self.stage.after(usual if own is None else own, partial(self._begin, one))
+        self.stage.changed()
+
+    def _begin(self, one: _Replica) -> None:
+        if one.name in self.replicas and not one.leaving:
+            one.ready = True
+            self._note()
+
+    def _end(self, one: _Replica) -> None:
+        if not one.node:
+            del self.replicas[one.name]
+            self.stage.scheduler.drop(one.name)
+            return
+        one.leaving, one.ready = True, False
+        self.stage.floor.leave(self.service.shape, one.node)
+        own, usual = self.service.shut_down, self.stage.world.settings.shut_down
+        self.stage.after(usual if own is None else own, partial(self._gone, one))
+        self._note()
+
+    def _gone(self, one: _Replica) -> None:
+        if self.replicas.pop(one.name, None):
+            self.stage.floor.free(self.service.shape, one.node, leaving=True)
+            self.stage.freed()
+
+    def _note(self) -> None:
+        ready = sum(one.ready for one in self.replicas.values())
+        self.stage.timeline.services[self.service.name].put(self.stage.now, ready)

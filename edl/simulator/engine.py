@@ -1,0 +1,192 @@
+"""The simulation itself: instant after instant, as long as something happens."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Final
+
+from edl.model import ClusterState, Demand, Node, Taint
+from edl.planner.evacuate import CORDONED
+from edl.simulator.binding import Scheduler
+from edl.simulator.company import Company
+from edl.simulator.crowd import Crowd
+from edl.simulator.direction import Led, Left
+from edl.simulator.floor import Floor
+from edl.simulator.result import Result, finished
+from edl.simulator.stage import Stage
+from edl.simulator.world import Change, Elastic, Manner, NodeEvent, Training, Watcher, World
+
+_CORDON: Final = Taint(CORDONED, "", "NoSchedule")
+
+
+def simulate(
+    world: World, manner: Manner, until: float = inf, watcher: Watcher | None = None
+) -> Result:
+    """What becomes of this world until then, or until nothing happens any more.
+
+    The same world and manner give the same result; what is random is drawn by who makes the world.
+    """
+    simulation = Simulation(world, manner, watcher or Watcher())
+    simulation.run(until)
+    return simulation.result()
+
+
+class Simulation:
+    """A simulation that can be run in pieces, and looked at in between."""
+
+    def __init__(self, world: World, manner: Manner, watcher: Watcher) -> None:
+        floor = Floor(world.nodes, _names(world))
+        self.stage = Stage(world, floor, Scheduler(floor, world.settings.tie))
+        self.company = Company(self.stage)
+        self._watcher = watcher
+        self._crowds = [Crowd(self.stage, service) for service in world.services]
+        self._director: Led | Left = (
+            Led(self.stage, self.company, manner, watcher, self._demands)
+            if isinstance(manner, Elastic)
+            else Left(self.stage, self.company, manner)
+        )
+        self._last_round = -inf
+        self._wake = inf
+        self._until = 0.0
+        for training in sorted(world.trainings, key=lambda one: (one.at, one.key)):
+            self.stage.agenda.add(training.at, partial(self._arrive, training))
+        for event in world.events:
+            self.stage.agenda.add(event.at, partial(self._happen, event))
+
+    @property
+    def now(self) -> float:
+        return self.stage.now
+
+    @property
+    def next(self) -> float:
+        """When something happens next; inf if nothing will."""
+        return self.stage.agenda.next
+
+    def state(self) -> ClusterState:
+        """The cluster as it would be observed now."""
+        return self.stage.state(self.company.jobs(), self._demands())
+
+    def run(self, until: float = inf) -> None:
+        """On until then."""
+        while (moment := self.stage.agenda.next) <= until and moment < inf:
+            self.stage.now = moment
+            self._instant()
+            self._watcher.passed(self.stage.now)
+        self._until = self.stage.now if until == inf else until
+
+    def result(self) -> Result:
+        return finished(self.stage, self.stage.world.trainings, self._until)
+
+    # -- one instant -------------------------------------------------------------------------
+
+    def _instant(self) -> None:
+        stage = self.stage
+        stage.agenda.due(stage.now)
+        self._settle()
+        # Instants are rounded to milliseconds: the sum may lie a hair behind its own.
+        while stage.news and stage.now >= self._last_round + stage.world.settings.round - 1e-6:
+            self._round()
+            self._settle()
+        if stage.news:
+            stage.agenda.add(self._last_round + stage.world.settings.round, _nothing)
+        self._note()
+
+    def _settle(self) -> None:
+        """Controllers, scheduler and programs react, until nothing is left to react to."""
+        company, stage = self.company, self.stage
+        while company.touched or stage.unbound:
+            touched, company.touched = list(company.touched.values()), {}
+            for actor in touched:
+                company.control(actor)
+            if stage.unbound:
+                stage.unbound = False
+                stage.scheduler.run()
+                stage.news |= stage.scheduler.surprised()
+            for actor in touched:
+                company.work(actor)
+                if actor.track.ended is not None:
+                    self._director.ended(actor)
+                company.note(actor)
+
+    def _round(self) -> None:
+        stage = self.stage
+        stage.news, self._last_round = False, stage.now
+        again = self._director.round()
+        self._wake = stage.now + again.total_seconds() if again else inf
+        stage.agenda.add(self._wake, self._awake)
+
+    def _awake(self) -> None:
+        """Only the last plan's recheck counts."""
+        if self.stage.now >= self._wake:
+            self.stage.changed()
+
+    def _note(self) -> None:
+        stage = self.stage
+        used, offered = stage.floor.totals()
+        stage.timeline.used.put(stage.now, used)
+        stage.timeline.offered.put(stage.now, offered)
+        stage.timeline.queue.put(stage.now, len(self.company.waiting))
+
+    # -- what is given -----------------------------------------------------------------------
+
+    def _arrive(self, training: Training) -> None:
+        actor = self.company.arrive(training)
+        if not actor.started:
+            self._director.arrived(actor)
+
+    def _demands(self) -> Iterator[Demand]:
+        return (demand for crowd in self._crowds for demand in crowd.demand())
+
+    def _happen(self, event: NodeEvent) -> None:
+        """To a node that is there; of one that is gone already nothing is left to change."""
+        floor, name = self.stage.floor, event.node.name
+        known = floor.node(name)
+        if event.change is Change.ADDED and known is None:
+            floor.add([event.node])
+        elif event.change is Change.LOST and known is not None:
+            floor.remove(name)
+            self.company.lose(name)
+            for crowd in self._crowds:
+                crowd.lose(name)
+        elif known is not None:
+            floor.change(_CHANGES[event.change](known, event))
+        self.stage.freed()
+
+
+def _cordoned(node: Node, _: NodeEvent) -> Node:
+    return replace(node, schedulable=False, taints=(*node.taints, _CORDON))
+
+
+def _uncordoned(node: Node, _: NodeEvent) -> Node:
+    taints = tuple(taint for taint in node.taints if taint != _CORDON)
+    return replace(node, schedulable=True, taints=taints)
+
+
+def _tainted(node: Node, event: NodeEvent) -> Node:
+    return replace(node, taints=(*node.taints, event.taint)) if event.taint else node
+
+
+def _added(node: Node, _: NodeEvent) -> Node:
+    return node
+
+
+_CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
+    Change.ADDED: _added,
+    Change.CORDONED: _cordoned,
+    Change.UNCORDONED: _uncordoned,
+    Change.TAINTED: _tainted,
+}
+
+
+def _names(world: World) -> set[str]:
+    """Every resource that somebody has or asks for."""
+    nodes = (*world.nodes, *(event.node for event in world.events))
+    shapes = [role.shape for training in world.trainings for role in training.job.roles]
+    shapes += [service.shape for service in world.services]
+    amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in set(shapes))]
+    return {name for found in amounts for name, _ in found}
+
+
+def _nothing() -> None:
+    """Only the time is waited for."""

@@ -1,0 +1,131 @@
+"""The nodes and what is taken on them, changed pod by pod, read as the planner's `Node` values."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edl.model import Node, Shape
+from edl.planner.eligibility import Eligibility, Mask
+from edl.resources import CPU, MEMORY, Resources
+
+Ints = NDArray[np.int64]
+
+
+class Floor:
+    """Room by node. `used` and `leaving` are int64[resources, nodes], `names` their lines."""
+
+    def __init__(self, nodes: Sequence[Node], names: Iterable[str]) -> None:
+        self.names = tuple(sorted({CPU, MEMORY, *names}))
+        self.used: Ints = np.zeros((len(self.names), 0), dtype=np.int64)
+        self.leaving = self.used
+        self.allocatable = self.used
+        self.columns: dict[str, int] = {}
+        self.calm = True
+        """No node keeps pods away: nobody has to move."""
+        self._given: list[Node] = []
+        self._nodes: list[Node] = []
+        self._stale: set[int] = set()
+        self._needs: dict[Shape, Ints] = {}
+        self._masks: dict[Shape, Mask] = {}
+        self._eligible = Eligibility(())
+        self.add(nodes)
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        """Nodes that come; what they say is used stays used."""
+        self.used = np.hstack([self.used, self._columns([one.used for one in nodes])])
+        self.leaving = np.hstack([self.leaving, self._columns([one.leaving for one in nodes])])
+        self._set([*self._given, *nodes])
+
+    def remove(self, name: str) -> None:
+        """A node that is gone, with everything on it."""
+        column = self.columns[name]
+        self.used = np.delete(self.used, column, axis=1)
+        self.leaving = np.delete(self.leaving, column, axis=1)
+        self._set([one for one in self._given if one.name != name])
+
+    def change(self, node: Node) -> None:
+        """Its labels, taints, or whether it may be used."""
+        self._set([node if one.name == node.name else one for one in self._given])
+
+    def node(self, name: str) -> Node | None:
+        column = self.columns.get(name)
+        return None if column is None else self._given[column]
+
+    def _set(self, nodes: list[Node]) -> None:
+        self._given = nodes
+        self.calm = not any(one.taints or not one.schedulable for one in nodes)
+        self._nodes = list(nodes)
+        self._stale = set(range(len(nodes)))
+        self.columns = {one.name: column for column, one in enumerate(nodes)}
+        self.allocatable = self._columns([one.allocatable for one in nodes])
+        self._eligible = Eligibility(nodes)
+        self._masks = {}
+
+    def _columns(self, amounts: Sequence[Resources]) -> Ints:
+        table = [[found.get(name) for found in amounts] for name in self.names]
+        return np.array(table, dtype=np.int64).reshape(len(self.names), len(amounts))
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def need(self, shape: Shape) -> Ints:
+        """What a pod of this shape asks for, by line."""
+        found = self._needs.get(shape)
+        if found is None:
+            found = np.array([shape.requests.get(name) for name in self.names], dtype=np.int64)
+            self._needs[shape] = found
+        return found
+
+    def take(self, shape: Shape, name: str) -> None:
+        self._change(self.used, shape, name, 1)
+
+    def leave(self, shape: Shape, name: str) -> None:
+        """A pod there has been told to end."""
+        self._change(self.leaving, shape, name, 1)
+
+    def free(self, shape: Shape, name: str, *, leaving: bool) -> None:
+        """A pod there has ended; `leaving`: as it was told to."""
+        self._change(self.used, shape, name, -1)
+        if leaving:
+            self._change(self.leaving, shape, name, -1)
+
+    def _change(self, table: Ints, shape: Shape, name: str, sign: int) -> None:
+        column = self.columns.get(name)
+        if column is not None:
+            table[:, column] += sign * self.need(shape)
+            self._stale.add(column)
+
+    # -- read --------------------------------------------------------------------------------
+
+    def mask(self, shape: Shape) -> Mask:
+        """The nodes that a pod of this shape may use, whatever their room; bool[nodes]."""
+        found = self._masks.get(shape)
+        if found is None:
+            found = self._masks[shape] = self._eligible.mask(shape)
+        return found
+
+    def name(self, column: int) -> str:
+        return self._given[column].name
+
+    def nodes(self) -> tuple[Node, ...]:
+        """As the planner sees them; a node on which nothing changed is the same value as before."""
+        for column in self._stale:
+            self._nodes[column] = replace(
+                self._given[column],
+                used=self._amounts(self.used, column),
+                leaving=self._amounts(self.leaving, column),
+            )
+        self._stale = set()
+        return tuple(self._nodes)
+
+    def _amounts(self, table: Ints, column: int) -> Resources:
+        amounts = table[:, column].tolist()
+        return Resources(tuple(pair for pair in zip(self.names, amounts, strict=True) if pair[1]))
+
+    def totals(self) -> tuple[dict[str, int], dict[str, int]]:
+        """What is used and what there is, by resource, over all nodes."""
+        used, most = self.used.sum(axis=1).tolist(), self.allocatable.sum(axis=1).tolist()
+        return dict(zip(self.names, used, strict=True)), dict(zip(self.names, most, strict=True))

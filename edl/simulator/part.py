@@ -1,0 +1,144 @@
+"""The Job controller for one role: which pods are missing, which are too many. And its pods."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from edl import contract
+from edl.model import Pod, PodPhase, Requirement, Role, Shape
+from edl.planner.eligibility import NAME_FIELD
+
+
+class Count(NamedTuple):
+    """Pods that have neither ended nor been told to."""
+
+    live: int
+    bound: int
+    ready: int
+    done: int
+    """Pods that have succeeded: nobody makes their indexes again."""
+
+
+@dataclass(slots=True)
+class Part:
+    """One role of a training job while it is simulated: its Job, and its pods by name."""
+
+    role: Role
+    shape: Shape
+    """As its template said at creation; `role.shape` may be kept to `pins` while it runs."""
+    pins: tuple[str, ...] = ()
+    """Nodes to which its last start kept its pods."""
+    gated: bool = False
+    """New pods wait behind a gate of ours."""
+    pods: dict[str, Pod] = field(default_factory=dict)
+    unseen: bool = True
+    """Its controller may have pods to make or to end."""
+    _made: int = 0
+    _moved: bool = False
+    _count: Count | None = None
+
+    def value(self) -> Role:
+        """The role as it would be observed; the same value while nothing changes."""
+        if self._moved:
+            self.role = replace(self.role, pods=tuple(self.pods.values()))
+            self._moved = False
+        return self.role
+
+    def write(self, role: Role) -> None:
+        """Its Job was changed."""
+        self.role, self.unseen = role, True
+
+    def shaped(self, role: Role) -> Role:
+        """With the shape that its pods have now, or will ask for: pins bind while it runs."""
+        kept = self.pins and not role.suspended
+        shape = _pinned(self.shape, self.pins) if kept else self.shape
+        return replace(role, shape=shape, pinned=bool(self.pins))
+
+    def put(self, pod: Pod) -> None:
+        """A pod that is new, or changed."""
+        self.pods[pod.name] = pod
+        self._moved, self._count = True, None
+
+    def remove(self, name: str) -> Pod:
+        """A pod that is gone."""
+        self._moved, self._count, self.unseen = True, None, True
+        return self.pods.pop(name)
+
+    def live(self) -> list[Pod]:
+        """Pods that have neither ended nor been told to."""
+        return [pod for pod in self.pods.values() if not (pod.terminating or pod.ended)]
+
+    def done(self) -> list[Pod]:
+        return [pod for pod in self.pods.values() if pod.phase is PodPhase.SUCCEEDED]
+
+    @property
+    def count(self) -> Count:
+        if self._count is None:
+            live = self.live()
+            bound, ready = [1 for pod in live if pod.node], [1 for pod in live if pod.ready]
+            self._count = Count(len(live), len(bound), len(ready), len(self.done()))
+        return self._count
+
+    @property
+    def bound(self) -> int:
+        return self.count.bound
+
+    @property
+    def ready(self) -> int:
+        return self.count.ready
+
+    @property
+    def runs(self) -> bool:
+        return not self.role.suspended and self.role.ending is None
+
+    @property
+    def wanted(self) -> int:
+        """Pods that the Job controller keeps."""
+        if not self.runs:
+            return 0
+        left = self.role.remaining
+        return self.role.size if left is None else min(self.role.size, left)
+
+    def surplus(self) -> list[Pod]:
+        """Who is to go: of ranks the highest, else who runs least, as the controller ranks them."""
+        live = self.live()
+        if self.role.tandem:
+            return [pod for pod in live if pod.index >= self.wanted]
+        live.sort(key=lambda pod: (bool(pod.node), pod.ready, _seconds(pod)))
+        return live[: max(len(live) - self.wanted, 0)]
+
+    def missing(self) -> list[int]:
+        """The indexes of the pods that are to be made; -1 for those without ranks."""
+        if not self.role.tandem:
+            return [-1] * max(self.wanted - self.count.live, 0)
+        there = {pod.index for pod in (*self.live(), *self.done())}
+        return [index for index in range(self.wanted) if index not in there]
+
+    def make(self, index: int, now: datetime) -> Pod:
+        """A new pod, without a node."""
+        self._made += 1
+        number = "" if index < 0 else f"-{index}"
+        pod = Pod(
+            name=f"{self.role.job}{number}-{self._made}",
+            index=index,
+            node="",
+            phase=PodPhase.PENDING,
+            ready=False,
+            terminating=False,
+            gates=(contract.HOSTS_GATE,) if self.gated else (),
+            created_at=now,
+            version="1",
+        )
+        self.put(pod)
+        return pod
+
+
+def _pinned(shape: Shape, nodes: tuple[str, ...]) -> Shape:
+    """Each alternative of its own node affinity, on these nodes only."""
+    name = Requirement(NAME_FIELD, "In", nodes)
+    return replace(shape, affinity=tuple((*term, name) for term in shape.affinity or ((),)))
+
+
+def _seconds(pod: Pod) -> float:
+    """The youngest first."""
+    return -pod.created_at.timestamp()

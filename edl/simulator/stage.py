@@ -1,0 +1,59 @@
+"""What everybody in a simulation stands on: the time, the nodes, the scheduler, what is planned."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from edl.model import ClusterState, Demand, TrainingJob
+from edl.simulator.agenda import Agenda
+from edl.simulator.binding import Scheduler
+from edl.simulator.floor import Floor
+from edl.simulator.timeline import Timeline
+from edl.simulator.world import World
+
+
+@dataclass(slots=True)
+class Stage:
+    """Mutable. `news`: something changed that a decision may depend on."""
+
+    world: World
+    floor: Floor
+    scheduler: Scheduler
+    agenda: Agenda = field(default_factory=Agenda)
+    timeline: Timeline = field(default_factory=Timeline)
+    now: float = 0
+    news: bool = True
+    unbound: bool = True
+    """A pod is new, or room came back: the scheduler has something to do."""
+    serial: int = 0
+
+    @property
+    def moment(self) -> datetime:
+        return self.world.moment(self.now)
+
+    def state(self, jobs: tuple[TrainingJob, ...], demands: Iterable[Demand]) -> ClusterState:
+        """The cluster as the reconciler would observe it now."""
+        world = self.world
+        return ClusterState(
+            observed_at=self.moment,
+            nodes=self.floor.nodes(),
+            jobs=jobs,
+            demands=tuple(demands),
+            budgets=world.budgets,
+            neighbours=world.neighbours,
+        )
+
+    def number(self) -> int:
+        """Another one each time: who came first."""
+        self.serial += 1
+        return self.serial
+
+    def after(self, seconds: float, action: Callable[[], None]) -> None:
+        self.agenda.add(self.now + seconds, action)
+
+    def changed(self) -> None:
+        self.news = True
+
+    def freed(self) -> None:
+        """Room came back, or nodes changed."""
+        self.news = self.unbound = True

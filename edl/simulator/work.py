@@ -1,0 +1,76 @@
+"""How much a training job has to do, and how much faster more replicas make it."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import inf
+from typing import Final, Protocol
+
+
+class Curve(Protocol):
+    """How fast so many replicas are, relative to one."""
+
+    def __call__(self, replicas: int) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Amdahl:
+    """Amdahl's law: the part `serial` (0 to 1) of the work is not made faster by more replicas."""
+
+    serial: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.serial <= 1:
+            raise ValueError(f"serial: {self.serial}; a number from 0 to 1")
+
+    def __call__(self, replicas: int) -> float:
+        return 1 / (self.serial + (1 - self.serial) / replicas) if replicas else 0.0
+
+
+LINEAR: Final = Amdahl(0)
+CONSTANT: Final = Amdahl(1)
+"""Any number of replicas is as fast as one: the job has a length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A table (replicas, relative speed), ascending; straight lines between, flat behind it.
+
+    Before its first entry it comes from no replicas and no speed.
+    """
+
+    table: tuple[tuple[int, float], ...]
+
+    def __post_init__(self) -> None:
+        sizes = [size for size, _ in self.table]
+        if not sizes or sizes != sorted(set(sizes)) or sizes[0] < 1:
+            raise ValueError(f"table: {sizes}; ascending numbers of replicas, at least one")
+        if min(speed for _, speed in self.table) <= 0:
+            raise ValueError("table: speeds are above 0")
+
+    def __call__(self, replicas: int) -> float:
+        place = bisect_left(self.table, (replicas, 0.0))
+        if place == len(self.table):
+            return self.table[-1][1]
+        low, slow = self.table[place - 1] if place else (0, 0.0)
+        high, fast = self.table[place]
+        return slow + (fast - slow) * (replicas - low) / (high - low)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """`seconds` that one replica alone would need; `inf` for a job that never ends."""
+
+    seconds: float
+    curve: Curve = LINEAR
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ValueError(f"seconds: {self.seconds}; a number above 0")
+
+
+ENDLESS: Final = Work(inf, CONSTANT)
+
+
+def length(seconds: float) -> Work:
+    """A job that takes so long at any size, once it runs."""
+    return Work(seconds, CONSTANT)

@@ -1,0 +1,38 @@
+"""Training jobs that need nothing until something about them changes: nobody asks them again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from edl import phases
+from edl.model import JobKey, Role, TrainingJob
+
+
+@dataclass(slots=True)
+class Quiet:
+    """Of one who takes steps again and again. It changes nothing but the work."""
+
+    _known: dict[JobKey, TrainingJob] = field(default_factory=dict)
+
+    def __contains__(self, job: TrainingJob) -> bool:
+        """Whether this very value, asked for its life, had nothing to do, and has nothing yet."""
+        return self._known.get(job.key) is job
+
+    def note(self, job: TrainingJob) -> None:
+        """It had nothing to do, and no time was named to look at it again."""
+        if _stands_still(job):
+            self._known[job.key] = job
+
+    def keep(self, jobs: Iterable[TrainingJob]) -> None:
+        """Forget all others."""
+        self._known = {job.key: job for job in jobs if job in self}
+
+
+def _stands_still(job: TrainingJob) -> bool:
+    """Whether time alone asks for nothing: nobody comes or leaves, no failure is to be forgiven."""
+    return phases.ending(job) is not None or all(map(_is_there, job.live))
+
+
+def _is_there(role: Role) -> bool:
+    there = all((pod.ready or pod.ended) and not pod.terminating for pod in role.pods)
+    forgiven = not role.retries or role.backoff_limit >= role.failures + role.retries
+    return there and forgiven and not (role.scaling or role.removing)

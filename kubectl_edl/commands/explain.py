@@ -1,0 +1,144 @@
+"""`kubectl edl explain`."""
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from edl.errors import Forbidden
+from edl.model import ClusterState, TrainingJob
+from kubectl_edl.completions import job_names
+from kubectl_edl.deciding import Asked, Deciding, asking, deciding
+from kubectl_edl.find import training_job
+from kubectl_edl.operations import past
+from kubectl_edl.options import Reading, one_namespace
+from kubectl_edl.patience import patient
+from kubectl_edl.printers.report import Report
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.show import show
+from kubectl_edl.survey import survey_cluster, survey_training
+from kubectl_edl.unplaced import Unplaced, unplaced
+from kubectl_edl.views import view
+from kubectl_edl.world import Connection, Scope, World
+
+if TYPE_CHECKING:
+    from edl.forecast.estimate import Estimate
+    from edl.planner.explain import Explanation
+
+_PAST: Final = 5
+_HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
+
+With the name of one of its Jobs only that role is explained. NEXT is the size after what the
+reconciler does next. Every explanation has been tried: the same decision was made again with all
+that it names out of the way, and the job got more; unless it says that there may be more in the
+way.
+
+An estimate of when it starts, or grows, comes from the other jobs' progress, work items done and
+declared lengths (annotation edl.dev/duration: 2h30m); where nobody knows, it says so.
+
+\b
+Examples:
+  # Why it waits, or gets no more
+  kubectl edl explain mnist
+  # One of its roles
+  kubectl edl explain mnist-worker
+  # What another policy or load ceiling would do for it
+  kubectl edl explain mnist --policy fifo --load-ceiling 1
+  # For a script: what it lacks
+  kubectl edl explain mnist -o json | jq '.start.causes[] | select(.kind=="Room").missing'
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobExplanation",
+  "metadata": {"name", "namespace"}, "phase", "reason", "position", "ahead",
+  "complete": false where the cluster may not be read: then nothing but its state is known,
+  "settings": {"policy", "loadCeiling", "source"},
+  "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown", "at", "reason"} or null,
+  "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "reason", "stops"}],
+  "waitingPods": [{"name", "job", "node", "reason"}], "operations": as kubectl edl history}
+  STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}
+  kind: Room, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised or Itself
+"""
+
+
+@click.command("explain", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", shell_complete=job_names)
+@asking
+@one_namespace
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("table", "json", "yaml")),
+    default="table",
+    help="Form of the answer.",
+)
+@click.pass_obj
+def explain(world: World, job: str, scope: Scope, asked: Asked, output: str) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        return _report(world, connection, job, asked)
+
+    show(world, Reading(output, watch=False), read)
+
+
+COMMAND: Final = explain
+
+
+def _report(world: World, connection: Connection, name: str, asked: Asked) -> Report:
+    from kubectl_edl.screens.explain import Explained, explain_report  # noqa: PLC0415 (numpy)
+
+    now = world.now()
+    survey = survey_training(connection, "", now)
+    job = training_job(name, survey, connection)
+    by = deciding(connection, asked, now)
+    pods, hints = _unplaced(connection, job)
+    state, more = _cluster(world, connection)
+    explanation, estimate = _told(world, by, state, job) if state else (None, None)
+    plain = name.rpartition("/")[2]
+    named = tuple(role.name for role in job.roles if role.job == plain != job.key.name)
+    explained = Explained(
+        view=view(job),
+        roles=named or tuple(role.name for role in job.roles),
+        deciding=by,
+        explanation=explanation,
+        estimate=estimate,
+        unplaced=pods,
+        past=past(job)[-_PAST:],
+    )
+    beside = (*survey.hints, *(by.hints if state else ()), *hints, *more)
+    return explain_report(explained, now).hinting(dict.fromkeys(beside))
+
+
+def _cluster(world: World, connection: Connection) -> tuple[ClusterState | None, tuple[str, ...]]:
+    hints: list[str] = []
+    try:
+        return survey_cluster(connection.cluster, world.now(), hints), tuple(hints)
+    except Forbidden as error:
+        hint = f"hint: what is in its way needs the whole cluster: {error}"
+        return None, (hint,)
+
+
+def _told(
+    world: World, by: Deciding, state: ClusterState, job: TrainingJob
+) -> tuple["Explanation | None", "Estimate | None"]:
+    from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
+    from edl.planner.explain import explain as explain_job  # noqa: PLC0415 (the same)
+    from edl.planner.situation import Situation  # noqa: PLC0415 (the same)
+
+    settings = by.settings
+    situation = Situation(state, settings.value(), settings.limits)
+    explanation = explain_job(situation, job.key)
+    could = explanation and (explanation.start or any(role.stops for role in explanation.roles))
+    if not could:
+        return explanation, None
+    found = forecast(state, settings, [job.key], patient(world))
+    return explanation, found.starts.get(job.key) or found.grows.get(job.key)
+
+
+def _unplaced(
+    connection: Connection, job: TrainingJob
+) -> tuple[tuple[Unplaced, ...], tuple[str, ...]]:
+    try:
+        jobs = {role.job for role in job.roles}
+        return unplaced(connection.cluster, job.key.namespace, jobs), ()
+    except Forbidden as error:
+        return (), (f"hint: pods that wait are missing: {error}",)

@@ -1,0 +1,122 @@
+"""`kubectl edl plan`."""
+
+from typing import Final
+
+import click
+
+from edl.errors import Forbidden
+from edl.phases import ending
+from edl.planner.plan import Held
+from kubectl_edl.deciding import Asked, Deciding, asking, deciding
+from kubectl_edl.options import Reading, everywhere
+from kubectl_edl.printers.report import Report
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.show import show
+from kubectl_edl.survey import survey_cluster, survey_training
+from kubectl_edl.views import job_reason
+from kubectl_edl.world import Connection, Scope, World
+
+_HELP: Final = """Show what the reconciler would do now, and whom it holds, and why.
+
+It is one step: what follows when it is done, `kubectl edl simulate` shows. The plan is made of the
+whole cluster, which you must be allowed to read; shown are the training jobs of the namespace.
+Nothing is changed. Whoever may not read it sees what the reconciler last said of his own.
+
+\b
+ACTION is
+  start     a queued training job is released, at these sizes
+  grow      it gets more replicas
+  shrink    it gives some up
+  restart   the same for a framework that cannot be resized while it runs
+  suspend   it leaves its nodes, for the queue or for a pause
+  move      pods leave a node that goes, and come back on another one
+
+By which policy and load ceiling the reconciler decides, it says on its Lease
+(edl-system/edl-reconciler); --policy and --load-ceiling ask what others would do.
+
+\b
+Examples:
+  # What will happen next, and why not more
+  kubectl edl plan
+  # The sizes before and after, of everybody
+  kubectl edl plan -A --diff
+  # What another policy would do
+  kubectl edl plan -A --diff --policy throughput
+  # For a script: who would shrink
+  kubectl edl plan -A -o json | jq -r '.changes[]|select(.action=="shrink").name'
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "Plan", "at",
+  "complete": false where the cluster may not be read: then nothing is known of changes,
+  "settings": {"policy", "loadCeiling", "source": "reconciler"|"flags"|"default"},
+  "changes": [{"namespace", "name", "action", "sizes": [{"role", "before", "after"}], "pods",
+               "reason"}],
+  "held": [{"namespace", "name", "position" (null if it runs), "ahead", "reason"}],
+  "elsewhere": changes in namespaces that are not shown,
+  "recheckAfterSeconds": when time alone may change it, or null}
+"""
+
+
+@click.command("plan", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.option("--diff", is_flag=True, help="Sizes before and after, role by role.")
+@asking
+@everywhere
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("table", "wide", "json", "yaml")),
+    default="table",
+    help="Form of the answer.",
+)
+@click.pass_obj
+def plan(world: World, scope: Scope, asked: Asked, output: str, *, diff: bool) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        return _report(world, connection, asked, diff=diff)
+
+    show(world, Reading(output, watch=False), read)
+
+
+COMMAND: Final = plan
+
+
+def _report(world: World, connection: Connection, asked: Asked, *, diff: bool) -> Report:
+    from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
+    from kubectl_edl.moves import moves  # noqa: PLC0415 (the same)
+    from kubectl_edl.screens.plan import Planned, plan_report  # noqa: PLC0415 (the same)
+
+    now = world.now()
+    by = deciding(connection, asked, now)
+    hints: list[str] = []
+    try:
+        state = survey_cluster(connection.cluster, now, hints)
+    except Forbidden as error:
+        return _last_said(world, connection, by, error)
+    found = decide(state, by.settings.value(), by.settings.limits)
+    every = moves(state, found)
+    shown = tuple(move for move in every if connection.namespace in ("", move.job.namespace))
+    planned = Planned(
+        at=now,
+        namespace=connection.namespace,
+        deciding=by,
+        moves=shown,
+        held=tuple(one for one in found.held if connection.namespace in ("", one.job.namespace)),
+        elsewhere=len(every) - len(shown),
+        recheck_after=found.recheck_after,
+    )
+    return plan_report(planned, diff=diff).hinting((*by.hints, *hints))
+
+
+def _last_said(world: World, connection: Connection, by: Deciding, error: Forbidden) -> Report:
+    """Without the cluster there is no plan, but the reasons that the reconciler wrote down."""
+    from kubectl_edl.screens.plan import Planned, plan_report  # noqa: PLC0415 (not for --help)
+
+    now = world.now()
+    survey = survey_training(connection, "", now)
+    held = tuple(
+        Held(job.key, job_reason(job)) for job in survey.jobs if not ending(job) and job_reason(job)
+    )
+    hint = f"hint: a plan needs the whole cluster; this is what the reconciler last said: {error}"
+    planned = Planned(now, connection.namespace, by, (), held, complete=False)
+    return plan_report(planned, diff=False).hinting((*survey.hints, hint))

@@ -1,0 +1,63 @@
+"""What a plan would change, role by role: from a plan to lines that people read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from edl.model import ClusterState, JobKey, TrainingJob
+from edl.planner.plan import Admission, Plan, Suspension
+
+START: Final = "start"
+GROW: Final = "grow"
+SHRINK: Final = "shrink"
+RESTART: Final = "restart"
+SUSPEND: Final = "suspend"
+MOVE: Final = "move"
+"""Pods leave their node, and come back on another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One change of one training job; `sizes` by role: before and after; `pods` that move."""
+
+    job: JobKey
+    action: str
+    sizes: tuple[tuple[str, int, int], ...]
+    reason: str
+    pods: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """`chief=1,worker=4` for a start, `worker=4→6` for a new size, `worker-3,…` for pods."""
+        if self.pods:
+            return ",".join(self.pods)
+        return ",".join(
+            f"{role}={after}" if self.action == START else f"{role}={before}→{after}"
+            for role, before, after in self.sizes
+        )
+
+
+def moves(state: ClusterState, plan: Plan) -> tuple[Move, ...]:
+    """Every change of a plan: what leaves first, then what shrinks, what grows, what starts."""
+    jobs = {job.key: job for job in state.jobs}
+    return (
+        *(_suspension(jobs[one.job], one) for one in plan.suspensions),
+        *_resizes(plan),
+        *(_admission(one) for one in plan.admissions),
+        *(Move(one.job, MOVE, (), one.reason, one.pods) for one in plan.evacuations),
+    )
+
+
+def _suspension(job: TrainingJob, one: Suspension) -> Move:
+    running = [role for role in job.live if not role.suspended]
+    return Move(one.job, SUSPEND, tuple((role.name, role.size, 0) for role in running), one.reason)
+
+
+def _resizes(plan: Plan) -> Iterator[Move]:
+    for one in plan.resizes:
+        action = RESTART if one.restart else GROW if one.after > one.before else SHRINK
+        yield Move(one.job, action, ((one.role, one.before, one.after),), one.reason)
+
+
+def _admission(one: Admission) -> Move:
+    return Move(one.job, START, tuple((role, 0, size) for role, size in one.sizes), one.reason)

@@ -1,0 +1,126 @@
+"""What `kubectl edl simulate` plays: a scenario under some policies, or the live cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from edl.form import duration
+from edl.planner.policies import POLICIES
+from edl.simulator import Elastic, Plain, from_state
+from kubectl_edl import plots, what_if
+from kubectl_edl.deciding import Asked as AskedSettings
+from kubectl_edl.deciding import deciding
+from kubectl_edl.options import Reading
+from kubectl_edl.refusals import Refused
+from kubectl_edl.scenarios.fields import TIME
+from kubectl_edl.scenarios.reader import read_scenario
+from kubectl_edl.scenarios.traces import trace
+from kubectl_edl.screens.simulate import runs_report, what_if_report
+from kubectl_edl.show import show
+from kubectl_edl.simulating import Variant, run
+from kubectl_edl.sources import sources
+from kubectl_edl.survey import survey_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edl.model import ClusterState, TrainingJob
+    from edl.simulator import World as SimulatedWorld
+    from kubectl_edl.commands.simulate import Asked
+    from kubectl_edl.printers.report import Report
+    from kubectl_edl.simulating import Run
+    from kubectl_edl.world import Connection, Scope, World
+
+_PLAIN: Final = "plain"
+_LIVE_SECONDS: Final = 600.0
+
+
+def scenario(world: World, _scope: Scope, asked: Asked) -> None:
+    """A file, its jobs and those of traces."""
+    _check_plot(asked)
+    files = sources([asked.filename], world.stdin)
+    if len(files) != 1:
+        raise Refused(f"{asked.filename}: {len(files)} files; a scenario is one")
+    found = read_scenario(files[0], asked.seed)
+    traced = [job for path in asked.trace for job in trace(path, _text(path))]
+    given = replace(found.world, trainings=(*found.world.trainings, *traced))
+    if not (given.trainings or given.services):
+        raise Refused(f"{asked.filename}: nothing to simulate; jobs, a trace or services")
+    until = _until(asked, found.horizon)
+    if until == inf and any(one.work.seconds == inf for one in given.trainings):
+        world.warn("hint: jobs without length or work never end; horizon says how long to look")
+    names = asked.policy or found.policies or ("fair",)
+    variants = [Variant(name, given, Elastic(POLICIES[name], found.limits)) for name in names]
+    variants += [Variant(_PLAIN, given, Plain())] if asked.plain else []
+    runs = run(variants, until, world.err)
+    _answer(world, asked, runs, runs_report(runs, wide=asked.output == "wide"))
+
+
+def live(world: World, scope: Scope, asked: Asked) -> None:
+    """The cluster as it stands: as it would go on, and with what is asked for."""
+    _check_plot(asked)
+    connection = world.connect(scope)
+    now = world.now()
+    state = survey_cluster(connection.cluster, now)
+    own = deciding(connection, AskedSettings(), now)
+    manner = Elastic(own.settings.value(), own.settings.limits)
+    changed = _changed(state, asked, connection)
+    variants = [Variant("as-is", _world(state), manner)]
+    if changed is not state and not asked.policy:
+        variants.append(Variant("what-if", _world(changed), manner))
+    for name in asked.policy:
+        manner = Elastic(POLICIES[name], own.settings.limits)
+        variants.append(Variant(name, _world(changed), manner))
+    variants += [Variant(_PLAIN, _world(changed), Plain())] if asked.plain else []
+    runs = run(variants, _until(asked, _LIVE_SECONDS), world.err)
+    report = what_if_report(_shown(state, connection), runs, connection.namespace)
+    _answer(world, asked, runs, report.hinting(own.hints))
+
+
+def _shown(state: ClusterState, connection: Connection) -> list[TrainingJob]:
+    namespace = connection.namespace
+    jobs = (job for job in state.jobs if job.live and namespace in ("", job.key.namespace))
+    return what_if.in_order(jobs)
+
+
+def _changed(state: ClusterState, asked: Asked, connection: Connection) -> ClusterState:
+    for setting in asked.set:
+        state = what_if.with_setting(state, setting, connection.namespace or "default")
+    if asked.add_nodes:
+        state = what_if.with_nodes(state, asked.add_nodes, asked.like)
+    return state
+
+
+def _world(state: ClusterState) -> SimulatedWorld:
+    return from_state(state, what_if.remaining(state))
+
+
+def _answer(world: World, asked: Asked, runs: Sequence[Run], report: Report) -> None:
+    if asked.plot:
+        plots.plot(runs, asked.plot)
+    show(world, Reading(asked.output, watch=False), lambda: report)
+
+
+def _check_plot(asked: Asked) -> None:
+    if asked.plot:
+        plots.check(asked.plot)
+
+
+def _until(asked: Asked, usual: float) -> float:
+    if not asked.until:
+        return usual
+    length = duration(asked.until)
+    seconds = float(asked.until) if asked.until.isdecimal() else 0.0
+    if length is None and not seconds:
+        raise Refused(f"--until {asked.until}: no time; {TIME}")
+    return length.total_seconds() if length else seconds
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"--trace {path}: cannot be read: {error}") from error

@@ -1,0 +1,148 @@
+"""Pictures of simulations: sizes over time, the queue, utilisation, and each job's bar (Gantt).
+
+matplotlib is an extra (`plots`): nobody else needs it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from edl.resources import PODS
+from kubectl_edl.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edl.simulator import Outcome, Result
+    from edl.simulator.timeline import Line
+    from kubectl_edl.simulating import Run
+
+ENDINGS: Final = (".png", ".svg", ".pdf")
+_MISSING: Final = "plots need matplotlib: pip install 'kubectl-edl[plots]'"
+_MOST_BARS: Final = 60
+"""Of more jobs a Gantt shows the first: nobody reads thinner bars."""
+_COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
+"""Paul Tol's bright scheme: to be told apart without seeing all colours."""
+_HOUR: Final = 3600
+
+
+def check(path: str) -> None:
+    """Raises Refused before anything is simulated for a picture that cannot be drawn."""
+    if Path(path).suffix not in ENDINGS:
+        raise Refused(f"--plot {path}: not a picture; one that ends with {', '.join(ENDINGS)}")
+    if not Path(path).absolute().parent.is_dir():
+        raise Refused(f"--plot {path}: there is no folder {Path(path).parent}")
+    _pyplot()
+
+
+def plot(runs: Sequence[Run], path: str) -> None:
+    """A column of four panels a run, into the file."""
+    figure, axes = _pyplot().subplots(
+        4,
+        len(runs),
+        figsize=(8 * len(runs), 13),
+        squeeze=False,
+        sharex=True,
+        gridspec_kw={"height_ratios": [3, 1, 1.5, 4]},
+        layout="constrained",
+    )
+    for run, column in zip(runs, axes.T, strict=True):
+        scale, unit = _unit(run.result)
+        panel = _Panels(run.result, scale)
+        column[0].set_title(f"{run.variant.name}: {_summary(run.result)}")
+        panel.sizes(column[0])
+        panel.queue(column[1])
+        panel.utilisation(column[2])
+        panel.gantt(column[3])
+        column[3].set_xlabel(f"time ({unit})")
+    figure.savefig(path, metadata={} if path.endswith(".png") else {"Date": None})
+    _pyplot().close(figure)
+
+
+def _pyplot() -> Any:  # noqa: ANN401 (an extra's module)
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 (an extra, and slow to load)
+
+        mpl.use("Agg")
+        mpl.rcParams["svg.hashsalt"] = "kubectl-edl"
+        from matplotlib import pyplot as plt  # noqa: PLC0415 (the same)
+    except ImportError as error:
+        raise Refused(_MISSING) from error
+    return plt
+
+
+def _unit(result: Result) -> tuple[float, str]:
+    return (_HOUR, "hours") if result.until >= 2 * _HOUR else (1, "seconds")
+
+
+def _summary(result: Result) -> str:
+    return f"mean wait {result.waits.mean:.0f} s, {result.ended} of {len(result.jobs)} jobs ended"
+
+
+class _Panels:
+    """Draws one result; `scale` is the seconds of a unit of the time axis."""
+
+    def __init__(self, result: Result, scale: float) -> None:
+        self._result = result
+        self._scale = scale
+        self._until = result.last
+
+    def _steps(self, line: Line[Any], read: Any) -> tuple[list[float], list[float]]:  # noqa: ANN401
+        """The corners of a stairs plot."""
+        spans = line.spans(0, self._until)
+        times = [begin / self._scale for begin, _, _ in spans]
+        values = [read(value) for *_, value in spans]
+        return [*times, self._until / self._scale], [*values, *values[-1:]]
+
+    def sizes(self, axis: Any) -> None:  # noqa: ANN401
+        """Replicas on nodes of each job."""
+        for number, job in enumerate(self._result.jobs):
+            times, sizes = self._steps(job.track.size, float)
+            axis.step(times, sizes, where="post", lw=1, color=_COLOURS[number % len(_COLOURS)])
+        axis.set_ylabel("replicas of each job")
+
+    def queue(self, axis: Any) -> None:  # noqa: ANN401
+        times, waiting = self._steps(self._result.timeline.queue, float)
+        axis.fill_between(times, waiting, step="post", color=_COLOURS[3])
+        axis.set_ylabel("jobs waiting")
+
+    def utilisation(self, axis: Any) -> None:  # noqa: ANN401
+        """Requests of bound pods, as a part of what the nodes offer at that time."""
+        timeline = self._result.timeline
+        offered = timeline.offered.values[-1] if timeline.offered.values else {}
+        names = [name for name in offered if name != PODS and self._result.utilisation(name)]
+        for number, name in enumerate(names):
+            times, parts = self._steps(timeline.used, lambda used, of=name: used.get(of, 0))
+            most = [timeline.offered.at(time * self._scale).get(name, 0) or 1 for time in times]
+            shares = [100 * part / full for part, full in zip(parts, most, strict=True)]
+            axis.step(times, shares, where="post", label=name, color=_COLOURS[number])
+        axis.set_ylim(0, 105)
+        axis.set_ylabel("asked for (%)")
+        if names:
+            axis.legend(loc="lower right")
+
+    def gantt(self, axis: Any) -> None:  # noqa: ANN401
+        """A line a job: grey while it waits, then darker the nearer it is to its max."""
+        jobs = self._result.jobs[:_MOST_BARS]
+        for number, job in enumerate(jobs):
+            self._bar(axis, number, job)
+        axis.set_ylim(len(jobs) - 0.5, -0.5)
+        axis.set_yticks(range(len(jobs)), [job.key.name for job in jobs], fontsize=6)
+        more = len(self._result.jobs) - len(jobs)
+        axis.set_ylabel(f"jobs (and {more} more)" if more else "jobs")
+
+    def _bar(self, axis: Any, number: int, job: Outcome) -> None:  # noqa: ANN401
+        end = self._until if job.track.ended is None else job.track.ended
+        spans = job.track.size.spans(job.track.arrived, end)
+        axis.broken_barh(
+            [(begin / self._scale, (until - begin) / self._scale) for begin, until, _ in spans],
+            (number - 0.4, 0.8),
+            facecolors=[_shade(size / job.max) for *_, size in spans],
+            linewidth=0,
+        )
+
+
+def _shade(part: float) -> tuple[str, float]:
+    """A colour and how much of it: grey for nothing, and darker the more it is."""
+    return (_COLOURS[0], 0.25 + 0.75 * min(part, 1)) if part else (_COLOURS[6], 0.5)

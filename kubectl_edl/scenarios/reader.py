@@ -1,0 +1,261 @@
+"""A scenario: nodes, jobs, services and what happens to nodes, from one YAML document."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from edl.errors import Denied
+from edl.model import Node, Taint
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.resources import MEMORY, PODS, Resources
+from edl.simulator import Change, NodeEvent, Service, Settings, Training, World
+from kubectl_edl.documents import documents
+from kubectl_edl.scenarios.fields import TIME, Field, Reading
+from kubectl_edl.scenarios.jobs import AMOUNTS, shape, trainings
+from kubectl_edl.scenarios.traces import trace
+from kubectl_edl.sources import Source, Unreadable
+
+_SCENARIO: Final = (
+    "apiVersion",
+    "kind",
+    "horizon",
+    "seed",
+    "policies",
+    "limits",
+    "settings",
+    "nodes",
+    "jobs",
+    "trace",
+    "services",
+    "events",
+)
+_NODES: Final = ("name", "count", *AMOUNTS, "pods", "resources", "labels", "taints")
+_SERVICE: Final = (
+    "name",
+    "priority",
+    "replicas",
+    "steps",
+    *AMOUNTS,
+    "resources",
+    "nodeSelector",
+    "tolerations",
+    "startUp",
+    "shutDown",
+)
+_EVENT: Final = ("at", "node", "change", "taint")
+_TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
+_EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+_MOST_NODES: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is to be simulated: the world, under each of the policies, until `horizon` seconds."""
+
+    world: World
+    policies: tuple[str, ...]
+    """Empty: as the command says."""
+    limits: Limits
+    horizon: float
+
+
+def read_scenario(source: Source, seed: int | None = None) -> Scenario:
+    """Raises Denied with every finding, Unreadable for what is no YAML. `seed` wins over its own.
+
+    Relative paths in it start at its own folder.
+    """
+    found = list(documents(source))
+    if len(found) != 1:
+        raise Unreadable(f"{source.name}: {len(found)} documents; a scenario is one")
+    reading = Reading(found[0])
+    scenario = _Reader(reading, Path(source.name).parent, seed).scenario()
+    if reading.findings:
+        raise Denied(reading.findings)
+    return scenario
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    reading: Reading
+    folder: Path
+    asked_seed: int | None
+
+    def scenario(self) -> Scenario:
+        root = self.reading.root().only(_SCENARIO)
+        nodes = self._nodes(root["nodes"])
+        world = World(
+            nodes=nodes,
+            trainings=self._trainings(root),
+            services=tuple(_service(field) for field in root["services"].listed()),
+            events=tuple(_events(root["events"], nodes)),
+            settings=_settings(root["settings"]),
+        )
+        names = root["policies"].items()
+        return Scenario(
+            world=world,
+            policies=tuple(field.choice(tuple(POLICIES), "fair") for field in names),
+            limits=_limits(root["limits"]),
+            horizon=root["horizon"].seconds(0) or inf,
+        )
+
+    def _nodes(self, field: Field) -> tuple[Node, ...]:
+        found = [node for group in field.listed() for node in _group(group.only(_NODES))]
+        if not found:
+            field.found("no nodes", "a list of groups, such as {count: 10, cpu: 16, memory: 64Gi}")
+        if len({node.name for node in found}) < len(found):
+            field.found("two nodes of one name", "another name for one of the groups")
+        return tuple(found)
+
+    def _trainings(self, root: Field) -> tuple[Training, ...]:
+        own = root["seed"].whole(0)
+        seed = own if self.asked_seed is None else self.asked_seed
+        # Each entry draws for itself: another one beside it changes nothing.
+        found = [
+            one
+            for number, field in enumerate(root["jobs"].listed())
+            for one in trainings(field, Random(f"{seed}/{number}"))  # noqa: S311 (no secret)
+        ]
+        for field in root["trace"].items():
+            found += self._traced(field)
+        names = [one.key.name for one in found]
+        for twice in sorted({name for name in names if names.count(name) > 1}):
+            root["jobs"].found(f'two jobs are called "{twice}"', "a name of its own for each")
+        return tuple(found)
+
+    def _traced(self, field: Field) -> Sequence[Training]:
+        path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
+        if not path.is_file():
+            field.found(f'"{path}" is no file', "a CSV file, relative to the scenario")
+            return ()
+        try:
+            return trace(str(path), path.read_text("utf-8-sig"))
+        except Denied as denied:
+            for finding in denied.findings:
+                self.reading.add(line, finding)
+            return ()
+
+
+def _group(field: Field) -> Iterator[Node]:
+    """`count` equal nodes, `NAME-0`, `NAME-1`, …; one alone is called NAME."""
+    count = min(field["count"].whole(1), _MOST_NODES)
+    name = field["name"].text(f"node-{field.place[-1]}")
+    named = {one: one for one, _ in field["resources"].members()}
+    room = Resources.of({PODS: field["pods"].whole(110)}) + field.resources(AMOUNTS)
+    room += field["resources"].resources(named)
+    if not room.get(MEMORY):
+        # Nobody who leaves it out means nodes without any.
+        room += Resources.of({MEMORY: 2**50})
+    labels = {key: part.text() for key, part in field["labels"].members()}
+    taints = tuple(found for part in field["taints"].items() if (found := _taint(part)))
+    for number in range(count):
+        own = f"{name}-{number}" if count > 1 else name
+        hostname = {"kubernetes.io/hostname": own}
+        yield Node(own, room, Resources(), Resources(), labels=hostname | labels, taints=taints)
+
+
+def _taint(field: Field) -> Taint | None:
+    match = _TAINT.fullmatch(field.text())
+    if match is None or match["effect"] not in _EFFECTS:
+        field.found(f'"{field.value}"', f"key=value:EFFECT, EFFECT one of {', '.join(_EFFECTS)}")
+        return None
+    return Taint(match["key"], match["value"] or "", match["effect"])
+
+
+def _service(field: Field) -> Service:
+    field.only(_SERVICE)
+    steps = [(0.0, field["replicas"].whole(0))] if field["replicas"] else []
+    for step in field["steps"].listed():
+        step.only(("at", "replicas"))
+        steps.append((step["at"].seconds(0), step["replicas"].whole(0)))
+    if not steps:
+        field.found("a service without pods", "replicas, or steps: [{at: 0, replicas: 4}]")
+    return Service(
+        name=field["name"].text(f"service-{field.place[-1]}"),
+        shape=shape(field),
+        steps=tuple(sorted(steps)),
+        priority=int(field["priority"].number(0, least=-2e9)),
+        start_up=field["startUp"].seconds(0) if field["startUp"] else None,
+        shut_down=field["shutDown"].seconds(0) if field["shutDown"] else None,
+    )
+
+
+def _events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
+    known = {node.name: node for node in nodes}
+    for event in field.listed():
+        event.only((*_EVENT, *_NODES))
+        change = Change(event["change"].choice([one.value for one in Change], Change.LOST.value))
+        at, taint = event["at"].seconds(0), event["taint"]
+        if change is Change.ADDED:
+            yield from (NodeEvent(at, change, node) for node in _group(event))
+        elif (node := known.get(event["node"].text())) is None:
+            event["node"].found(f'"{event["node"].text()}" is no node', _example(known))
+        elif change is Change.TAINTED and not taint:
+            event.found("no taint", "taint: key=value:NoExecute")
+        else:
+            yield NodeEvent(at, change, node, _taint(taint) if taint else None)
+
+
+def _example(known: Mapping[str, Node]) -> str:
+    names = list(known)
+    return f"{names[0]} … {names[-1]}" if names else "nodes of this scenario"
+
+
+def _settings(field: Field) -> Settings:
+    field.only(("startUp", "shutDown", "round"))
+    usual = Settings()
+    found = (
+        field["startUp"].seconds(usual.start_up),
+        field["shutDown"].seconds(usual.shut_down),
+        field["round"].seconds(usual.round),
+    )
+    if not found[2]:
+        field["round"].found("no time at all", f"above 0: {TIME}")
+        return usual
+    return Settings(*found)
+
+
+def _limits(field: Field) -> Limits:
+    """The planner's own names in camel case: `growthCooldown: 10s`."""
+    usual = Limits()
+    names = {_camel(one.name): one.name for one in fields(Limits)}
+    field.only(tuple(names))
+    found = {
+        own: _LIMITS[type(getattr(usual, own))](field[name], getattr(usual, own))
+        for name, own in names.items()
+        if field[name]
+    }
+    try:
+        return Limits(**found)
+    except ValueError as error:
+        field.found(*str(error).partition("; ")[::2])
+        return usual
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _time(field: Field, usual: timedelta) -> timedelta:
+    return timedelta(seconds=field.seconds(usual.total_seconds()))
+
+
+def _yes(field: Field, usual: bool) -> bool:  # noqa: FBT001 (one of a table of readers)
+    if isinstance(field.value, bool):
+        return field.value
+    field.found(f'"{field.value}"', "true, false")
+    return usual
+
+
+_LIMITS: Final[Mapping[type, Callable[..., Any]]] = {
+    timedelta: _time,
+    bool: _yes,
+    float: lambda field, usual: field.number(usual),
+    int: lambda field, usual: field.whole(usual),
+}

@@ -1,0 +1,219 @@
+"""The screen of `kubectl edl explain`."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+
+from edl.forecast.estimate import Estimate
+from edl.model import Budget, JobKey
+from edl.planner.causes import Cause, Hindrance, Itself
+from edl.planner.explain import Explanation, RoleExplained, Stops
+from edl.resources import Resources
+from edl.writes import Json
+from kubectl_edl.deciding import Deciding
+from kubectl_edl.operations import Past
+from kubectl_edl.printers.age import age
+from kubectl_edl.printers.report import API_VERSION, Report
+from kubectl_edl.printers.table import Column, Table
+from kubectl_edl.screens.history import operation_document
+from kubectl_edl.screens.queue import quantities
+from kubectl_edl.unplaced import Unplaced
+from kubectl_edl.views import JobView, time_text
+from kubectl_edl.whens import document as when_document
+from kubectl_edl.whens import when
+
+_LABEL: Final = 13
+_NAMED: Final = 3
+_ROLES: Final = tuple(
+    Column(title, shrinks=title == "WHY THIS SIZE")
+    for title in ("ROLE", "NOW", "NEXT", "MIN", "MAX", "WHY THIS SIZE")
+)
+_PODS: Final = (
+    Column("POD THAT WAITS"),
+    Column("NODE"),
+    Column("AGE"),
+    Column("WHY", shrinks=True),
+)
+_PAST: Final = (
+    Column("AGO"),
+    Column("WHAT HAPPENED"),
+    Column("SIZES"),
+    Column("REASON", shrinks=True),
+)
+
+
+_PLAIN: Final[tuple[tuple[type[Any], Callable[[Any], object]], ...]] = (
+    (Resources, quantities),
+    (JobKey, str),
+    (datetime, time_text),
+    (Enum, lambda value: value.value),
+    (Budget, lambda budget: {"source": budget.source, "resource": budget.resource}),
+)
+"""Before tuples: a JobKey is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One training job, as far as it may be explained.
+
+    `explanation` and `estimate` are None where the whole cluster may not be read. `roles` are the
+    names of those that are shown.
+    """
+
+    view: JobView
+    roles: tuple[str, ...]
+    deciding: Deciding
+    explanation: Explanation | None
+    estimate: Estimate | None
+    unplaced: tuple[Unplaced, ...]
+    past: tuple[Past, ...]
+
+
+def explain_report(explained: Explained, now: datetime) -> Report:
+    """Where it stands, each role's size and why, what is in the way, its pods, its past."""
+    return Report(
+        sections=(
+            _header(explained, now),
+            Table(_ROLES, tuple(_role_rows(explained))),
+            *_obstacles(explained),
+            Table(_PODS, tuple(_pod_row(pod, now) for pod in explained.unplaced)),
+            Table(_PAST, tuple(_past_row(one, now) for one in explained.past)),
+        ),
+        objects=(_document(explained),),
+        names=(explained.view.name,),
+    )
+
+
+def _header(explained: Explained, now: datetime) -> str:
+    job, found = explained.view.job, explained.explanation
+    lines = {
+        "Name": job.key.name,
+        "Namespace": job.key.namespace,
+        "Phase": explained.view.phase.value,
+        "Reason": explained.view.reason,
+        "Queue": _place(found) if found else "",
+        ("Starts" if any(role.suspended for role in job.live) else "Grows"): (
+            when(explained.estimate, now) if explained.estimate else ""
+        ),
+        "Decided by": explained.deciding.says if found else "",
+    }
+    return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+
+
+def _place(found: Explanation) -> str:
+    if not found.position:
+        return ""
+    if found.position == 1:
+        return "1st, nobody is ahead"
+    names = ", ".join(map(str, found.ahead[:_NAMED]))
+    unnamed = found.position - 1 - len(found.ahead[:_NAMED])
+    rest = f" and {unnamed} more" if unnamed else ""
+    return f"position {found.position}, behind {names}{rest}"
+
+
+def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
+    told = {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
+    for shown in explained.view.roles:
+        role, one = shown.role, told.get(shown.role.name)
+        if role.name in explained.roles:
+            figures = (shown.size, one.after if one else shown.size, role.min, role.max)
+            why = one.why if one else role.reason
+            yield (role.name, *map(str, figures), why)
+
+
+def _obstacles(explained: Explained) -> Iterator[str]:
+    """Why it does not start, or why each role has no more: with what would change it."""
+    found = explained.explanation
+    if found is None:
+        return
+    if found.start:
+        yield _stops(f"Why {found.job.name} does not start:", found.start)
+    for role in found.roles:
+        if role.stops and role.role in explained.roles and not _is_fixed(role.stops):
+            yield _stops(
+                f"Why not one more {role.role} (now {role.now}, next {role.after}):", role.stops
+            )
+
+
+def _is_fixed(stops: Stops) -> bool:
+    """The table says it."""
+    return any(isinstance(one, Itself) and one.what is Hindrance.FIXED for one in stops.causes)
+
+
+def _stops(title: str, stops: Stops) -> str:
+    lines = [title]
+    for number, cause in enumerate(stops.causes, 1):
+        then = "and then, " if number > 1 else ""
+        lines.append(f"  {number}. {then}{cause.says}")
+        if cause.remedy:
+            lines.append(f"     would help: {cause.remedy}")
+    if not stops.complete and any(cause.remedy for cause in stops.causes):
+        lines.append("  There may be more in the way behind this.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _pod_row(pod: Unplaced, now: datetime) -> tuple[str, ...]:
+    return (pod.name, pod.node, age(pod.since, now), pod.why)
+
+
+def _past_row(one: Past, now: datetime) -> tuple[str, ...]:
+    return (age(one.at, now), one.operation.value, one.text, one.reason)
+
+
+def _document(explained: Explained) -> Json:
+    job, found, estimate = explained.view.job, explained.explanation, explained.estimate
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJobExplanation",
+        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "phase": explained.view.phase.value,
+        "reason": explained.view.reason,
+        "complete": found is not None,
+        "settings": explained.deciding.document,
+        "position": (found.position or None) if found else None,
+        "ahead": [str(key) for key in found.ahead] if found else [],
+        "estimate": when_document(estimate) if estimate else None,
+        "start": _stops_document(found.start) if found else None,
+        "roles": [_role_document(one) for one in found.roles if one.role in explained.roles]
+        if found
+        else [],
+        "waitingPods": [
+            {"name": pod.name, "job": pod.job, "node": pod.node or None, "reason": pod.why}
+            for pod in explained.unplaced
+        ],
+        "operations": [operation_document(one) for one in explained.past],
+    }
+
+
+def _role_document(one: RoleExplained) -> Json:
+    return {
+        "name": one.role,
+        "size": one.now,
+        "next": one.after,
+        "reason": one.why,
+        "stops": _stops_document(one.stops),
+    }
+
+
+def _stops_document(stops: Stops | None) -> Json | None:
+    if stops is None:
+        return None
+    return {
+        "complete": stops.complete,
+        "causes": [_cause_document(cause) for cause in stops.causes],
+    }
+
+
+def _cause_document(cause: Cause) -> Json:
+    """Its kind, the sentences, and its own fields."""
+    own = {field.name: _plain(getattr(cause, field.name)) for field in fields(cause)}  # type: ignore[arg-type]
+    return {"kind": cause.kind, "says": cause.says, "remedy": cause.remedy} | own
+
+
+def _plain(value: object) -> object:
+    for kind, plain in _PLAIN:
+        if isinstance(value, kind):
+            return plain(value)
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value

@@ -1,0 +1,166 @@
+"""The screen of `kubectl edl plan`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.model import JobKey
+from edl.planner.plan import Held
+from edl.writes import Json
+from kubectl_edl.deciding import Deciding
+from kubectl_edl.moves import Move
+from kubectl_edl.printers.age import duration
+from kubectl_edl.printers.report import API_VERSION, Report
+from kubectl_edl.printers.table import Column, Table
+from kubectl_edl.views import time_text
+
+_NAMESPACE: Final = Column("NAMESPACE")
+_CHANGES: Final = (
+    Column("ACTION"),
+    Column("NAME"),
+    Column("SIZES"),
+    Column("REASON", shrinks=True),
+)
+_DIFF: Final = (
+    Column("NAME"),
+    Column("ROLE"),
+    Column("BEFORE"),
+    Column("AFTER"),
+    Column("CHANGE"),
+    Column("REASON", wide=True),
+)
+_HELD: Final = (
+    Column("POSITION"),
+    Column("NAME"),
+    Column("WHY IT WAITS, OR GETS NO MORE", shrinks=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan as far as it is shown: of the whole cluster it says how much there is besides."""
+
+    at: datetime
+    namespace: str
+    deciding: Deciding
+    moves: tuple[Move, ...]
+    held: tuple[Held, ...]
+    complete: bool = True
+    """Without the whole cluster there is no plan, only what was last said of one's own jobs."""
+    elsewhere: int = 0
+    """Changes in namespaces that are not shown."""
+    recheck_after: timedelta | None = None
+
+
+def plan_report(planned: Planned, *, diff: bool) -> Report:
+    """Changes, who is held, and under which settings; `diff`: before and after, role by role."""
+    everywhere = not planned.namespace
+    rows = _diff_rows(planned) if diff else _change_rows(planned)
+    columns = _DIFF if diff else _CHANGES
+    held = () if diff else _held_rows(planned)
+    return Report(
+        sections=(
+            _table(columns, rows, everywhere=everywhere, after=0 if diff else 1),
+            _nothing(planned),
+            _table(_HELD, held, everywhere=everywhere, after=1),
+            _footer(planned),
+        ),
+        objects=(_document(planned),),
+        names=(),
+    )
+
+
+_Row = tuple[JobKey, tuple[str, ...]]
+
+
+def _table(
+    columns: tuple[Column, ...], rows: Iterable[_Row], *, everywhere: bool, after: int
+) -> Table:
+    """With all namespaces, theirs is a column after so many others."""
+    if not everywhere:
+        return Table(columns, tuple(cells for _, cells in rows))
+    return Table(
+        (*columns[:after], _NAMESPACE, *columns[after:]),
+        tuple((*cells[:after], key.namespace, *cells[after:]) for key, cells in rows),
+    )
+
+
+def _change_rows(planned: Planned) -> list[_Row]:
+    return [
+        (move.job, (move.action, move.job.name, move.text, move.reason)) for move in planned.moves
+    ]
+
+
+def _diff_rows(planned: Planned) -> list[_Row]:
+    return [
+        (
+            move.job,
+            (move.job.name, role, str(before), str(after), f"{after - before:+d}", move.reason),
+        )
+        for move in sorted(planned.moves, key=lambda move: move.job)
+        for role, before, after in move.sizes
+    ]
+
+
+def _held_rows(planned: Planned) -> list[_Row]:
+    return [
+        (held.job, (str(held.position or ""), held.job.name, held.reason)) for held in planned.held
+    ]
+
+
+def _nothing(planned: Planned) -> str:
+    return "" if planned.moves or not planned.complete else "Nothing to do now.\n"
+
+
+def _footer(planned: Planned) -> str:
+    if not planned.complete:
+        return ""
+    lines = [f"Decided by: {planned.deciding.says}"]
+    if planned.elsewhere:
+        noun = "change" if planned.elsewhere == 1 else "changes"
+        lines.append(f"{planned.elsewhere} more {noun} in other namespaces (-A shows all).")
+    if planned.recheck_after is not None:
+        wait = duration(max(planned.recheck_after, timedelta(seconds=1)))
+        lines.append(f"Looks again in {wait}, or when something changes.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _document(planned: Planned) -> Json:
+    again = planned.recheck_after
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Plan",
+        "at": time_text(planned.at),
+        "complete": planned.complete,
+        "settings": planned.deciding.document,
+        "changes": [_change(move) for move in planned.moves],
+        "held": [_held(held) for held in planned.held],
+        "elsewhere": planned.elsewhere,
+        "recheckAfterSeconds": None if again is None else round(again.total_seconds()),
+    }
+
+
+def _change(move: Move) -> Json:
+    return {
+        "namespace": move.job.namespace,
+        "name": move.job.name,
+        "action": move.action,
+        "sizes": sizes_document(move.sizes),
+        "pods": list(move.pods),
+        "reason": move.reason,
+    }
+
+
+def sizes_document(sizes: Sequence[tuple[str, int, int]]) -> list[Json]:
+    return [{"role": role, "before": before, "after": after} for role, before, after in sizes]
+
+
+def _held(held: Held) -> Json:
+    return {
+        "namespace": held.job.namespace,
+        "name": held.job.name,
+        "position": held.position or None,
+        "ahead": [str(key) for key in held.ahead],
+        "reason": held.reason,
+    }

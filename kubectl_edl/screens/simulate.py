@@ -1,0 +1,287 @@
+"""The screens of `kubectl edl simulate`: runs side by side, and what a change would do now."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from math import isfinite
+from typing import Any, Final
+
+from edl.model import TrainingJob
+from edl.resources import PODS
+from edl.simulator import Outcome, Result, Spread
+from edl.simulator.timeline import Line
+from edl.writes import Json
+from kubectl_edl.printers.age import duration
+from kubectl_edl.printers.report import API_VERSION, Report
+from kubectl_edl.printers.table import Column, Table
+from kubectl_edl.simulating import Run
+
+_NEVER: Final = "never"
+_NEITHER: Final = "-"
+_RUNS: Final = (
+    Column("POLICY"),
+    Column("JOBS"),
+    Column("ENDED"),
+    Column("WAIT-MEAN"),
+    Column("WAIT-MEDIAN", wide=True),
+    Column("WAIT-MAX"),
+    Column("COMPLETION-MEAN"),
+    Column("COMPLETION-MEDIAN", wide=True),
+    Column("MAKESPAN"),
+)
+_AFTER: Final = (
+    Column("BELOW-MIN"),
+    Column("RESTARTS"),
+    Column("POD-STOPS"),
+    Column("DECISIONS", wide=True),
+)
+_JOBS: Final = (
+    Column("POLICY"),
+    Column("NAME"),
+    Column("ARRIVED"),
+    Column("WAIT"),
+    Column("ENDED"),
+    Column("COMPLETION"),
+    Column("MEAN-SIZE"),
+    Column("MIN..MAX"),
+    Column("RESIZES"),
+    Column("REASON", shrinks=True),
+)
+
+
+def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
+    """One line a run; wide: and one a job."""
+    names = _resources(runs)
+    columns = (*_RUNS, *(Column(_title(name)) for name in names), *_AFTER)
+    table = Table(columns, tuple(_run_row(run, names) for run in runs))
+    jobs = Table(_JOBS, tuple(_job_row(run, one) for run in runs for one in run.result.jobs))
+    return Report(
+        sections=(table, jobs) if wide else (table,),
+        objects=tuple(run_document(run) for run in runs),
+        names=tuple(f"simulation.edl.dev/{run.variant.name}" for run in runs),
+        list_kind="SimulationList",
+    )
+
+
+def _resources(runs: Sequence[Run]) -> list[str]:
+    """Those that nodes offer and somebody asks for."""
+    found = {name for run in runs for used in run.result.timeline.used.values for name in used}
+    asked = {
+        name
+        for name in found
+        if name != PODS and any(run.result.utilisation(name) > 0 for run in runs)
+    }
+    return sorted(asked, key=lambda name: (name not in ("cpu", "memory"), name))
+
+
+def _title(resource: str) -> str:
+    return resource.rpartition("/")[2].upper()
+
+
+def _run_row(run: Run, resources: Sequence[str]) -> tuple[str, ...]:
+    result = run.result
+    return (
+        run.variant.name,
+        str(len(result.jobs)),
+        str(result.ended),
+        *_times(result.waits.mean, result.waits.median, result.waits.most),
+        *_times(result.completions.mean, result.completions.median),
+        _time(result.makespan) if isfinite(result.makespan) else _NEVER,
+        *(f"{result.utilisation(name):.0%}" for name in resources),
+        _time(result.below_min),
+        str(result.stops),
+        str(result.pod_stops),
+        str(result.timeline.decisions),
+    )
+
+
+def _times(*seconds: float) -> list[str]:
+    return [_time(one) for one in seconds]
+
+
+def _time(seconds: float | None) -> str:
+    """As kubectl writes lengths of time; nothing where there is none."""
+    if seconds is None or not isfinite(seconds):
+        return _NEITHER
+    return duration(timedelta(seconds=round(seconds)))
+
+
+def _job_row(run: Run, job: Outcome) -> tuple[str, ...]:
+    track = job.track
+    return (
+        run.variant.name,
+        job.key.name,
+        _time(track.arrived),
+        _time(job.wait) if track.running is not None else _NEVER,
+        _time(track.ended) if track.ended is not None else _NEVER,
+        _time(job.completion),
+        f"{_mean_size(job):.1f}",
+        _bounds(job),
+        str(track.resizes),
+        "" if track.ended is not None else track.reason,
+    )
+
+
+def _mean_size(job: Outcome) -> float:
+    """Replicas on nodes, on average while it had some."""
+    track = job.track
+    since, until = track.placed, track.ended or job.until
+    if since is None or until <= since:
+        return 0.0
+    spans = track.size.spans(since, until)
+    return sum((end - begin) * size for begin, end, size in spans) / (until - since)
+
+
+# -- documents ---------------------------------------------------------------------------------
+
+
+def run_document(run: Run) -> Json:
+    """A run for `-o json`; times in seconds from the scenario's start."""
+    result = run.result
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Simulation",
+        "metadata": {"name": run.variant.name, "namespace": ""},
+        "until": result.until,
+        "jobs": [_job_document(job) for job in result.jobs],
+        "ended": result.ended,
+        "wait": _spread(result.waits),
+        "completion": _spread(result.completions),
+        "makespan": _number(result.makespan),
+        "utilisation": {name: result.utilisation(name) for name in _resources([run])},
+        "belowMinSeconds": result.below_min,
+        "restarts": result.stops,
+        "podStops": result.pod_stops,
+        "decisions": result.timeline.decisions,
+        "timeline": _timeline(result),
+    }
+
+
+def _job_document(job: Outcome) -> Json:
+    track = job.track
+    return {
+        "name": job.key.name,
+        "namespace": job.key.namespace,
+        "min": job.min,
+        "max": job.max,
+        "arrived": track.arrived,
+        "running": track.running,
+        "ended": track.ended,
+        "wait": job.wait,
+        "completion": job.completion,
+        "restarts": track.stops,
+        "resizes": track.resizes,
+        "podStops": track.pod_stops,
+        "lostWork": track.lost_work,
+        "belowMinSeconds": job.below_min,
+        "sizes": _points(track.size),
+        "reason": track.reason,
+    }
+
+
+def _timeline(result: Result) -> Json:
+    line = result.timeline
+    return {
+        "queue": _points(line.queue),
+        "used": [[at, dict(used)] for at, used in _points(line.used)],
+        "offered": [[at, dict(offered)] for at, offered in _points(line.offered)],
+        "services": {name: _points(found) for name, found in line.services.items()},
+    }
+
+
+def _points(line: Line[Any]) -> list[list[Any]]:
+    """[time, value] of each change."""
+    return [list(pair) for pair in zip(line.times, line.values, strict=True)]
+
+
+def _spread(found: Spread) -> Json:
+    return {
+        "mean": _number(found.mean),
+        "median": _number(found.median),
+        "max": _number(found.most),
+    }
+
+
+def _number(value: float) -> float | None:
+    """JSON knows neither nan nor infinity."""
+    return value if isfinite(value) else None
+
+
+# -- what-if -----------------------------------------------------------------------------------
+
+
+def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
+    """One line a training job: its size now, and in each run at its end and when it starts."""
+    between = () if namespace else (Column("NAMESPACE"),)
+    columns = [Column("NAME"), Column("MIN..MAX"), Column("NOW")]
+    for run in runs:
+        name = run.variant.name.upper()
+        columns += [Column(name), Column(f"{name}-STARTS")]
+    rows = tuple(_what_if_row(job, runs, namespace) for job in jobs)
+    return Report(
+        sections=(Table((*between, *columns), rows),),
+        objects=tuple(_what_if_document(job, runs) for job in jobs),
+        names=tuple(f"trainingjob.edl.dev/{job.key.name}" for job in jobs),
+        list_kind="WhatIfList",
+        nothing="No training jobs found.",
+    )
+
+
+def _outcome(job: TrainingJob, run: Run) -> Outcome:
+    return next(one for one in run.result.jobs if one.key == job.key)
+
+
+def _what_if_row(job: TrainingJob, runs: Sequence[Run], namespace: str) -> tuple[str, ...]:
+    found = [_outcome(job, run) for run in runs]
+    now = _now(job, found[0])
+    cells = [cell for one in found for cell in (_later(one), "" if now else _starts(one))]
+    return (
+        *(() if namespace else (job.key.namespace,)),
+        job.key.name,
+        _bounds(found[0]),
+        str(now),
+        *cells,
+    )
+
+
+def _bounds(job: Outcome) -> str:
+    return f"{job.min}..{job.max}" if job.max > job.min else str(job.max)
+
+
+def _now(job: TrainingJob, found: Outcome) -> int:
+    role = next(role for role in job.roles if role.name == found.role)
+    return 0 if role.suspended or role.ending else role.size
+
+
+def _later(found: Outcome) -> str:
+    if found.track.ended is not None:
+        return "done"
+    return str(found.track.wanted.at(found.until))
+
+
+def _starts(found: Outcome) -> str:
+    placed = found.track.placed
+    if placed is None:
+        return f"not in {_time(found.until)}"
+    return "now" if placed < 1 else f"in {_time(placed)}"
+
+
+def _what_if_document(job: TrainingJob, runs: Sequence[Run]) -> Json:
+    found = {run.variant.name: _outcome(job, run) for run in runs}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "WhatIf",
+        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "size": _now(job, next(iter(found.values()))),
+        "runs": [
+            {
+                "name": name,
+                "min": one.min,
+                "max": one.max,
+                "size": one.track.wanted.at(one.until),
+                "startsAfterSeconds": one.track.placed,
+                "endsAfterSeconds": one.track.ended,
+                "reason": one.track.reason,
+            }
+            for name, one in found.items()
+        ],
+    }

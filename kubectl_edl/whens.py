@@ -1,0 +1,49 @@
+"""When something happens, as users read it: how far away that is, and how sure."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.forecast.estimate import Certainty, Estimate, coarse
+from edl.writes import Json
+from kubectl_edl.printers.age import duration
+from kubectl_edl.views import time_text
+
+_MINUTES_UNTIL: Final = 2
+_SPOKEN: Final = {Certainty.ABOUT: "in about", Certainty.LATEST: "within about"}
+
+
+def when(estimate: Estimate, now: datetime) -> str:
+    """`now`, `in about 25m`, `within about 3h, sooner if train-7 ends`, or `unknown: why`."""
+    if estimate.certainty is Certainty.NOW:
+        return "now"
+    if estimate.at is None:
+        return f"unknown: {estimate.reason}"
+    wait = _far(estimate.at - now)
+    return f"{_SPOKEN[estimate.certainty]} {wait}" + (
+        f", {estimate.reason}" if estimate.reason else ""
+    )
+
+
+def short(estimate: Estimate, now: datetime) -> str:
+    """For a cell: `now`, `~25m`, `<~3h` or `unknown`."""
+    if estimate.certainty is Certainty.NOW:
+        return "now"
+    if estimate.at is None:
+        return "unknown"
+    sign = "~" if estimate.certainty is Certainty.ABOUT else "<~"
+    return f"{sign}{_far(estimate.at - now)}"
+
+
+def _far(wait: timedelta) -> str:
+    """Whole minutes at least, and no more exact than the estimate."""
+    minutes = round(coarse(wait) / timedelta(minutes=1))
+    return f"{minutes}m" if minutes < _MINUTES_UNTIL else duration(coarse(wait))
+
+
+def document(estimate: Estimate) -> Json:
+    """For `-o json`."""
+    return {
+        "certainty": estimate.certainty.value,
+        "at": time_text(estimate.at),
+        "reason": estimate.reason,
+    }

@@ -1,0 +1,107 @@
+"""The options about how is decided: a policy, its numbers, and the limits over all policies."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import click
+
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.planner.settings import Settings
+
+Command = Callable[..., None]
+_USUAL: Final = Limits()
+
+
+_WEIGHT: Final = re.compile(r"(?P<priority>-?[0-9]{1,10})=(?P<weight>[0-9]{1,6}(\.[0-9]{1,6})?)")
+
+
+def _weights(
+    _context: click.Context, _param: click.Parameter, texts: Sequence[str]
+) -> tuple[tuple[int, float], ...]:
+    return tuple(_weight(text) for text in texts)
+
+
+def _weight(text: str) -> tuple[int, float]:
+    match = _WEIGHT.fullmatch(text)
+    if match is None or not float(match["weight"]):
+        allowed = "a PriorityClass's value and a number above 0, such as 1000=2"
+        raise click.BadParameter(f'"{text}"; {allowed}')
+    return int(match["priority"]), float(match["weight"])
+
+
+_OPTIONS: Final = (
+    click.option("--policy", type=click.Choice(list(POLICIES)), default=Settings().policy),
+    click.option(
+        "--priority-weight",
+        multiple=True,
+        metavar="PRIORITY=WEIGHT",
+        callback=_weights,
+        help="1000=2: from this priority on a job's share counts twice. Repeatable.",
+    ),
+    click.option(
+        "--patience",
+        type=click.FloatRange(0),
+        help="Seconds in the queue before running jobs of its priority shrink for a job."
+        " Default: the policy's (throughput: 30, others: 0).",
+    ),
+    click.option(
+        "--idle",
+        type=click.FloatRange(0),
+        help="Seconds without a start or a new size before jobs grow."
+        " Default: the policy's (throughput: 60, others: 0).",
+    ),
+    click.option("--load-ceiling", type=float, default=_USUAL.load_ceiling),
+    click.option(
+        "--nearly-done",
+        type=float,
+        default=_USUAL.nearly_done,
+        help="From this part of its work on a job keeps its size; above 1: never.",
+    ),
+    click.option(
+        "--preempt/--no-preempt",
+        default=_USUAL.preempt,
+        help="Suspend whole jobs of a lower priority for who else finds no room.",
+    ),
+    click.option(
+        "--restart-cooldown",
+        type=float,
+        default=_USUAL.restart_cooldown.total_seconds(),
+        help="Seconds between restarts that give a job which cannot resize live another size.",
+    ),
+    click.option(
+        "--gang-limit",
+        type=float,
+        default=_USUAL.gang_limit.total_seconds(),
+        help="Seconds in which the minimum of a started job must be on nodes: else it queues"
+        " again.",
+    ),
+)
+
+
+def options(command: Command) -> Command:
+    """The command with these options, in this order."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def take(given: dict[str, Any]) -> Settings:
+    """What these options say; they leave `given`. Raises ValueError for a limit that is none."""
+    waits = {name: given.pop(name) for name in ("patience", "idle")}
+    return Settings(
+        policy=given.pop("policy"),
+        limits=Limits(
+            load_ceiling=given.pop("load_ceiling"),
+            nearly_done=given.pop("nearly_done"),
+            preempt=given.pop("preempt"),
+            restart_cooldown=timedelta(seconds=given.pop("restart_cooldown")),
+            gang_limit=timedelta(seconds=given.pop("gang_limit")),
+        ),
+        weights=tuple(given.pop("priority_weight")),
+        waits=tuple(
+            (name, timedelta(seconds=wait)) for name, wait in waits.items() if wait is not None
+        ),
+    )

@@ -1,0 +1,102 @@
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from benchmarks.experiments.cluster import TRAINER
+from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
+from benchmarks.experiments.observe import ENDED, LEAVING, PENDING, RUNNING, Group, Pods
+from edl.kube.fake import FakeCluster
+from edl.model import Target
+
+LEAVES = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def pods(cluster: FakeCluster) -> Iterator[Pods]:
+    found = Pods(cluster)
+    found.start()
+    yield found
+    found.stop()
+    cluster.end_watches()
+
+
+def create(cluster: FakeCluster, name: str, node: str = "") -> None:
+    labels = {JOB_LABEL: "job-00", KIND_LABEL: TRAINER.name}
+    manifest = {"metadata": {"name": name, "labels": labels}, "spec": {"nodeName": node}}
+    cluster.create(Target("Pod", NAMESPACE, name), manifest)
+
+
+def patch(cluster: FakeCluster, name: str, body: dict[str, Any]) -> None:
+    cluster.patch(Target("Pod", NAMESPACE, name), body)
+
+
+def phase(name: str) -> dict[str, Any]:
+    return {"status": {"phase": name}}
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def counted(pods: Pods, state: str) -> int:
+    return pods.counts()[Group("job-00", TRAINER.name, state)]
+
+
+def test_pods_are_counted_by_what_they_do(cluster: FakeCluster, pods: Pods) -> None:
+    create(cluster, "a", "small-000")
+    create(cluster, "b", "small-000")
+    patch(cluster, "b", phase("Running"))
+    until(lambda: counted(pods, RUNNING) == 1)
+    assert counted(pods, PENDING) == 1
+    assert pods.running("job-00", TRAINER.name) == ["b"]
+    assert pods.on_nodes(TRAINER.name) == {"small-000": 2}
+
+
+def test_a_running_pod_that_is_told_to_end_is_one_stop(cluster: FakeCluster, pods: Pods) -> None:
+    create(cluster, "a")
+    patch(cluster, "a", phase("Running"))
+    patch(cluster, "a", LEAVES)
+    until(lambda: counted(pods, LEAVING) == 1)
+    cluster.delete(Target("Pod", NAMESPACE, "a"))
+    until(lambda: not pods.counts())
+    assert [(stop.job, stop.kind) for stop in pods.stops] == [("job-00", TRAINER.name)]
+
+
+@pytest.mark.parametrize("last", ["Pending", "Succeeded"])
+def test_who_never_ran_or_is_done_is_not_stopped(
+    cluster: FakeCluster, pods: Pods, last: str
+) -> None:
+    create(cluster, "a")
+    patch(cluster, "a", phase(last))
+    until(lambda: counted(pods, ENDED if last == "Succeeded" else PENDING) == 1)
+    cluster.delete(Target("Pod", NAMESPACE, "a"))
+    until(lambda: not pods.counts())
+    assert pods.stops == []
+
+
+def test_what_vanished_while_nobody_watched_is_noticed(cluster: FakeCluster, pods: Pods) -> None:
+    create(cluster, "a")
+    patch(cluster, "a", phase("Running"))
+    until(lambda: counted(pods, RUNNING) == 1)
+    pods.stop()
+    cluster.end_watches()
+    cluster.delete(Target("Pod", NAMESPACE, "a"))
+    cluster.forget_history()
+    again = Pods(cluster)
+    again.start()
+    create(cluster, "b")
+    until(lambda: counted(again, PENDING) == 1)
+    assert counted(again, RUNNING) == 0
+    again.stop()
+    cluster.end_watches()

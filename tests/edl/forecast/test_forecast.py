@@ -1,0 +1,122 @@
+"""When: about, at the latest, or an honest unknown."""
+
+from datetime import timedelta
+
+import pytest
+
+from edl.forecast.estimate import Certainty, Estimate, rounded
+from edl.forecast.forecast import forecast
+from edl.model import ClusterState, JobKey, Node, TrainingJob
+from edl.planner.settings import Settings
+from tests.edl.planner.states import NOON, at, busy, cluster, node, room, worker
+
+MINUTE = timedelta(minutes=1)
+WAITS = JobKey("ns", "waits")
+
+
+def full(*jobs: TrainingJob, more: Node | None = None) -> ClusterState:
+    nodes = [node("a", 4), *([more] if more else [])]
+    return cluster(*nodes, *jobs, worker("waits", 2, 2))
+
+
+def runs(name: str, pods: int = 4, **fields: object) -> TrainingJob:
+    return worker(name, pods, pods, on=["a"] * pods, started_at=at(-600), **fields)
+
+
+def start(state: ClusterState) -> Estimate:
+    return forecast(state, Settings(), [WAITS]).starts[WAITS]
+
+
+def test_it_starts_about_when_the_declared_length_of_another_is_over() -> None:
+    found = start(full(runs("first", duration=30 * MINUTE)))
+    assert found.certainty is Certainty.ABOUT
+    assert found.at is not None
+    assert 20 * MINUTE <= found.at - NOON <= 26 * MINUTE
+
+
+def test_what_fits_now_starts_now() -> None:
+    assert start(full(more=node("b", 4))) == Estimate(Certainty.NOW, NOON)
+
+
+def test_without_a_known_end_nothing_is_promised() -> None:
+    found = start(full(runs("first")))
+    assert found == Estimate(Certainty.UNKNOWN, None, "ns/first has no known end")
+
+
+def test_who_overruns_is_named() -> None:
+    found = start(full(runs("first", duration=MINUTE)))
+    assert found.reason == "ns/first has run longer than declared"
+
+
+def test_an_end_that_nobody_knows_can_only_make_it_sooner() -> None:
+    found = start(full(runs("first", 2), runs("second", 2, duration=20 * MINUTE)))
+    assert found.certainty is Certainty.LATEST
+    assert found.reason == "sooner if ns/first ends"
+
+
+def test_progress_is_as_good_as_a_word() -> None:
+    found = start(full(runs("first", progress=0.5)))
+    assert found.certainty is Certainty.ABOUT
+    assert found.at is not None
+    assert 10 * MINUTE <= found.at - NOON <= 15 * MINUTE
+
+
+def test_who_can_never_start_is_told_why() -> None:
+    state = cluster(busy(node("a", 4), room(3)), worker("waits", 2, 2))
+    found = forecast(state, Settings(), [WAITS]).starts[WAITS]
+    assert found.certainty is Certainty.UNKNOWN
+    assert found.reason.startswith("too large for the room that others leave")
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"paused": True}, "it is paused"),
+        ({"problem": "no PriorityClass"}, "no PriorityClass"),
+        ({"missing": ("ps",)}, "its Jobs of ps do not exist yet"),
+    ],
+)
+def test_what_is_in_its_own_way_is_said(fields: dict[str, object], reason: str) -> None:
+    state = cluster(node("a", 4), worker("waits", 2, 2, **fields))
+    assert start(state) == Estimate(Certainty.UNKNOWN, None, reason)
+
+
+def test_a_running_job_is_told_when_it_grows() -> None:
+    grows = worker("grows", 1, 3, on=["a"])
+    state = cluster(node("a", 4), runs("first", 3, duration=30 * MINUTE), grows)
+    found = forecast(state, Settings(), [grows.key])
+    assert not found.starts
+    assert found.grows[grows.key].certainty is Certainty.ABOUT
+
+
+def test_whoever_has_no_time_gets_no_guess() -> None:
+    state = full(runs("first", duration=30 * MINUTE))
+    found = forecast(state, Settings(), [WAITS], enough=lambda: True).starts[WAITS]
+    assert found == Estimate(Certainty.UNKNOWN, None, "it would take too long to work out")
+
+
+def test_a_job_that_is_not_there_is_left_out() -> None:
+    assert not forecast(full(), Settings(), [JobKey("ns", "gone")]).starts
+
+
+@pytest.mark.parametrize(
+    ("wait", "told", "at_most"),
+    [
+        (10, 60, 60),
+        (61, 60, 120),
+        (540, 540, 540),
+        (660, 600, 900),
+        (5.2 * 3600, 5 * 3600, 6 * 3600),
+        (90001, 129600, 129600),
+    ],
+)
+def test_nobody_is_told_more_than_can_be_known(wait: float, told: int, at_most: int) -> None:
+    length = timedelta(seconds=wait)
+    assert rounded(NOON, length, up=False) - NOON == timedelta(seconds=told)
+    assert rounded(NOON, length, up=True) - NOON == timedelta(seconds=at_most)
+
+
+def test_the_same_moment_reads_the_same_a_little_later() -> None:
+    later = timedelta(seconds=40)
+    wait = timedelta(minutes=33)
+    assert rounded(NOON, wait, up=False) == rounded(NOON + later, wait - later, up=False)

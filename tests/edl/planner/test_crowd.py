@@ -1,0 +1,324 @@
+"""Spread, pod affinity, pod anti-affinity and host ports bind the planner as they bind pods."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl.model import (
+    ClusterState,
+    Neighbours,
+    Node,
+    Port,
+    Requirement,
+    Rules,
+    Selector,
+    Shape,
+    Spread,
+    Taint,
+    Term,
+)
+from edl.planner.board import Board, set_up
+from edl.planner.decide import seat
+from edl.planner.fit import Want, place
+from edl.planner.gang import gang, place_now
+from edl.planner.growth import Ceiling
+from edl.planner.ledger import Ledger
+from edl.planner.policies import POLICIES
+from edl.planner.standing import NOWHERE
+from tests.edl.planner.neighbourhood import Placed, Street
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
+
+ZONE, HOST = "zone", "host"
+
+
+def app(name: str, namespaces: tuple[str, ...] | None = ("ns",)) -> Selector:
+    return Selector(namespaces, (Requirement("app", "In", (name,)),))
+
+
+def rules(name: str = "train", **fields: object) -> Rules:
+    return replace(Rules("ns", (("app", name),)), **fields)  # type: ignore[arg-type]
+
+
+def ruled(name: str = "train", cpu: float = 1, **fields: object) -> Shape:
+    return shape(cpu, rules=rules(name, **fields))
+
+
+def hosts(*zones: str, cpu: float = 8) -> list[Node]:
+    return [
+        node(f"node-{number}", cpu, labels={ZONE: zone, HOST: f"node-{number}"})
+        for number, zone in enumerate(zones)
+    ]
+
+
+ALONE = {"apart": (Term(HOST, app("train")),)}
+EVENLY = {"spread": (Spread(ZONE, app("train"), 1),)}
+TOGETHER = {"near": (Term(ZONE, app("train")),)}
+
+
+def test_one_worker_a_node_starts_only_with_as_many_nodes() -> None:
+    wanted = worker("train", 3, 3, shape=ruled(**ALONE))
+    assert started(plan_for(cluster(*hosts("a", "a"), wanted))) == {}
+    assert started(plan_for(cluster(*hosts("a", "a", "b"), wanted))) == {"train": {"worker": 3}}
+
+
+def test_one_worker_a_node_grows_to_the_number_of_nodes() -> None:
+    running = worker("train", 1, 9, shape=ruled(**ALONE), on=["node-0"])
+    assert sizes(plan_for(cluster(*hosts(*"aaaa"), running))) == {"train": 4}
+
+
+def test_two_jobs_with_one_worker_a_node_share_nodes() -> None:
+    first = worker("one", 2, 2, shape=ruled("one", apart=(Term(HOST, app("one")),)))
+    second = worker("two", 2, 2, shape=ruled("two", apart=(Term(HOST, app("two")),)))
+    found = started(plan_for(cluster(*hosts("a", "b"), first, second)))
+    assert found == {"one": {"worker": 2}, "two": {"worker": 2}}
+
+
+def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
+    wanted = worker("train", 1, 1, shape=ruled(apart=(Term(ZONE, app("web")),)))
+    web = Neighbours("node-0", rules("web"), 1)
+    state = cluster(*hosts("a"), wanted)
+    assert started(plan_for(replace(state, neighbours=(web,)))) == {}
+    leaving = replace(state, neighbours=(replace(web, leaving=1),))
+    assert "leaving" in held(plan_for(leaving))["train"]
+    elsewhere = cluster(*hosts("a", "b"), wanted)
+    assert started(plan_for(replace(elsewhere, neighbours=(web,)))) == {"train": {"worker": 1}}
+
+
+def test_others_who_avoid_it_are_in_its_way() -> None:
+    wanted = worker("train", 1, 1, shape=shape(1, rules=rules()))
+    web = Neighbours("node-0", rules("web", apart=(Term(HOST, app("train")),)), 1)
+    assert started(plan_for(replace(cluster(*hosts("a"), wanted), neighbours=(web,)))) == {}
+
+
+def test_workers_spread_evenly_over_zones() -> None:
+    wanted = worker("train", 1, 9, shape=ruled(**EVENLY))
+    one_each = [*hosts("a", cpu=8), *(replace(n, name="x") for n in hosts("b", cpu=2))]
+    assert started(plan_for(cluster(*one_each, wanted))) == {"train": {"worker": 5}}
+
+
+def test_a_zone_that_is_full_holds_the_others_back() -> None:
+    wanted = worker("train", 4, 4, shape=ruled(**EVENLY))
+    nodes = [*hosts("a", cpu=8), *(replace(n, name="x") for n in hosts("b", cpu=1))]
+    assert started(plan_for(cluster(*nodes, wanted))) == {}
+
+
+def test_a_company_goes_where_all_of_it_fits() -> None:
+    wanted = worker("train", 4, 4, shape=ruled(**TOGETHER))
+    nodes = [*hosts("a", "a", cpu=1), *(replace(n, name="x") for n in hosts("b", cpu=4))]
+    assert started(plan_for(cluster(*nodes, wanted))) == {"train": {"worker": 4}}
+
+
+def test_who_follows_others_is_placed_after_them() -> None:
+    ps = role("ps", shape=ruled("ps", cpu=1))
+    near = role("worker", 2, 2, shape=ruled("worker", cpu=3, near=(Term(HOST, app("ps")),)))
+    found = started(plan_for(cluster(*hosts("a", "a", cpu=7), job("train", near, ps))))
+    assert found == {"train": {"worker": 2, "ps": 1}}
+
+
+def test_a_port_of_the_node_is_there_once() -> None:
+    port = Port("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
+    wanted = worker("train", 1, 9, shape=ruled(ports=(port,)), on=["node-0"])
+    exporter = Neighbours("node-1", rules("web", ports=(port._replace(address="10.0.0.1"),)), 1)
+    state = replace(cluster(*hosts(*"aaa"), wanted), neighbours=(exporter,))
+    assert sizes(plan_for(state)) == {"train": 2}
+    other = replace(exporter, rules=rules("web", ports=(port._replace(protocol="UDP"),)))
+    assert sizes(plan_for(replace(state, neighbours=(other,)))) == {"train": 3}
+
+
+def test_nobody_shrinks_for_a_pod_whose_rules_forbid_every_node() -> None:
+    running = worker("train", 1, 8, on=["node-0"] * 8)
+    web = demand("web", shape(1, rules=rules("web", apart=(Term(ZONE, app("web")),))))
+    there = Neighbours("node-0", rules("web"), 1)
+    state = replace(cluster(*hosts("a"), running, web), neighbours=(there,))
+    assert sizes(plan_for(state)) == {}
+    assert sizes(plan_for(replace(state, neighbours=()))) == {"train": 7}
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+_NAMES = ("red", "blue")
+_ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")  # noqa: S104 — of manifests
+
+
+@cache
+def selectors() -> st.SearchStrategy[Selector]:
+    one = st.sampled_from(
+        [*map(app, _NAMES), Selector(("ns",)), app("red", None), app("red", ("x",))]
+    )
+    missing = Selector(("ns",), (Requirement("app", "NotIn", ("red",)),))
+    return st.one_of(one, st.just(missing))
+
+
+@cache
+def terms() -> st.SearchStrategy[tuple[Term, ...]]:
+    one = st.builds(Term, st.sampled_from([ZONE, HOST, "rack"]), selectors())
+    return st.lists(one, max_size=2).map(tuple)
+
+
+@cache
+def spreads() -> st.SearchStrategy[tuple[Spread, ...]]:
+    one = st.builds(
+        Spread,
+        st.sampled_from([ZONE, HOST]),
+        st.one_of(st.none(), *map(st.just, map(app, _NAMES))),
+        st.integers(1, 2),
+        st.sampled_from([1, 1, 3]),
+        st.booleans(),
+        st.booleans(),
+    )
+    return st.lists(one, max_size=2).map(tuple)
+
+
+@cache
+def any_rules() -> st.SearchStrategy[Rules]:
+    ports = st.builds(
+        Port, st.sampled_from(["TCP", "UDP"]), st.just(80), st.sampled_from(_ADDRESSES)
+    )
+    few = st.sampled_from(range(4))
+    return st.builds(
+        lambda name, kind, spread, near, apart, port: rules(
+            name,
+            spread=spread if kind == 0 else (),
+            near=near if kind == 1 else (),
+            apart=apart if kind == 2 else (),
+            ports=port if kind == 3 else (),
+        ),
+        st.sampled_from(_NAMES),
+        few,
+        spreads(),
+        terms(),
+        terms(),
+        st.lists(ports, max_size=1).map(tuple),
+    )
+
+
+@st.composite
+def streets(draw: st.DrawFn) -> Street:
+    labels = st.fixed_dictionaries(
+        {HOST: st.just("")}, optional={ZONE: st.sampled_from("ab"), "rack": st.sampled_from("rs")}
+    )
+    tainted = st.sampled_from([(), (), (Taint("gpu", "", "NoSchedule"),)])
+    nodes = []
+    for number in range(draw(st.integers(1, 5))):
+        given_labels = draw(labels) | {HOST: f"node-{number}"}
+        nodes.append(
+            node(
+                f"node-{number}", draw(st.integers(1, 4)), labels=given_labels, taints=draw(tainted)
+            )
+        )
+    on = st.builds(Placed, st.sampled_from(nodes), any_rules(), st.booleans())
+    return Street(tuple(nodes), draw(st.lists(on, max_size=6)))
+
+
+def state_of(street: Street, *jobs: object) -> ClusterState:
+    """Its pods as neighbours, who take no room."""
+    counts = Counter((one.node.name, one.rules, one.leaving) for one in street.pods)
+    found = tuple(
+        Neighbours(name, found, pods, pods * leaving)
+        for (name, found, leaving), pods in counts.items()
+    )
+    return replace(cluster(*street.nodes, *jobs), neighbours=found)  # type: ignore[arg-type]
+
+
+def board_of(state: ClusterState) -> Board:
+    return set_up(state, POLICIES["fair"], ALL)
+
+
+@settings(max_examples=150, deadline=None)
+@given(streets(), any_rules(), st.sampled_from([(), (("zone", "a"),)]))
+def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
+    street: Street, found: Rules, selector: tuple[tuple[str, str], ...]
+) -> None:
+    wanted = shape(1, rules=found, node_selector=selector)
+    board = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
+    fit = board.rows_of(wanted).fit
+    room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in street.nodes})
+    for _ in range(9):
+        allowed = {
+            one.name
+            for number, one in enumerate(street.nodes)
+            if room[one.name] and fit.eligible[number] and street.allows(wanted, one)
+        }
+        rows = place(board.grid, Want(fit, 1), now=True)
+        assert {street.nodes[row].name for row in rows} <= allowed
+        assert bool(rows) == bool(allowed), "a single pod is placed if there is a place"
+        if not rows:
+            return
+        room[street.nodes[rows[0]].name] -= 1
+        street.pods.append(Placed(street.nodes[rows[0]], found))
+
+
+@settings(max_examples=80, deadline=None)
+@given(streets(), st.lists(any_rules(), min_size=2, max_size=2), st.integers(1, 6))
+def test_what_is_undone_leaves_no_trace(street: Street, both: list[Rules], pods: int) -> None:
+    shapes = [shape(1, rules=found) for found in both]
+    cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
+    board = board_of(state_of(street, cast))
+    found = gang(board, board.jobs[0])
+    before = counted(board)
+    if place_now(board, found.wants) is None:
+        assert counted(board) == before
+        assert place_now(board, found.wants) is None
+
+
+def counted(board: Board) -> list[tuple[object, ...]]:
+    crowd = board.grid.crowd
+    assert crowd is not None
+    return [
+        (sorted(one.now.items()), sorted(one.soon.items()))
+        for one in crowd._counts.values()  # noqa: SLF001
+    ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(streets(), st.lists(any_rules(), min_size=1, max_size=3), st.data())
+def test_after_a_plan_everybody_is_counted_where_he_sits(
+    street: Street, kinds: list[Rules], data: st.DataObject
+) -> None:
+    jobs = []
+    names = [one.name for one in street.nodes]
+    for number, found in enumerate(kinds):
+        # Of who waits, room is kept that nobody sits on.
+        on = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))
+        one = worker(f"job-{number}", 1, 5, shape=shape(1, rules=found), on=on)
+        jobs.append(one)
+    state = state_of(street, *jobs)
+    board = board_of(state)
+    seat(board, Ledger(), Ceiling(board))
+    fresh = [
+        (street.nodes[one.row], found.fit.shape)
+        for found in board.standings
+        for one in found.seats
+        if one.row != NOWHERE
+    ]
+    expected = Street(street.nodes, list(street.pods))
+    expected.pods += [Placed(on, found.rules) for on, found in fresh if found.rules]
+    assert soon(board) == soon(board_of(_standing(expected, state)))
+
+
+def soon(board: Board) -> list[list[tuple[int, int]]]:
+    crowd = board.grid.crowd
+    assert crowd is not None
+    return [sorted(one.soon.items()) for one in crowd._counts.values()]  # noqa: SLF001
+
+
+def _standing(street: Street, state: ClusterState) -> ClusterState:
+    """The same jobs without pods, and everybody as a neighbour."""
+    jobs = tuple(
+        replace(one, roles=tuple(replace(part, pods=(), suspended=True) for part in one.roles))
+        for one in state.jobs
+    )
+    return replace(state_of(street), jobs=jobs, nodes=state.nodes)
+
+
+def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
+    gone = pod(1, "node-1", terminating=True)
+    held_back = worker("train", 2, 2, shape=ruled(**ALONE), on=["node-0"])
+    part = replace(held_back.roles[0], size=2, pods=(*held_back.roles[0].pods, gone))
+    state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
+    fit = board_of(state).rows_of(part.shape).fit
+    assert (fit.both.find(), fit.soon.find()) == (NOWHERE, 1)

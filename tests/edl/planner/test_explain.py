@@ -1,0 +1,254 @@
+"""What is said of each thing that can be in the way: an example each."""
+
+from datetime import timedelta
+
+from edl.model import (
+    Budget,
+    Charge,
+    JobKey,
+    Requirement,
+    Resizing,
+    Rules,
+    Selector,
+    Term,
+    TrainingJob,
+)
+from edl.planner.causes import Bound, Cause, Itself, Others, Promised, Until
+from edl.planner.decide import decide
+from edl.planner.explain import Explanation, explain
+from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.planner.situation import Situation
+from edl.resources import Resources
+from tests.edl.planner.acting import act
+from tests.edl.planner.plans import ALL
+from tests.edl.planner.states import (
+    at,
+    busy,
+    cluster,
+    demand,
+    job,
+    node,
+    role,
+    room,
+    shape,
+    worker,
+)
+
+MNIST = Selector(("ns",), (Requirement("app", "In", ("mnist",)),))
+
+
+def situation(*things: object, limits: Limits = ALL) -> Situation:
+    return Situation(cluster(*things), POLICIES["fair"], limits)  # type: ignore[arg-type]
+
+
+def explained(name: str, *things: object, limits: Limits = ALL) -> Explanation:
+    found = explain(situation(*things, limits=limits), JobKey("ns", name))
+    assert found is not None
+    return found
+
+
+def growth(name: str, *things: object, limits: Limits = ALL) -> tuple[Cause, ...]:
+    """What stops one more of its only role."""
+    (only,) = explained(name, *things, limits=limits).roles
+    assert only.stops is not None
+    return only.stops.causes
+
+
+def start(name: str, *things: object) -> tuple[Cause, ...]:
+    found = explained(name, *things).start
+    assert found is not None
+    return found.causes
+
+
+def runs(name: str, pods: int, low: int = 1, high: int = 8, **fields: object) -> TrainingJob:
+    return worker(name, low, high, on=["a"] * pods, **fields)
+
+
+def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
+    (cause,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
+    assert isinstance(cause, Room)
+    assert (cause.nodes, cause.node, cause.missing) == (2, "b", Resources.of({"cpu": 500}))
+    assert cause.says == (
+        "no room for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes that it "
+        "may use"
+    )
+    assert cause.remedy == "500m CPU more free on b"
+
+
+def test_two_resources_that_no_node_has_together_are_said_so() -> None:
+    gpu = shape(2, gpu=1)
+    things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
+    (cause,) = start("mnist", *things)
+    assert cause.says == (
+        "no room for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it may use has "
+        "all of it free at once"
+    )
+    assert cause.remedy == "1 CPU more free on a"
+
+
+def test_a_gang_names_each_role_that_does_not_fit() -> None:
+    cast = job("mnist", role("ps", 2, 2), role("worker", 4, 4, shape=shape(2)))
+    causes = start("mnist", node("a", 4), cast)
+    assert [(cause.kind, getattr(cause, "role", "")) for cause in causes] == [
+        ("Room", "worker"),
+        ("Room", "ps"),
+    ]
+    assert causes[0].says == (
+        "no room for 2 of 4 worker (2 CPU each): no CPU free on the only node that it may use"
+    )
+    assert causes[0].remedy == "room for 2 more pods of 2 CPU, on nodes like a"
+
+
+def test_rules_about_other_pods_are_no_want_of_room() -> None:
+    apart = Rules("ns", (("app", "mnist"),), apart=(Term("host", MNIST),))
+    nodes = [node(name, 8, labels={"host": name}) for name in "ab"]
+    alone = shape(1, rules=apart)
+    (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
+    assert isinstance(cause, Kept)
+    assert cause.says == (
+        "no room: its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
+        "nodes that it may use"
+    )
+    assert cause.remedy == "one more node like a, with 1 CPU free and nobody there yet"
+    running = worker("mnist", 1, 9, on=["a", "b"], shape=alone)
+    (cause,) = growth("mnist", *nodes, running)
+    assert isinstance(cause, Kept)
+    plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
+    assert "short of nodes that its pod (anti-)affinity" in plan.held[0].reason
+
+
+def test_no_node_at_all_names_the_rule() -> None:
+    wants = shape(1, node_selector=(("disk", "ssd"),))
+    (cause,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=wants))
+    assert isinstance(cause, NoNode)
+    assert cause.says == (
+        "no node matches its node selector disk=ssd: worker may use none of the nodes"
+    )
+    assert cause.remedy == "a node that worker may use, with 1 CPU free for each pod"
+
+
+def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
+    (cause,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
+    assert isinstance(cause, LoadCeiling)
+    assert cause.says == (
+        "load ceiling 97 %: 1 CPU are idle, growth leaves 300m CPU of them so, and one more worker "
+        "asks for 1 CPU"
+    )
+    assert cause.remedy == "a load ceiling of 100 %, or 300m CPU more idle in the cluster"
+
+
+def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
+    max_, room_ = growth("mnist", node("a", 4), runs("mnist", 4, high=4))
+    assert isinstance(max_, Bound)
+    assert (max_.says, max_.remedy) == ("worker is at its max, 4", "a larger max of worker")
+    assert isinstance(room_, Room)
+
+
+def test_a_manual_size_is_named_with_the_way_out() -> None:
+    (cause,) = growth("mnist", node("a", 8), runs("mnist", 4, wanted=4))
+    assert cause.says == "worker is at its manual size, 4"
+    assert cause.remedy == "another manual size of worker, or none (scale --auto)"
+
+
+def test_work_items_bound_the_pods() -> None:
+    items = {"resizing": Resizing.ITEMS, "tandem": False, "remaining": 3}
+    (cause,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
+    assert cause.says == "worker has 3 work items left to do, and a pod for each"
+
+
+def test_a_cooldown_says_until_when() -> None:
+    (cause,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
+    assert isinstance(cause, Until)
+    assert cause.until == at(6)
+    assert cause.says == "cooldown: its size changed a moment ago (until 12:00:06 UTC)"
+
+
+def test_whoever_gets_the_room_first_is_named() -> None:
+    things = (node("a", 3), runs("mnist", 2, high=9), runs("less", 1, high=9))
+    room_, others = growth("mnist", *things)
+    assert isinstance(room_, Room)
+    assert isinstance(others, Others)
+    assert others.jobs == (JobKey("ns", "less"),)
+    assert others.says == "room goes first to ns/less"
+
+
+def test_pending_pods_of_others_come_first_too() -> None:
+    causes = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
+    assert [cause.kind for cause in causes] == ["Room", "Others"]
+    assert causes[1].says == "room goes first to pending pods such as web/web-1"
+
+
+def test_who_waits_behind_another_is_told_whom() -> None:
+    first = worker("first", 4, 4, queued=-900)
+    things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
+    found = explained("late", *things, limits=Limits())
+    assert (found.position, found.ahead) == (2, (first.key,))
+    assert found.start is not None
+    (cause,) = found.start.causes
+    assert cause.says == "whoever waited longest starts first: ns/first"
+
+
+def test_room_that_is_being_freed_is_promised() -> None:
+    high = worker("high", 2, 2, priority=1)
+    (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
+    assert isinstance(cause, Promised)
+    assert (cause.says, cause.remedy) == ("2 pods wait for room that leaving pods will free", "")
+
+
+def test_what_is_promised_comes_by_itself() -> None:
+    high = worker("high", 2, 2, priority=1)
+    state = cluster(node("a", 4), runs("mnist", 4), high)
+    for _ in range(4):
+        plan = decide(state, POLICIES["fair"], ALL)
+        state = act(state, plan, after=timedelta(milliseconds=1), lingering=True)
+    assert not next(job for job in state.jobs if job.key == high.key).roles[0].suspended
+
+
+def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
+    causes = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
+    assert [cause.kind for cause in causes] == ["Itself", "Room"]
+    assert causes[0].remedy == "that it is resumed (kubectl edl resume)"
+
+
+def test_a_fixed_role_always_has_as_many() -> None:
+    (cause,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
+    assert isinstance(cause, Itself)
+    assert cause.says == "worker always has 2"
+
+
+def test_a_budget_says_how_much_is_left_and_needed() -> None:
+    budget = Budget("ns", 'ResourceQuota "team"', "requests.cpu", 4000)
+    charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1000),))
+    base = cluster(node("a", 8), charged)
+    state = Situation(
+        type(base)(base.observed_at, base.nodes, base.jobs, budgets=(budget,)),
+        POLICIES["fair"],
+        ALL,
+    )
+    found = explain(state, JobKey("ns", "mnist"))
+    assert found is not None
+    assert found.roles[0].stops is not None
+    (cause,) = found.roles[0].stops.causes
+    assert isinstance(cause, Spent)
+    assert cause.says == (
+        'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
+    )
+    assert cause.remedy == '5 requests.cpu in ResourceQuota "team" of namespace ns'
+
+
+def test_sizes_before_and_after_come_with_the_reason() -> None:
+    (found,) = explained("mnist", node("a", 6), runs("mnist", 4)).roles
+    assert (found.now, found.after, found.why) == (4, 6, "idle room: 6 of 8 fit")
+
+
+def test_who_ended_has_nothing_in_the_way() -> None:
+    assert explain(situation(node("a", 4)), JobKey("ns", "gone")) is None
+
+
+def test_explaining_costs_the_plan_nothing_and_changes_nothing() -> None:
+    given = situation(node("a", 4), runs("mnist", 4, high=4))
+    found = explain(given, JobKey("ns", "mnist"))
+    assert found == explain(given, JobKey("ns", "mnist"))
+    assert given.state.observed_at - at(0) == timedelta()

@@ -1,0 +1,178 @@
+"""Who remembers decides as who does not."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl.model import ClusterState, Pod, PodPhase, Taint, Target, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.evacuate import CORDONED
+from edl.planner.limits import Limits
+from edl.planner.memory import Memory
+from edl.planner.policies import POLICIES
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.clusters import states
+from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
+
+LIMITS = Limits()
+FAIR = POLICIES["fair"]
+Change = Callable[[ClusterState, Random], ClusterState]
+
+
+def with_pods(state: ClusterState, random: Random, change: Callable[[Pod], Pod]) -> ClusterState:
+    """Some pods of one job changed."""
+    if not state.jobs:
+        return state
+    chosen = random.choice(state.jobs)
+    roles = tuple(
+        replace(
+            part, pods=tuple(change(one) if random.random() < 0.5 else one for one in part.pods)
+        )
+        for part in chosen.roles
+    )
+    return with_job(state, replace(chosen, roles=roles))
+
+
+def with_job(state: ClusterState, changed: TrainingJob) -> ClusterState:
+    jobs = (changed if one.key == changed.key else one for one in state.jobs)
+    return replace(state, jobs=tuple(jobs))
+
+
+def with_role(state: ClusterState, random: Random, **fields: object) -> ClusterState:
+    if not state.jobs:
+        return state
+    chosen = random.choice(state.jobs)
+    first, *others = chosen.roles
+    changed = replace(first, **fields)  # type: ignore[arg-type]
+    return with_job(state, replace(chosen, roles=(changed, *others)))
+
+
+def acted(state: ClusterState, random: Random) -> ClusterState:
+    plan = decide(state, FAIR, LIMITS)
+    return act(state, plan, after=timedelta(0), lingering=random.random() < 0.3)
+
+
+def without_a_job(state: ClusterState, random: Random) -> ClusterState:
+    kept = [one for one in state.jobs if random.random() < 0.8]
+    return replace(state, jobs=tuple(kept))
+
+
+def cordoned(state: ClusterState, random: Random) -> ClusterState:
+    taints = random.choice(((), (Taint(CORDONED, "", "NoSchedule"),)))
+    chosen = random.choice(state.nodes)
+    changed = replace(chosen, taints=taints, schedulable=not taints)
+    nodes = (changed if one is chosen else one for one in state.nodes)
+    return replace(state, nodes=tuple(nodes))
+
+
+CHANGES: tuple[Change, ...] = (
+    lambda state, random: replace(
+        state, observed_at=state.observed_at + timedelta(seconds=random.choice((0, 1, 7, 31, 400)))
+    ),
+    acted,
+    acted,
+    lambda state, random: with_pods(state, random, lambda one: replace(one, ready=not one.ready)),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, version="9")),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, ready_since=at(-3))),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, terminating=True)),
+    lambda state, random: with_pods(
+        state, random, lambda one: replace(one, phase=PodPhase.FAILED, ready=False)
+    ),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, node="")),
+    lambda state, random: with_role(state, random, version="9", history="grown"),
+    lambda state, random: with_role(state, random, wanted=random.choice((None, 1, 3))),
+    lambda state, random: with_role(state, random, reason="manual size", resized_at=at(0)),
+    without_a_job,
+    lambda state, _random: replace(
+        state, jobs=(*state.jobs, worker(f"new-{len(state.jobs)}", 1, 3))
+    ),
+    lambda state, _random: replace(state, nodes=state.nodes[1:] or state.nodes),
+    lambda state, _random: replace(state, demands=()),
+    cordoned,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(states(), st.lists(st.sampled_from(range(len(CHANGES))), max_size=12), st.data())
+def test_a_memory_changes_nothing_but_the_work(
+    state: ClusterState, changes: list[int], data: st.DataObject
+) -> None:
+    policy = POLICIES[data.draw(st.sampled_from(sorted(POLICIES)))]
+    random, memory = Random(len(changes)), Memory()  # noqa: S311 (it only mixes)
+    for change in (0, *changes):
+        state = CHANGES[change](state, random)
+        assert decide(state, policy, LIMITS, memory) == decide(state, policy, LIMITS)
+
+
+def settled() -> ClusterState:
+    """Two jobs that run and one that waits, in a cluster in which nothing is to be done."""
+    state = cluster(
+        node("n1", 4),
+        node("n2", 4),
+        worker("one", 1, 6, queued=-900),
+        worker("two", 1, 6, queued=-800),
+        job("large", role(low=9, high=9, shape=shape(4)), queued=-700),
+    )
+    for _ in range(8):
+        state = act(state, decide(state, FAIR, LIMITS), after=timedelta(minutes=10))
+    return state
+
+
+def changed_pods() -> Iterator[tuple[str, Callable[[Pod], Pod], bool]]:
+    yield "of its life only", lambda one: replace(one, version="9", ready_since=at(-1)), True
+    yield "not ready", lambda one: replace(one, ready=False), True
+    yield "terminating", lambda one: replace(one, terminating=True), False
+    yield "elsewhere", lambda one: replace(one, node="n9"), False
+
+
+@pytest.mark.parametrize(
+    ("change", "alike"),
+    [found[1:] for found in changed_pods()],
+    ids=[found[0] for found in changed_pods()],
+)
+def test_what_no_plan_is_made_from_asks_for_none(
+    change: Callable[[Pod], Pod], *, alike: bool
+) -> None:
+    state, memory = settled(), Memory()
+    plan = decide(state, FAIR, LIMITS, memory)
+    assert quiet(plan)
+    first = state.jobs[0]
+    roles = (replace(first.roles[0], pods=tuple(map(change, first.roles[0].pods))),)
+    later = with_job(state, replace(first, roles=roles))
+    assert (memory.recall(later, FAIR, LIMITS) is plan) == alike
+
+
+def test_what_stands_around_a_job_asks_for_no_plan() -> None:
+    state, memory = settled(), Memory()
+    plan = decide(state, FAIR, LIMITS, memory)
+    around = frozenset({Target("Service", "ns", "one")})
+    later = with_job(state, replace(state.jobs[0], surroundings=around))
+    assert memory.recall(later, FAIR, LIMITS) is plan
+
+
+def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:
+    state, memory = settled(), Memory()
+    first = state.jobs[0]
+    roles = (replace(first.roles[0], resized_at=state.observed_at),)
+    state = with_job(state, replace(first, roles=roles))
+    plan = decide(state, FAIR, LIMITS, memory)
+    assert quiet(plan)
+    assert plan.recheck_after == LIMITS.growth_cooldown
+    almost = replace(state, observed_at=state.observed_at + plan.recheck_after * 0.9)
+    recalled = memory.recall(almost, FAIR, LIMITS)
+    assert recalled == decide(almost, FAIR, LIMITS)
+    due = replace(state, observed_at=state.observed_at + plan.recheck_after)
+    assert memory.recall(due, FAIR, LIMITS) is None
+
+
+def test_another_policy_or_limit_decides_anew() -> None:
+    state, memory = settled(), Memory()
+    decide(state, FAIR, LIMITS, memory)
+    assert memory.recall(state, FAIR, LIMITS) is not None
+    assert memory.recall(state, POLICIES["fifo"], LIMITS) is None
+    assert memory.recall(state, FAIR, Limits(load_ceiling=0.5)) is None

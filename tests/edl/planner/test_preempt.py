@@ -1,0 +1,135 @@
+"""Whole gangs make room for a higher priority, only when switched on, and never in vain."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from edl.model import Resizing, TrainingJob
+from edl.planner import reasons
+from edl.planner.plan import Plan
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.states import at, cluster, demand, job, node, role, shape, worker
+
+PREEMPT = replace(ALL, preempt=True)
+SECOND = timedelta(seconds=1)
+
+
+def fixed(name: str, count: int, **fields: Any) -> TrainingJob:  # noqa: ANN401 (a builder's fields)
+    return worker(name, count, count, **fields)
+
+
+def suspended(plan: Plan) -> dict[str, str]:
+    return {found.job.name: found.reason for found in plan.suspensions}
+
+
+def test_only_when_switched_on() -> None:
+    state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
+    assert suspended(plan_for(state)) == {}
+    assert suspended(plan_for(state, PREEMPT)) == {
+        "low": "makes room for queued ns/high: back to the queue, its priority is lower"
+    }
+
+
+def test_the_victims_room_is_kept_for_whom_it_left_it_to() -> None:
+    state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
+    plan = plan_for(state, PREEMPT)
+    assert held(plan) == {"high": "1 pod waits for room that leaving pods will free"}
+    left = act(state, plan, after=SECOND, lingering=True)
+    waiting = plan_for(left, PREEMPT)
+    assert quiet(waiting)
+    assert held(waiting)["high"] == "1 pod waits for room that leaving pods will free"
+    gone = act(left, waiting, after=SECOND)
+    assert started(plan_for(gone, PREEMPT)) == {"high": {"worker": 1}}
+
+
+def test_the_victim_stays_away_while_there_is_no_room_for_both() -> None:
+    state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
+    for _ in range(8):
+        plan = plan_for(state, PREEMPT)
+        state = act(state, plan, after=SECOND, lingering=True)
+    assert quiet(plan)
+    assert [found.job.name for found in plan.held if found.position] == ["low"]
+
+
+def test_it_keeps_its_place_in_the_queue() -> None:
+    low = fixed("low", 2, on=["a"] * 2, queued=-9000)
+    state = cluster(node("a", 2), low, fixed("high", 1, priority=1))
+    after = act(state, plan_for(state, PREEMPT), after=SECOND)
+    assert next(one for one in after.jobs if one.key.name == "low").queued_at == low.queued_at
+
+
+def test_extras_go_before_gangs() -> None:
+    low = worker("low", 1, 3, on=["a"] * 3)
+    state = cluster(node("a", 3), low, fixed("high", 2, priority=1))
+    plan = plan_for(state, PREEMPT)
+    assert (suspended(plan), sizes(plan)) == ({}, {"low": 1})
+
+
+def test_nobody_is_suspended_in_vain() -> None:
+    state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 3, priority=1))
+    assert quiet(plan_for(state, PREEMPT))
+
+
+def test_the_lowest_priority_goes_first_then_the_youngest() -> None:
+    low = fixed("low", 1, on=["a"], queued=-9000)
+    young = fixed("young", 1, on=["a"], priority=1, queued=-300)
+    old = fixed("old", 1, on=["a"], priority=1, queued=-900)
+    jobs = [low, young, old]
+    one = cluster(node("a", 3), *jobs, fixed("high", 1, priority=2))
+    two = cluster(node("a", 3), *jobs, fixed("high", 2, priority=2))
+    assert list(suspended(plan_for(one, PREEMPT))) == ["low"]
+    assert sorted(suspended(plan_for(two, PREEMPT))) == ["low", "young"]
+
+
+def test_who_is_nearly_finished_goes_after_others_of_its_priority() -> None:
+    late = fixed("late", 1, on=["a"], queued=-300, progress=0.95, resizing=Resizing.LIVE)
+    old = fixed("old", 1, on=["a"], queued=-900)
+    state = cluster(node("a", 2), late, old, fixed("high", 1, priority=1))
+    assert list(suspended(plan_for(state, PREEMPT))) == ["old"]
+
+
+def test_only_who_helps_is_suspended() -> None:
+    elsewhere = fixed("elsewhere", 1, on=["b"], queued=-300)
+    here = fixed("here", 1, on=["a"], queued=-900)
+    tall = fixed("tall", 1, shape=shape(2), priority=1)
+    state = cluster(node("a", 2), node("b", 1), elsewhere, here, tall)
+    assert list(suspended(plan_for(state, PREEMPT))) == ["here"]
+
+
+def test_an_equal_priority_is_never_suspended() -> None:
+    state = cluster(node("a", 2), fixed("one", 2, on=["a"] * 2), fixed("other", 2))
+    assert quiet(plan_for(state, PREEMPT))
+
+
+def test_all_roles_of_a_victim_leave_together() -> None:
+    low = job("low", role("ps", 1, 1, on=["a"]), role("worker", 1, 3, on=["a", "b", "b"]))
+    state = cluster(node("a", 2), node("b", 2), low, fixed("high", 3, priority=1))
+    plan = plan_for(state, PREEMPT)
+    assert list(suspended(plan)) == ["low"]
+    assert sizes(plan) == {}
+    after = act(state, plan, after=SECOND)
+    assert all(part.suspended for one in after.jobs for part in one.roles if one.key.name == "low")
+
+
+def test_pods_of_others_of_a_higher_priority_take_gangs_too() -> None:
+    low = fixed("low", 2, on=["a"] * 2)
+    state = cluster(node("a", 2), low, demand("web", shape(1), 1, priority=1))
+    assert suspended(plan_for(state, PREEMPT)) == {
+        "low": "makes room for web/web (priority 1): back to the queue, its priority is lower"
+    }
+    equal = cluster(node("a", 2), low, demand("web", shape(1), 1, priority=0))
+    assert quiet(plan_for(equal, PREEMPT))
+
+
+def test_a_minimum_that_lost_its_node_takes_gangs_too() -> None:
+    low = fixed("low", 1, on=["a"])
+    high = worker("high", 2, 2, on=["b", ""], priority=1, started_at=at(-5))
+    plan = plan_for(cluster(node("a", 1), node("b", 1), low, high), PREEMPT)
+    assert list(suspended(plan)) == ["low"]
+
+
+def test_who_was_placed_otherwise_before_suspends_nobody_again() -> None:
+    low = fixed("low", 1, on=["a"])
+    again = fixed("high", 1, priority=1, reason=reasons.GANG_PENDING)
+    assert quiet(plan_for(cluster(node("a", 1), low, again), PREEMPT))

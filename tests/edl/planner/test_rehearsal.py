@@ -1,0 +1,123 @@
+"""Starts that kube-scheduler might leave half placed are made so that it cannot."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl.model import Shape
+from edl.planner import reasons
+from edl.planner.plan import Admission, Plan
+from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
+
+
+def admission(plan: Plan) -> Admission:
+    (found,) = plan.admissions
+    return found
+
+
+def test_pods_of_one_shape_need_no_care() -> None:
+    tight = [worker(f"job-{number}", 1, 1, shape=shape(2)) for number in range(4)]
+    plan = plan_for(cluster(node("a", 4), node("b", 4), *tight))
+    assert len(plan.admissions) == 4
+    assert all(not (one.nodes or one.leads) for one in plan.admissions)
+
+
+def test_where_there_is_room_for_any_order_nothing_is_pinned() -> None:
+    cast = job("mnist", role("ps", 4, 4, shape=shape(1)), role("chief", shape=shape(4)))
+    found = admission(plan_for(cluster(node("a", 16), node("b", 16), cast)))
+    assert (found.nodes, found.leads) == ((), "")
+
+
+def test_small_pods_are_kept_off_the_node_that_a_large_one_needs() -> None:
+    """4 x 1 CPU and 1 x 4 CPU on two nodes of 4 CPU: seen on a real scheduler."""
+    cast = job("mnist", role("ps", 4, 4, shape=shape(1)), role("chief", shape=shape(4)))
+    found = admission(plan_for(cluster(node("a", 4), node("b", 4), cast)))
+    nodes = dict(found.nodes)
+    assert len(nodes["ps"]) == len(nodes["chief"]) == 1
+    assert nodes["ps"] != nodes["chief"]
+
+
+def test_a_role_that_grows_stays_free_where_the_others_pins_are_enough() -> None:
+    cast = job("mnist", role("ps", 3, 3, shape=shape(1)), role("worker", 1, 2, shape=shape(4)))
+    found = admission(plan_for(cluster(node("a", 3), node("b", 4), cast)))
+    assert found.nodes == (("ps", ("a",)),)
+
+
+def test_extras_stay_away_where_they_might_take_the_room_of_a_minimum() -> None:
+    cast = job("mnist", role("chief", shape=shape(4)), role("worker", 1, 5, shape=shape(1)))
+    plan = plan_for(cluster(node("a", 4), node("b", 5), cast))
+    assert started(plan)["mnist"]["worker"] <= 2 or admission(plan).nodes
+
+
+def test_where_no_pins_are_sure_the_hardest_role_leads() -> None:
+    cast = job(
+        "mnist",
+        role("chief", shape=shape(2)),
+        role("ps", 3, 3, shape=shape(3)),
+        role("worker", 2, 2, shape=shape(5)),
+    )
+    found = admission(plan_for(cluster(node("a", 4), node("b", 3), node("c", 16), cast)))
+    assert (found.leads, found.nodes) == ("worker", ())
+    assert dict(found.sizes) == {"chief": 1, "ps": 3, "worker": 2}
+
+
+def test_who_follows_the_leading_role_waits_until_it_has_its_nodes() -> None:
+    leading = role("worker", 2, 2, shape=shape(5), on=["c", ""])
+    others = (role("chief", shape=shape(2)), role("ps", 3, 3, shape=shape(3)))
+    nodes = (node("a", 4), node("b", 3), node("c", 16))
+    coming = job("mnist", *others, leading, started_at=at(-1))
+    assert held(plan_for(cluster(*nodes, coming))) == {"mnist": reasons.PLACED_FIRST}
+    there = replace(leading, pods=(pod(0, "c"), pod(1, "c")))
+    arrived = job("mnist", *others, there, started_at=at(-1))
+    assert "ps" in started(plan_for(cluster(*nodes, arrived)))["mnist"]
+
+
+def test_a_gang_that_others_may_disturb_starts_when_they_have_their_nodes() -> None:
+    first = worker("first", 2, 2, shape=shape(1), queued=-99)
+    second = worker("second", 1, 1, shape=shape(4), queued=-98)
+    nodes = (node("a", 4), node("b", 4))
+    plan = plan_for(cluster(*nodes, first, second))
+    assert list(started(plan)) == ["first"]
+    assert held(plan)["second"] == reasons.PLACED_FIRST
+    assert plan.recheck_after is not None
+    bound = worker("first", 2, 2, shape=shape(1), on=["a", "a"])
+    assert list(started(plan_for(cluster(*nodes, bound, second)))) == ["second"]
+
+
+def test_growth_comes_before_a_gang_that_it_may_disturb() -> None:
+    running = worker("running", 1, 2, shape=shape(1), on=["a"])
+    queued = worker("queued", 1, 1, shape=shape(4))
+    plan = plan_for(cluster(node("a", 4), node("b", 4), running, queued))
+    assert sizes(plan) == {"running": 2}
+    assert held(plan) == {"queued": reasons.PLACED_FIRST}
+
+
+def test_pods_that_wait_for_long_are_waited_for_no_longer() -> None:
+    waiting = worker("waiting", 1, 2, shape=shape(3), on=["a", ""], started_at=at(-40))
+    part = replace(waiting.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-40))))
+    queued = worker("queued", 1, 1, shape=shape(1))
+    plan = plan_for(cluster(node("a", 4), node("b", 4), replace(waiting, roles=(part,)), queued))
+    assert "queued" in started(plan)
+
+
+SHAPES = [shape(cpu) for cpu in (0.5, 1, 2, 3, 5)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(2, 9), min_size=1, max_size=4),
+    st.lists(st.tuples(st.sampled_from(SHAPES), st.integers(1, 3)), min_size=1, max_size=3),
+)
+def test_a_role_has_room_for_all_of_its_pods_on_the_nodes_to_which_it_is_kept(
+    nodes: list[int], parts: list[tuple[Shape, int]]
+) -> None:
+    cast = job("mnist", *(role(f"role-{n}", c, c, shape=s) for n, (s, c) in enumerate(parts)))
+    machines = [node(f"n{number}", cpu) for number, cpu in enumerate(nodes)]
+    for found in plan_for(cluster(*machines, cast)).admissions:
+        kept = dict(found.nodes)
+        for number, (wanted, count) in enumerate(parts):
+            on = kept.get(f"role-{number}", tuple(one.name for one in machines))
+            cpus = (one.allocatable.get("cpu") for one in machines if one.name in on)
+            assert sum(cpu // wanted.requests.get("cpu") for cpu in cpus) >= count

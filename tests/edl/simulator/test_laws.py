@@ -1,0 +1,99 @@
+"""What holds in every world, under every policy and without us."""
+
+from hypothesis import HealthCheck, given, settings
+
+from edl.model import ClusterState, Node
+from edl.planner.plan import Plan
+from edl.simulator import Elastic, Manner, Result, Simulation, Watcher, World, simulate
+from tests.edl.simulator.worlds import LEDS, LONG, MANNERS, worlds
+
+_SLOW = settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@given(worlds(), LEDS)
+@_SLOW
+def test_every_job_that_fits_an_empty_cluster_ends(given: World, manner: Elastic) -> None:
+    result = simulate(given, manner, until=LONG)
+    assert [job.key.name for job in result.jobs if job.track.ended is None] == []
+    assert result.until == LONG
+
+
+@given(worlds(), MANNERS)
+@_SLOW
+def test_the_same_world_gives_the_same_result(given: World, manner: Manner) -> None:
+    assert _figures(simulate(given, manner, LONG)) == _figures(simulate(given, manner, LONG))
+
+
+def _figures(result: Result) -> list[object]:
+    tracks = (job.track for job in result.jobs)
+    lines = result.timeline.used
+    return [
+        *((one.running, one.ended, one.size.times, one.size.values) for one in tracks),
+        (lines.times, lines.values),
+    ]
+
+
+@given(worlds(), MANNERS)
+@_SLOW
+def test_no_node_is_overcommitted_and_its_use_is_what_its_pods_ask_for(
+    given: World, manner: Manner
+) -> None:
+    simulation = Simulation(given, manner, Watcher())
+    while simulation.next <= LONG:
+        simulation.run(simulation.next)
+        state = simulation.state()
+        for node in state.nodes:
+            assert _over(node) == []
+            assert node.used.get("cpu") >= _asked(state, node)
+
+
+def _over(node: Node) -> list[str]:
+    return [name for name, amount in node.used if amount > node.allocatable.get(name)]
+
+
+def _asked(state: ClusterState, node: Node) -> int:
+    return sum(
+        role.shape.requests.get("cpu")
+        for job in state.jobs
+        for role in job.roles
+        for pod in role.pods
+        if pod.node == node.name and not pod.ended
+    )
+
+
+@given(worlds(), LEDS)
+@_SLOW
+def test_sizes_are_from_min_to_max_or_nothing_is_started(given: World, manner: Elastic) -> None:
+    wrong = []
+
+    def decided(now: float, state: ClusterState, _: Plan) -> None:
+        wrong.extend(
+            (now, role)
+            for job in state.jobs
+            for role in job.live
+            if role.tandem and not role.suspended and not role.min <= role.size <= role.max
+        )
+
+    simulate(given, manner, LONG, Watcher(decided=decided))
+    assert wrong == []
+
+
+@given(worlds(), MANNERS)
+@_SLOW
+def test_work_is_conserved(given: World, manner: Manner) -> None:
+    """What the replicas did is what the job had to do and what it did twice."""
+    result = simulate(given, manner, LONG)
+    work = {one.key: one.work for one in given.trainings}
+    items = {one.key for one in given.trainings if one.items}
+    for job in result.jobs:
+        if job.track.ended is None or job.key in items:
+            continue
+        ready = job.track.speed.spans(job.track.arrived, job.track.ended)
+        done = sum((end - begin) * speed for begin, end, speed in ready)
+        # To the millisecond, at the speed of all of them.
+        slack = 0.001 * max(job.track.speed.values) + 1e-6
+        assert abs(done - work[job.key].seconds - job.track.lost_work) <= slack

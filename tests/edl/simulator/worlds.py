@@ -1,0 +1,116 @@
+"""Builders for simulator tests: a small world in a line. Times are seconds from its start."""
+
+# ruff: noqa: ANN401 (the builders pass any field on)
+
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from edl.model import Node, Shape
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.resources import Resources
+from edl.simulator import (
+    LINEAR,
+    Amdahl,
+    Elastic,
+    Kind,
+    Plain,
+    Seat,
+    Service,
+    Settings,
+    Training,
+    Work,
+    World,
+    queued,
+)
+
+ALL = Limits(load_ceiling=1)
+"""Every core may be used."""
+FAIR = Elastic(POLICIES["fair"], ALL)
+PROMPT = Settings(start_up=0, shut_down=0)
+"""Pods are there and gone at once."""
+
+
+def shape(cpu: float = 1) -> Shape:
+    return Shape(Resources.parse({"cpu": cpu, "pods": 1}))
+
+
+def node(name: str, cpu: float = 4, **fields: Any) -> Node:
+    room = Resources.parse({"cpu": cpu, "memory": "64Gi", "pods": 110})
+    return Node(name, room, Resources(), Resources(), **fields)
+
+
+def nodes(count: int, cpu: float = 4) -> tuple[Node, ...]:
+    return tuple(node(f"node-{number}", cpu) for number in range(count))
+
+
+def training(name: str, low: int, high: int, seconds: float, **fields: Any) -> Training:
+    """PyTorch workers of one core; `seconds` of one of them, faster with more of them."""
+    kind = Kind(fields.pop("framework", "pytorch"))
+    seats = fields.pop("seats", [Seat("worker", low, high, shape(fields.pop("cpu", 1)))])
+    given = {key: fields.pop(key) for key in ("priority", "items") if key in fields}
+    work = Work(seconds, fields.pop("curve", LINEAR))
+    return Training(queued(name, kind, seats, **given), work, **fields)
+
+
+def world(*things: Node | Training | Service, settings: Settings = PROMPT, **fields: Any) -> World:
+    return World(
+        nodes=tuple(one for one in things if isinstance(one, Node)),
+        trainings=tuple(one for one in things if isinstance(one, Training)),
+        services=tuple(one for one in things if isinstance(one, Service)),
+        settings=settings,
+        **fields,
+    )
+
+
+@st.composite
+def trainings(draw: st.DrawFn, number: int) -> Training:
+    """One that fits into an empty world of `worlds`: its minimum has at most 4 pods of 1 core."""
+    framework = draw(st.sampled_from(["pytorch", "pytorch", "tensorflow", "none", "horovod"]))
+    low = draw(st.integers(1, 3))
+    seats = [Seat("worker", low, low + draw(st.integers(0, 6)), shape())]
+    if framework == "horovod":
+        seats.insert(0, Seat("launcher", 1, 1, shape()))
+    if framework == "tensorflow" and draw(st.booleans()):
+        seats.insert(0, Seat("ps", 1, 1, shape()))
+    job = queued(
+        f"job-{number}",
+        Kind(framework),
+        seats,
+        priority=draw(st.sampled_from([0, 0, 5])),
+        items=draw(st.integers(1, 12)) if framework == "none" else None,
+    )
+    curve = Amdahl(draw(st.sampled_from([0.0, 0.1, 1.0])))
+    return Training(
+        job,
+        Work(draw(st.sampled_from([5.0, 60.0, 700.0])), curve),
+        at=draw(st.sampled_from([0.0, 0.0, 10.0, 33.3, 400.0])),
+        checkpoint=draw(st.sampled_from([None, 20.0])),
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Some jobs, and somebody else's pods for a while."""
+    found = [draw(trainings(number)) for number in range(draw(st.integers(1, 5)))]
+    services = []
+    if draw(st.booleans()):
+        away = draw(st.sampled_from([50.0, 300.0]))
+        steps = ((0.0, draw(st.integers(0, 4))), (away, 0))
+        services.append(Service("web", shape(2), steps, priority=draw(st.sampled_from([0, 9]))))
+    size = draw(st.sampled_from([2, 4]))
+    return world(
+        *nodes(draw(st.integers(4 // size, 4)), size),
+        *found,
+        *services,
+        settings=Settings(
+            start_up=draw(st.sampled_from([0, 2])), shut_down=draw(st.sampled_from([0, 3]))
+        ),
+    )
+
+
+MANNERS = st.sampled_from([*(Elastic(policy, ALL) for policy in POLICIES.values()), Plain()])
+LEDS = st.sampled_from([Elastic(policy, ALL) for policy in POLICIES.values()])
+LONG = timedelta(days=3).total_seconds()

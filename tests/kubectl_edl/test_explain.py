@@ -1,0 +1,180 @@
+"""`kubectl edl explain`: where a job stands, why, why not more, and what would change it."""
+
+import json
+
+import pytest
+
+from edl import contract
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
+
+QUEUED = """\
+Name:        bert
+Namespace:   default
+Phase:       Queued
+Reason:      waits for the reconciler to look at it
+Queue:       1st, nobody is ahead
+Starts:      unknown: default/small has no known end
+Decided by:  policy fair, load ceiling 97 % (as the reconciler says)
+
+ROLE     NOW   NEXT   MIN   MAX   WHY THIS SIZE
+chief    0     0      1     1     always so many
+ps       0     0      4     4     always so many
+worker   0     0      3     12    <none>
+
+Why bert does not start:
+"""
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """12 of 16 CPU are taken by small, which could give 10 back; bert needs 16, late the same."""
+    stage = Stage()
+    lease(stage)
+    for name in ("node-1", "node-2"):
+        stage.create(node(name, cpu="8"))
+    runs = stage.put(job("small", framework="none", min="1", max="8"), suspend=False, parallelism=6)
+    for index in range(6):
+        stage.create(pod(runs, index, f"node-{index % 2 + 1}"))
+    stage.minutes_ago = 2
+    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+        stage.put(manifest)
+    return stage
+
+
+def test_a_waiting_job_is_told_what_it_lacks(stage: Stage) -> None:
+    found = stage.run("explain", "bert")
+    assert (found.code, found.err) == (0, "")
+    head, _, tail = found.out.partition("Why bert does not start:\n")
+    assert head + "Why bert does not start:\n" == QUEUED
+    assert tail == (
+        "  1. no room for 1 of 3 worker (2 CPU each): no CPU free on the 2 nodes that it may use\n"
+        "     would help: 2 CPU more free on node-1\n"
+        "  2. and then, 8 pods wait for room that leaving pods will free\n"
+    )
+
+
+def test_with_what_it_names_it_starts(stage: Stage) -> None:
+    stage.create(node("node-3", cpu="2"))
+    assert (
+        "shrink   small   worker=6→1   makes room for queued default/bert" in stage.run("plan").out
+    )
+
+
+def test_a_running_job_is_told_why_it_has_no_more(stage: Stage) -> None:
+    for role in ("chief", "ps", "worker"):
+        stage.delete(f"bert-{role}")
+    found = stage.run("explain", "small").out
+    assert "worker   6     7      1     8     idle room: 7 of 8 fit" in found
+    assert found.endswith(
+        "Why not one more worker (now 6, next 7):\n"
+        "  1. load ceiling 97 %: 2 CPU are idle, growth leaves 480m CPU of them so, and one more "
+        "worker asks for 2 CPU\n"
+        "     would help: a load ceiling of 100 %, or 480m CPU more idle in the cluster\n"
+    )
+    assert (
+        "load ceiling"
+        not in stage.run("explain", "small", "--load-ceiling", "1").out.partition("Why not")[2]
+    )
+
+
+def test_who_is_ahead_is_named(stage: Stage) -> None:
+    stage.minutes_ago = 1
+    stage.put(job("late", framework="none", min="8", max="8"), parallelism=8)
+    found = stage.run("explain", "late").out
+    assert "Queue:       position 2, behind default/bert\n" in found
+
+
+def test_one_of_its_jobs_is_one_role(stage: Stage) -> None:
+    found = stage.run("explain", "bert-ps").out
+    assert "ps       " not in found.partition("WHY THIS SIZE")[2].partition("worker")[2]
+    roles = json.loads(stage.run("explain", "bert-ps", "-o", "json").out)["roles"]
+    assert [role["name"] for role in roles] == ["ps"]
+
+
+def test_documents_hold_the_figures(stage: Stage) -> None:
+    found = json.loads(stage.run("explain", "bert", "-o", "json").out)
+    assert (found["kind"], found["position"]) == ("TrainingJobExplanation", 1)
+    assert found["settings"]["source"] == "reconciler"
+    assert found["estimate"] == {
+        "certainty": "unknown",
+        "at": None,
+        "reason": "default/small has no known end",
+    }
+    assert found["start"]["complete"]
+    cause, then = found["start"]["causes"]
+    assert (then["kind"], then["remedy"]) == ("Promised", "")
+    assert cause["kind"] == "Room"
+    assert (cause["role"], cause["wanted"], cause["fitting"]) == ("worker", 3, 2)
+    assert (cause["node"], cause["missing"]) == ("node-1", {"cpu": "2000m"})
+    assert cause["remedy"] == "2 CPU more free on node-1"
+
+
+def test_a_declared_length_tells_when_it_starts(stage: Stage) -> None:
+    notes = {contract.STARTED_AT: "2026-11-21T11:00:00Z", contract.DURATION: "2h"}
+    stage.patch("small", {"metadata": {"annotations": notes}})
+    assert "Starts:      in about 60m\n" in stage.run("explain", "bert").out
+
+
+def test_pods_that_wait_say_why(stage: Stage) -> None:
+    sentence = "0/2 nodes are available: 2 Insufficient cpu."
+    unschedulable = {"type": "PodScheduled", "status": "False", "message": sentence}
+    pulling = {"name": "main", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
+    small = stage.job("small")
+    stage.create(pod(small, 6, "", phase="Pending", conditions=[unschedulable]))
+    stage.create(
+        pod(small, 7, "node-1", phase="Pending", conditions=[], containerStatuses=[pulling])
+    )
+    found = stage.run("explain", "small").out
+    assert f"small-6-x6       <none>   2m    {sentence}\n" in found
+    assert "small-7-x7       node-1   2m    container main: ErrImagePull: no\n" in found
+
+
+def test_what_happened_is_shown(stage: Stage) -> None:
+    grown = "2026-11-21T11:55:00Z grown 4 6 idle room: 6 of 8 fit"
+    stage.patch("small", {"metadata": {"annotations": {contract.HISTORY: grown}}})
+    found = stage.run("explain", "small").out
+    assert "5m    grown           worker=4→6   idle room: 6 of 8 fit\n" in found
+
+
+def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
+    paused = {"metadata": {"annotations": {contract.PAUSED: "true"}}}
+    for role in ("chief", "ps", "worker"):
+        stage.patch(f"bert-{role}", paused)
+    found = stage.run("explain", "bert").out
+    assert "  1. paused\n     would help: that it is resumed (kubectl edl resume)\n" in found
+    assert "  2. and then, no room for 1 of 3 worker" in found
+    assert "Starts:      unknown: it is paused\n" in found
+
+
+def test_whoever_may_not_read_the_cluster_still_sees_his_job(stage: Stage) -> None:
+    mnist(stage)
+    stage.wrapped = fenced("Node")
+    found = stage.run("explain", "mnist")
+    assert found.code == 0
+    assert "Reason:      grown into idle room\n" in found.out
+    assert "mnist-worker-3-x3" in found.out
+    assert "Decided by" not in found.out
+    assert found.err == (
+        'hint: what is in its way needs the whole cluster: "ann" may not list Node '
+        "(kubectl auth can-i …)\n"
+    )
+    assert json.loads(stage.run("explain", "mnist", "-o", "json").out)["complete"] is False
+
+
+def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:
+    stage = Stage()
+    lease(stage)
+    stage.create(node("node-1", cpu="8"))
+    stage.put(job("done", framework="none", min="1", max="2"), suspend=False)
+    over = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    stage.patch("done", over)
+    found = stage.run("explain", "done").out
+    assert "Phase:       Succeeded\n" in found
+    assert "Why" not in found
+
+
+def test_a_name_that_is_not_there_is_said(stage: Stage) -> None:
+    found = stage.run("explain", "brt")
+    assert found.code == 3
+    assert "did you mean bert?" in found.err
