@@ -1,6 +1,6 @@
 """What the reconciler knows of a large cluster: its memory, and the way from an event to a state.
 
-`python benchmarks/state.py [--nodes 10000] [--pods 100000] [--jobs 5000] [--runs 21]`
+`python -m benchmarks.state [--nodes 10000] [--pods 100000] [--jobs 5000] [--runs 21]`
 
 The objects come page by page, and then event by event, through the informers and stores that the
 reconciler runs, from a cluster in memory that makes them when they are asked for.

@@ -1,4 +1,4 @@
-"""The report's plots, one SVG each."""
+"""The report's plots, one small PNG each."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ def draw(records: Sequence[Record], mixes: Sequence[MixFigures], folder: Path) -
         "t2": lambda axes: _t2(axes, _of(records, T2.name)),
         "mix": lambda axes: _mix(axes, mixes),
     }
-    return [_save(paint, folder / f"{name}.svg") for name, paint in by_name.items()]
+    return [_save(paint, folder / f"{name}.png") for name, paint in by_name.items()]
 
 
 def _of(records: Sequence[Record], experiment: str) -> list[Record]:
@@ -35,12 +35,12 @@ def _save(paint: Callable[[Any], None], path: Path) -> Path:
     import matplotlib as mpl  # noqa: PLC0415
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "edl", "svg.fonttype": "none", "font.size": 8})
+    mpl.use("agg")
+    mpl.rcParams.update({"font.size": 8})
     figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
     paint(axes)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, dpi=90)
     plt.close(figure)
     return path
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,7 +104,7 @@ def _thinned(samples: list[Sample]) -> Iterator[Sample]:
     due = 0.0
     for sample in samples:
         if sample.at >= due:
-            yield sample
+            yield replace(sample, at=round(sample.at, 1))
             due = (sample.at // EVERY + 1) * EVERY
 
 

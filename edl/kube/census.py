@@ -9,7 +9,7 @@ from datetime import datetime
 from edl.kube.budgets import budgets
 from edl.kube.loads import Loads
 from edl.kube.members import Members
-from edl.kube.neighbours import Repelling, met
+from edl.kube.neighbours import Known, Repelling, met
 from edl.kube.observe import ClusterWide
 from edl.kube.watched import Stores
 from edl.model import Budget, ClusterState, TrainingJob
@@ -28,6 +28,7 @@ class Census:
         self._loads = Loads()
         self._members = Members()
         self._repelling = Repelling()
+        self._known = Known()
         self._begun = False
 
     def state(self, now: datetime) -> ClusterState:
@@ -48,7 +49,7 @@ class Census:
             bare=self._members.bare(),
             budgets=self._budgets(jobs),
         )
-        return met(state, self._repelling, self._stores.pods.values)
+        return met(state, self._repelling, self._stores.pods.values, self._known)
 
     def _budgets(self, jobs: Sequence[TrainingJob]) -> tuple[Budget, ...]:
         quotas, namespaces = self._stores.quotas.values(), self._stores.namespaces.values()

@@ -4,14 +4,14 @@ Where no rule asks, which is the usual case, nothing is looked at but who has on
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeAlias
 
 from edl.kube.facts import PodFacts
 from edl.kube.store import Change
-from edl.model import ClusterState, Neighbours, Role, Rules, Selectors, TrainingJob
+from edl.model import ClusterState, JobKey, Neighbours, Role, Rules, Selectors, TrainingJob
 
 _Alike: TypeAlias = tuple[int, int]
 """Pods with one label set and one shape: both are one object for all pods of a template."""
@@ -22,6 +22,7 @@ class Repelling:
     """Rules of pods with required anti-affinity, ours and others', kept pod by pod."""
 
     _pods: Counter[Rules] = field(default_factory=Counter)
+    _rules: frozenset[Rules] | None = frozenset()
 
     def pod(self, change: Change[PodFacts]) -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
@@ -39,23 +40,66 @@ class Repelling:
     def _add(self, pod: PodFacts, sign: int) -> None:
         rules = pod.shape.rules
         if rules and rules.apart and pod.holds_room:
+            known = rules in self._pods
             self._pods[rules] += sign
             if not self._pods[rules]:
                 del self._pods[rules]
+            if known != (rules in self._pods):
+                self._rules = None
 
-    def __iter__(self) -> Iterator[Rules]:
-        return iter(self._pods)
+    @property
+    def rules(self) -> frozenset[Rules]:
+        """The same value until another one comes or one goes."""
+        if self._rules is None:
+            self._rules = frozenset(self._pods)
+        return self._rules
+
+
+@dataclass(slots=True)
+class Known:
+    """What was found of each job by the selectors of the last time: the same is the same object."""
+
+    repelling: frozenset[Rules] = frozenset()
+    own: list[Rules] = field(default_factory=list)
+    asked: Selectors = field(default_factory=lambda: Selectors(()))
+    _jobs: dict[JobKey, tuple[TrainingJob, TrainingJob]] = field(default_factory=dict)
+
+    def ask(self, repelling: frozenset[Rules], own: list[Rules]) -> None:
+        """By the selectors of these rules from now on."""
+        if (repelling, own) != (self.repelling, self.own):
+            others = (term.selector for rules in repelling for term in rules.apart)
+            mine = (found for rules in own for found in rules.selectors)
+            self.repelling, self.own = repelling, own
+            self.asked = Selectors(chain(others, mine))
+            self._jobs = {}
+
+    def jobs(self, jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
+        """Them, with rules on the shapes of whom the selectors speak of."""
+        if not self.asked:
+            return jobs
+        known, self._jobs = self._jobs, {}
+        for job in jobs:
+            last = known.get(job.key)
+            new = last[1] if last and last[0] is job else _spoken_of(job, self.asked)
+            self._jobs[job.key] = (job, new)
+        return tuple(new for _, new in self._jobs.values())
 
 
 def met(
-    state: ClusterState, repelling: Iterable[Rules], pods: Callable[[], Iterable[PodFacts]]
+    state: ClusterState,
+    repelling: Repelling,
+    pods: Callable[[], Iterable[PodFacts]],
+    known: Known | None = None,
 ) -> ClusterState:
-    """The state with its `neighbours`, and with rules on the shapes of whom others' speak of."""
+    """The state with its `neighbours`, and with rules on the shapes of whom others' speak of.
+
+    The same with or without `known`, which is renewed.
+    """
     own = [role.shape.rules for job in state.jobs for role in job.roles if role.shape.rules]
     own += [demand.shape.rules for demand in state.demands if demand.shape.rules]
-    others = [term.selector for rules in repelling for term in rules.apart]
-    asked = Selectors(chain(others, (found for rules in own for found in rules.selectors)))
-    jobs = tuple(_spoken_of(job, asked) for job in state.jobs) if asked else state.jobs
+    known = known or Known()
+    known.ask(repelling.rules, own)
+    jobs, asked = known.jobs(state.jobs), known.asked
     if not own and all(new is old for new, old in zip(jobs, state.jobs, strict=True)):
         return state
     ours = {role.uid for job in jobs for role in job.roles}

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
+from typing import Final
 
 from edl.contract import CleanUp
 from edl.model.budgets import Charge
@@ -166,6 +168,35 @@ class TrainingJob:
         return max((role.duration for role in self.roles if role.duration), default=None)
 
     @cached_property
+    def suspended(self) -> bool:
+        """Whether every role is that has not ended."""
+        return all(role.suspended for role in self.live)
+
+    @cached_property
+    def began_again(self) -> bool:
+        """Whether a container of a role that has not ended was started again in its pod."""
+        return any(pod.restarted_at for role in self.live for pod in role.pods)
+
+    @cached_property
+    def homes(self) -> tuple[tuple[str, ...], ...]:
+        """Of each role the nodes of its replicas by rank, where all are there; else nothing."""
+        return tuple(map(_home, self.roles))
+
+    @cached_property
     def live(self) -> tuple[Role, ...]:
         """The roles whose Job has not ended."""
         return tuple(role for role in self.roles if role.ending is None)
+
+
+_INDEX: Final = attrgetter("index")
+
+
+def _home(role: Role) -> tuple[str, ...]:
+    if not role.tandem or len(role.pods) != role.size:
+        return ()
+    names = []
+    for index, pod in enumerate(sorted(role.pods, key=_INDEX)):
+        if pod.index != index or not pod.node or pod.terminating or pod.ended:
+            return ()
+        names.append(pod.node)
+    return tuple(names)

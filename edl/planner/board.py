@@ -18,7 +18,7 @@ from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
-from edl.planner.seating import Rows, occupy, seat, vacate
+from edl.planner.seating import Rows, There, occupy, seat, vacate
 from edl.planner.standing import ROLES, Standing, target
 
 
@@ -53,16 +53,25 @@ class Board:
     totals: list[int] = field(init=False)
     """Of each resource of the grid, what all schedulable nodes have together."""
     bulks: dict[Fit, float] = field(default_factory=dict)
+    there: There = field(init=False)
+    _known: dict[int, Rows] = field(default_factory=dict)
+    """`rows` by the identity of their shapes."""
 
     def __post_init__(self) -> None:
         self.before = self.grid.now.copy()
+        self.there = There(self.grid.rows)
         self.totals = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
 
     def rows_of(self, shape: Shape) -> Rows:
+        known = self._known.get(id(shape))
+        if known is not None and known.fit.shape is shape:
+            return known
         found = self.rows.get(shape)
         if found is None:
-            found = Rows(Fit(self.grid, shape, self.eligibility.mask(shape)))
+            found = Rows(Fit(self.grid, shape, self.eligibility.mask(shape)), self.there)
             self.rows[shape] = found
+        if found.fit.shape is shape:
+            self._known[id(shape)] = found
         return found
 
     def share(self, standing: Standing, more: int = 0) -> float:
@@ -104,7 +113,7 @@ class Board:
     def _left_by(self, room: Ints, *, surplus: bool) -> Ints:
         nodes = len(self.grid.rows)
         for rows in self.rows.values():
-            found = np.array(rows.surplus if surplus else rows.ours, dtype=np.int64)
+            found = np.array(rows.surplus if surplus else rows.all(), dtype=np.int64)
             counts = np.bincount(found[found >= 0], minlength=nodes)
             for line, amount in rows.fit.need:
                 room[line] += counts * amount
@@ -150,9 +159,10 @@ def decided(job: TrainingJob) -> bool:
 
 
 def _asked(state: ClusterState) -> Iterable[str]:
-    shapes = {role.shape for job in state.jobs for role in job.roles}
-    shapes |= {demand.shape for demand in state.demands}
-    return {name for shape in shapes for name, _ in shape.requests}
+    # By identity: most pods of one shape share the value, and to hash one costs far more.
+    shapes = {id(role.shape): role.shape for job in state.jobs for role in job.roles}
+    shapes |= {id(demand.shape): demand.shape for demand in state.demands}
+    return {name for shape in shapes.values() for name, _ in shape.requests}
 
 
 def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:

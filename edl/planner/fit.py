@@ -158,6 +158,11 @@ class Fit:
             self._soon = self._cursor(now=False)
         return self._soon
 
+    def is_full(self) -> bool:
+        """Whether no node has room for one more, also when everybody has left who leaves."""
+        plain = self.binding is None and self.packing is None
+        return plain and not _fitting(self._grid, self.need, self.eligible, now=False).any()
+
     def _cursor(self, *, now: bool) -> Cursor:
         if self.binding is None and self.packing is None:
             return Cursor(self._grid, self.need, self.eligible, now=now)

@@ -57,10 +57,8 @@ class Grid:
 
     def _columns(self, amounts: Sequence[Resources]) -> Ints:
         lines = [dict(found.items) for found in amounts]
-        table = [
-            [max(min(line.get(name, 0), _MOST), -_MOST) for line in lines] for name in self.names
-        ]
-        return np.array(table, dtype=np.int64).reshape(len(self.names), len(lines))
+        table = [[line.get(name, 0) for line in lines] for name in self.names]
+        return _within(table).reshape(len(self.names), len(lines))
 
     def count_idle(self) -> None:
         """Sum what is idle on schedulable nodes, after changing the arrays as a whole."""
@@ -97,13 +95,17 @@ class Grid:
         self.freed.append(row)
 
     def _change(self, row: int, need: Need, sign: int, *, now: bool) -> None:
-        counts = sign * self._open[row]
+        counts, soon, idle_soon = self._open[row], self._soon, self.idle_soon
         for line, amount in need:
-            self._soon[line][row] += amount * sign
-            self.idle_soon[line] += amount * counts
-            if now:
-                self._now[line][row] += amount * sign
-                self.idle_now[line] += amount * counts
+            soon[line][row] += amount * sign
+            if counts:
+                idle_soon[line] += amount * sign
+        if now:
+            at_once, idle_now = self._now, self.idle_now
+            for line, amount in need:
+                at_once[line][row] += amount * sign
+                if counts:
+                    idle_now[line] += amount * sign
         if self.crowd is not None:
             self.crowd.change(need, row, -sign, now=now)
         if self.devices is not None:
@@ -114,3 +116,12 @@ class Grid:
         totals = self.allocatable[:, self.open].sum(axis=1).tolist()
         lines = [self.names.index(name) for name in (CPU, MEMORY)]
         return {line: totals[line] - int(totals[line] * Fraction(str(ceiling))) for line in lines}
+
+
+def _within(table: list[list[int]]) -> Ints:
+    try:
+        found: Ints = np.array(table, dtype=np.int64)
+    except OverflowError:  # nobody has so much; what is read may be any number
+        table = [[max(min(amount, _MOST), -_MOST) for amount in line] for line in table]
+        found = np.array(table, dtype=np.int64)
+    return np.clip(found, -_MOST, _MOST)

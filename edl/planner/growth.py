@@ -54,21 +54,29 @@ class Ceiling:
 
 def grow(board: Board, ceiling: Ceiling) -> list[Standing]:
     """Give idle room away; whoever could take more but found none is returned."""
+    asking = [
+        standing
+        for standing in board.standings
+        if len(standing.seats) < standing.cap and (standing.reserves or not standing.held)
+    ]
+    # Room only gets less while it is given away: who finds none now will find none.
+    full = {fit for fit in {standing.fit for standing in asking} if fit.is_full()}
+    stuck = [standing for standing in asking if standing.fit in full]
     heap = [
         (board.share(standing), standing.rank, standing)
-        for standing in board.standings
-        if standing.size < standing.cap and (standing.reserves or not standing.held)
+        for standing in asking
+        if standing.fit not in full
     ]
     heapify(heap)
     homes = Homes(board.standings) if board.policy.together else None
-    stuck = []
+    share = board.policy.share
     while heap:
         _, rank, standing = heap[0]
         if not extend(board, ceiling, standing, homes):
             stuck.append(standing)
             heappop(heap)
-        elif standing.size < standing.cap:
-            heapreplace(heap, (board.share(standing), rank, standing))
+        elif (size := len(standing.seats)) < standing.cap:
+            heapreplace(heap, (share(standing, size), rank, standing))
         else:
             heappop(heap)
     return stuck
@@ -80,7 +88,7 @@ def _calm(board: Board, standing: Standing) -> bool:
 
 def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | None) -> bool:
     """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
-    fit, exempt = standing.fit, standing.size < standing.role.min
+    fit, exempt = standing.fit, len(standing.seats) < standing.role.min
     if standing.bill and not standing.bill.allows(now=False):
         return False
     at_once = not standing.held and (standing.bill is None or standing.bill.allows(now=True))
@@ -102,7 +110,6 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | No
 
 def _row(standing: Standing, homes: Homes | None, *, now: bool) -> int:
     """Near the others of its job where the policy says so, else the fullest node."""
-    row = homes.near(standing, now=now) if homes else NOWHERE
-    if row != NOWHERE:
+    if homes is not None and (row := homes.near(standing, now=now)) != NOWHERE:
         return row
     return standing.fit.both.find() if now else standing.fit.soon.find()

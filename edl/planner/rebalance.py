@@ -25,8 +25,8 @@ from edl.planner.standing import NOWHERE, Seat, Standing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SEARCHES: Final = 32
-"""A plan's searches for several givers to one taker. They are slow; the next plan goes on."""
+_LOOKS: Final = 8_192
+"""At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
 _REPACKS: Final = 4
 """A plan's vain tries to move its new seats."""
 
@@ -46,6 +46,9 @@ class Givers:
         self._need: Ints = np.zeros((lines, count), dtype=np.int64)
         self._by_line: dict[Line, Ints] = {}
         self._places = {standing: place for place, standing in enumerate(standings)}
+        self._helpful: dict[Fit, Ints] = {}
+        self._most: dict[tuple[Fit | None, int], float] = {}
+        """How satisfied at most who helps a shape stays (None: anybody), by the priority asked."""
         for standing, place in self._places.items():
             for line, amount in standing.fit.need:
                 self._need[line, place] = amount
@@ -54,11 +57,37 @@ class Givers:
     def look_at(self, standing: Standing) -> None:
         """Read a role again after its size changed."""
         place = self._places.get(standing)
+        self.forget()
         if place is not None:
             gives = standing.size > standing.floor
             self._share[place] = self._board.share(standing)
             self._after[place] = self._board.share(standing, -1) if gives else -np.inf
             self._row[place] = standing.seats[-1].row if gives else NOWHERE
+
+    def forget(self) -> None:
+        """Room has moved: who helps whom is to be found out anew."""
+        self._helpful.clear()
+        self._most.clear()
+
+    def any_for(self, taker: Standing, fit: Fit | None = None) -> bool:
+        """Whether somebody stays more satisfied than the taker is; of those who help this shape."""
+        key = (fit, taker.job.priority)
+        most = self._most.get(key)
+        if most is None:
+            after, priority = self._after, self._priority
+            if fit is not None:
+                places = self._helping(fit)
+                after, priority = after[places], priority[places]
+            most = float(np.max(after[priority <= taker.job.priority], initial=-np.inf))
+            self._most[key] = most
+        return most > self._board.share(taker)
+
+    def _helping(self, fit: Fit) -> Ints:
+        found = self._helpful.get(fit)
+        if found is None:
+            found = self.helpful(fit, np.arange(len(self.standings)))
+            self._helpful[fit] = found
+        return found
 
     def candidates(self, taker: Standing) -> Ints:
         """Places of those who stay more satisfied than the taker is now."""
@@ -104,8 +133,9 @@ class Rebalance:
     board: Board
     ceiling: Ceiling
     givers: Givers = field(init=False)
-    _searches: int = _SEARCHES
+    _looks: int = _LOOKS
     _repacks: int = _REPACKS
+    _gave_up: list[Standing] = field(default_factory=list)
     _hopeless: set[Fit] = field(default_factory=set)
     """Shapes for which a search among several givers found nothing."""
 
@@ -128,13 +158,16 @@ class Rebalance:
             _, rank, taker = heappop(heap)
             if (self._repack(taker) or self._move(taker)) and taker.size < taker.cap:
                 heappush(heap, (self.board.share(taker), rank, taker))
+        # Who gave may have taken from others since, and is as large as before.
+        less = (giver for giver in self._gave_up if giver.size < giver.role.size)
+        self.board.calm = min(self.board.calm, *map(self.board.share, less), inf)
         if self.board.calm < inf:
             self._wait()
         self._let_takers_go_first()
 
     def _repack(self, taker: Standing) -> bool:
         """Room among the seats of this plan costs nobody anything."""
-        if not self._repacks or self.board.calm < inf:
+        if not self._repacks or self.board.calm < inf or self._gave_up:
             return False
         if one_more(self.board, self.ceiling, taker):
             self.givers.look_at(taker)
@@ -162,19 +195,21 @@ class Rebalance:
                     standing.postpone(self.board.grid)
 
     def _move(self, taker: Standing) -> bool:
-        places = self.givers.candidates(taker)
-        if not places.size:
+        short = taker.bill is not None and not taker.bill.allows(now=False)
+        if not self.givers.any_for(taker):
             return False
+        if not short and not self.givers.any_for(taker, taker.fit):
+            return self._takes_several(taker)
+        places = self.givers.candidates(taker)
         helpful = self.givers.helpful(taker.fit, places)
-        if taker.bill and not taker.bill.allows(now=False):
+        if taker.bill and short:
             if not self.givers.paying(taker.bill, places, together=True).size:
                 return False
             helpful = self.givers.paying(taker.bill, helpful, together=False)
-        moved = bool(helpful.size) and self._take_one(taker, self.givers.most_satisfied(helpful))
-        if not moved and not self._take_several(taker, places):
-            return False
-        self.givers.look_at(taker)
-        return True
+        if helpful.size and self._take_one(taker, self.givers.most_satisfied(helpful)):
+            self.givers.look_at(taker)
+            return True
+        return self._takes_several(taker)
 
     def _take_one(self, taker: Standing, giver: Standing) -> bool:
         grid = self.board.grid
@@ -190,11 +225,17 @@ class Rebalance:
         self._gave(taker, giver)
         return True
 
+    def _takes_several(self, taker: Standing) -> bool:
+        if self._looks <= 0 or taker.fit in self._hopeless:
+            return False
+        places = self.givers.candidates(taker)
+        self._looks -= len(places)
+        moved = self._take_several(taker, places)
+        self.givers.look_at(taker)
+        return moved
+
     def _take_several(self, taker: Standing, places: Ints) -> bool:
         """One pod may need the room of several, and so may the load ceiling."""
-        if not self._searches or taker.fit in self._hopeless:
-            return False
-        self._searches -= 1
         board, before = self.board, self.board.share(taker)
         rules = Rules(
             least=lambda giver: self._least(giver, before),
@@ -226,7 +267,7 @@ class Rebalance:
         self.givers.look_at(giver)
         if giver.size < giver.role.size:
             giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
-            self.board.calm = min(self.board.calm, self.board.share(giver))
+            self._gave_up.append(giver)
 
 
 def _weight(claim: Claim) -> float:

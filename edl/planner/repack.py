@@ -50,13 +50,19 @@ Place = tuple[Standing, int]
 
 
 def _given(board: Board) -> list[Place]:
-    """The seats that replicas of running jobs take now; rules and reserved room stay."""
-    return [
-        (standing, place)
-        for standing in board.standings
-        if not standing.starts and standing.fit.binding is None
-        for place in range(len(standing.seats) - _fresh(standing.seats), len(standing.seats))
-    ]
+    """The seats that replicas of running jobs take now; rules and reserved room stay.
+
+    Of more than `_MOST` only the first few: so many are not moved.
+    """
+    given: list[Place] = []
+    for standing in board.standings:
+        if standing.starts or standing.fit.binding is not None:
+            continue
+        size = standing.size
+        given += [(standing, place) for place in range(size - _fresh(standing.seats), size)]
+        if len(given) > _MOST:
+            break
+    return given
 
 
 def _fresh(seats: list[Seat]) -> int:

@@ -26,7 +26,8 @@ def suspend(board: Board, ledger: Ledger) -> None:
         while standing.job.key in ledger.suspended and standing.seats:
             standing.rise(board.grid)
     board.standings = [found for found in board.standings if found.seats]
-    board.jobs = [job for job in board.jobs if job.key not in ledger.held | ledger.suspended]
+    off = ledger.held.keys() | ledger.suspended
+    board.jobs = [job for job in board.jobs if job.key not in off]
 
 
 def _half_stopped(standing: Standing) -> str:
@@ -65,10 +66,10 @@ def _lost(board: Board, standing: Standing) -> str:
 
 def _began_alone(job: TrainingJob) -> datetime | None:
     """When a container began again while others went on; None where all did, or none."""
-    pods = [pod for role in job.live for pod in role.pods]
     # Most jobs are through here: nothing began again.
-    if not any(pod.restarted_at for pod in pods):
+    if not job.began_again:
         return None
+    pods = [pod for role in job.live for pod in role.pods]
     times = [pod.restarted_at for pod in pods if not (pod.ended or pod.terminating)]
     again = [time for time in times if time]
     return max(again) if 0 < len(again) < len(times) else None

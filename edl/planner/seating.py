@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import repeat
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.fit import Fit
 from edl.planner.standing import NOWHERE, Seat, Unbound
 
-_INDEX: Final = attrgetter("index")
 _DONE: Final = Seat(NOWHERE, now=False, fresh=False, counts=False)
 
 
@@ -24,18 +22,27 @@ class Seating(NamedTuple):
 
 @dataclass(slots=True)
 class Rows:
-    """Nodes of the pods of one shape: `surplus` is on its way out, `ours` is all of it."""
+    """Nodes of the pods of one shape: `surplus` is on its way out, `ours` and `homes` are all."""
 
     fit: Fit
+    there: "There"
     surplus: list[int] = field(default_factory=list)
     ours: list[int] = field(default_factory=list)
-    _seats: dict[int, Seat] = field(default_factory=dict)
+    homes: list[tuple[str, ...]] = field(default_factory=list)
+    """Of roles whose replicas are all there, the nodes by name."""
 
-    def at(self, row: int) -> Seat:
-        """A bound replica's seat; the same value for all on one node."""
-        found = self._seats.get(row)
-        if found is None:
-            found = self._seats[row] = Seat(row, now=False, fresh=False)
+    def all(self) -> list[int]:
+        return self.ours + [self.there[name].row for home in self.homes for name in home]
+
+
+class There(dict[str, Seat]):
+    """The seat of a bound replica by the name of its node; the same value for all on one."""
+
+    def __init__(self, nodes: dict[str, int]) -> None:
+        self._nodes = nodes
+
+    def __missing__(self, name: str) -> Seat:
+        found = self[name] = Seat(self._nodes.get(name, NOWHERE), now=False, fresh=False)
         return found
 
 
@@ -53,10 +60,9 @@ def vacate(role: Role, nodes: dict[str, int], rows: Rows) -> None:
 
 def seat(job: TrainingJob, role: Role, nodes: dict[str, int], rows: Rows) -> Seating:
     """The seats of a started role: `role.size` of them, the last one is given up first."""
-    if role.tandem and (found := _all_bound(role)):
-        seats = [rows.at(nodes.get(name, NOWHERE)) for name in found]
-        rows.ours.extend(seat.row for seat in seats)
-        return Seating(seats, [])
+    if home := _home(job, role):
+        rows.homes.append(home)
+        return Seating(list(map(rows.there.__getitem__, home)), [])
     occupy(role, nodes, rows)
     live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
     ranked = role.tandem and all(pod.index >= 0 for pod in live)
@@ -64,15 +70,10 @@ def seat(job: TrainingJob, role: Role, nodes: dict[str, int], rows: Rows) -> Sea
     return keep(job, role, live, _Keeper(nodes, rows))
 
 
-def _all_bound(role: Role) -> list[str]:
+def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
     """The usual case, quickly: the nodes of all replicas in their order, or nothing."""
-    names: list[str] = []
-    if len(role.pods) == role.size:
-        for index, pod in enumerate(sorted(role.pods, key=_INDEX)):
-            if pod.index != index or not pod.node or pod.terminating or pod.ended:
-                return []
-            names.append(pod.node)
-    return names
+    homes = (home for one, home in zip(job.roles, job.homes, strict=True) if one is role)
+    return next(homes, ())
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ class _Keeper:
     seating: Seating = field(default_factory=lambda: Seating([], []))
 
     def keep(self, row: int) -> None:
-        self.seating.seats.append(self.rows.at(row))
+        self.seating.seats.append(Seat(row, now=False, fresh=False))
 
     def pass_over(self) -> None:
         self.seating.seats.append(_DONE)

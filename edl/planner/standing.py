@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import takewhile
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from edl.model import Resizing, Role, TrainingJob
@@ -32,6 +32,12 @@ class Seat(NamedTuple):
     """Given in this plan: the replica does not exist yet."""
     counts: bool = True
     """In budgets; not a replica that has succeeded, or that no work is left for."""
+
+
+@lru_cache(maxsize=2**17)
+def _given(row: int, now: bool) -> Seat:  # noqa: FBT001 - keyed by it
+    """A plan may give a hundred thousand: one value a node."""
+    return Seat(row, now=now, fresh=True)
 
 
 class Unbound(NamedTuple):
@@ -95,8 +101,12 @@ class Standing:
     @property
     def promised(self) -> int:
         """Replicas for which room is reserved that leaving pods will free."""
-        new = takewhile(lambda seat: seat.fresh, reversed(self.seats))
-        return sum(not seat.now for seat in new)
+        count = 0
+        for seat in reversed(self.seats):
+            if not seat.fresh:
+                break
+            count += not seat.now
+        return count
 
     @property
     def manual(self) -> bool:
@@ -123,7 +133,7 @@ class Standing:
     def sit(self, grid: Grid, row: int, *, now: bool) -> None:
         """One replica more."""
         grid.take(row, self.fit.need, now=now)
-        self.seats.append(Seat(row, now=now, fresh=True))
+        self.seats.append(_given(row, now))
         if self.bill:
             self.bill.take(now=now)
 

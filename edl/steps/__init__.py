@@ -119,10 +119,9 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
     waiting = {job.key: job for job in state.jobs if _waits(job)}
     for held in plan.held:
         job = waiting.get(held.job)
-        text = reasons.lasting(held.reason)
         if job is None:
             continue
-        role = job.roles[0]
+        role, text = job.roles[0], reasons.lasting(held.reason)
         if role.reason == text or reasons.remembered(role.reason):
             continue
         note = patches.note(job.key, role, "Waiting", text)
@@ -130,4 +129,4 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
 
 
 def _waits(job: TrainingJob) -> bool:
-    return bool(job.roles) and all(role.suspended for role in job.live)
+    return bool(job.roles) and job.suspended

@@ -34,7 +34,7 @@ def test_the_first_word_is_a_command_with_its_description(stage: Stage) -> None:
 
 
 def test_the_beginning_of_a_command_leaves_what_fits(stage: Stage) -> None:
-    assert completed(stage, "s") == ["status", "scale", ":4"]
+    assert completed(stage, "s") == ["status", "simulate", "scale", ":4"]
     assert completed(stage) == [*COMMANDS, ":4"]
 
 

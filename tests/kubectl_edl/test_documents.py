@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_edl.documents import documents
@@ -43,6 +43,7 @@ def test_each_document_has_its_own_text(text: str, found: list[str]) -> None:
     assert values(joined(found)) == values(text)
 
 
+@settings(deadline=None)
 @given(st.lists(_OBJECTS, max_size=4))
 def test_a_stream_of_texts_says_what_the_documents_say(objects: list[Any]) -> None:
     text = joined(map(dump, objects))

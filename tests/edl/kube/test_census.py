@@ -1,14 +1,11 @@
 """A census says what observing everything anew says, after whatever happened."""
 
 import copy
-import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Thread
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,144 +15,15 @@ from edl.kube.census import Census
 from edl.kube.observe import observe
 from edl.kube.shapes import Shapes
 from edl.kube.store import Store
-from edl.kube.watched import Stores
 from edl.model import ClusterState
 from edl.resources import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.world import BODIES, REQUIRED, World, apart_from, job
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
-CAST = {"edl.dev/roles": "ps=1,worker=1..4"}
 
 
-class World:
-    """Objects of an API server, and the stores that are told of them, late or twice or never."""
-
-    def __init__(self) -> None:
-        self.stores = Stores.empty()
-        self.version = 100
-        self.objects: dict[tuple[str, str], Json] = {}
-        self._stores: dict[str, Store[Any]] = {
-            selection.kind: store for selection, store in self.stores
-        }
-
-    def write(self, kind: str, body: Json) -> bytes:
-        self.version += 1
-        body["metadata"]["resourceVersion"] = str(self.version)
-        self.objects[kind, body["metadata"]["name"]] = body
-        return msgspec.json.encode(body)
-
-    def tell(self, kind: str, raw: bytes, *, gone: bool = False) -> None:
-        store = self._stores[kind]
-        store.update(store.item(raw), gone=gone)
-
-    def delete(self, kind: str, name: str) -> None:
-        body = self.objects.pop((kind, name), None)
-        if body:
-            raw = self.write(kind, body)
-            del self.objects[kind, name]
-            self.tell(kind, raw, gone=True)
-
-    def accept(self, kind: str, body: Json) -> None:
-        self.write(kind, body)
-        self.stores.accept(kind, body)
-
-    def relist(self, kind: str) -> None:
-        store = self._stores[kind]
-        bodies = [body for (found, _), body in self.objects.items() if found == kind]
-        items = [store.item(msgspec.json.encode(body)) for body in bodies]
-        store.replace({item.name: item for item in items}, self.version)
-
-
-LEAVING = {"deletionTimestamp": manifests.CREATED}
-OURS = {"labels": {"edl.dev/framework": "tensorflow"}}
-PLACES = (
-    {},
-    {"node": "n1", "phase": "Running"},
-    {"node": "n2", "phase": "Running", "cpu": "2"},
-    {"node": "n1", "phase": "Running", "metadata": LEAVING},
-    {"node": "n2", "phase": "Succeeded"},
-    {"node": "unknown", "phase": "Running"},
-)
-
-
-def pods() -> Iterator[Json]:
-    """Every pod of every owner at every stage of its life."""
-    for name in ("p1", "p2", "p3"):
-        yield manifests.pod(name, priority=5)
-        for place in PLACES:
-            yield manifests.pod(name, **place)
-    for owner in ("mnist-ps", "mnist-worker", "alone", "stranger"):
-        for index, again in itertools.product((0, 1), ("", "-again")):
-            for place, labels in itertools.product(PLACES, ({}, OURS)):
-                meta = {**place.get("metadata", {}), **labels}
-                fields = {**place, "metadata": meta}
-                body = manifests.job_pod(f"{owner}-{index}", index, f"{owner}{again}", **fields)
-                yield body
-    for job, rank, place in itertools.product(("mnist", "bare"), "01", PLACES):
-        labels = {"edl.dev/framework": "tensorflow", "edl.dev/job": job, "edl.dev/role": "worker"}
-        notes = {"edl.dev/rank": rank, "edl.dev/size": "2"} | CAST
-        meta = {**place.get("metadata", {}), "labels": labels, "annotations": notes}
-        yield manifests.pod(f"{job}-bare-{rank}", **{**place, "metadata": meta})
-
-
-def jobs() -> Iterator[Json]:
-    stages = (
-        {},
-        {"suspend": False, "parallelism": 2, "completions": 2},
-        {"suspend": False, "conditions": ["Complete"]},
-        {"metadata": LEAVING},
-        {"pod": {"priorityClassName": "high"}},
-    )
-    for stage, again in itertools.product(stages, (False, True)):
-        yield job("alone", "", again=again, **stage)
-        for role in ("ps", "worker"):
-            yield job(f"mnist-{role}", "mnist", again=again, **stage)
-
-
-def job(name: str, group: str = "", *, again: bool = False, **fields: Any) -> Json:  # noqa: ANN401
-    """`again`: made anew under the same name, so that other pods name it as their owner."""
-    labels = {"edl.dev/framework": "tensorflow"}
-    if group:
-        labels |= {"edl.dev/job": group, "edl.dev/role": name.rpartition("-")[2]}
-    body = manifests.job(name, labels=labels, notes=CAST if group else {}, **fields)
-    body["metadata"]["uid"] = f"uid-{name}{'-again' * again}"
-    return body
-
-
-def others() -> Iterator[tuple[str, Json]]:
-    for name, ready in itertools.product(("n0", "n1", "n2"), (True, False)):
-        yield "Node", manifests.node(name, ready=ready)
-    for name, value, default in itertools.product(("high", "low"), (0, 3), (True, False)):
-        meta = manifests.metadata(name)
-        yield "PriorityClass", {"metadata": meta, "value": value, "globalDefault": default}
-    for labels in ({}, {"edl.dev/kubexec": "enabled"}, {"edl.dev/injection": "enabled"}):
-        notes = {"edl.dev/gpu-budget": "3"} if "edl.dev/injection" in labels else {}
-        yield "Namespace", {"metadata": manifests.metadata("web", labels=labels, annotations=notes)}
-    names = ("mnist", "alone", "bare")
-    for name, owner in itertools.product(names, ("", *names)):
-        labels = {"edl.dev/job": owner} if owner else {}
-        body = {"metadata": manifests.metadata(name, "web", labels=labels)}
-        yield "Service", body
-        if owner:
-            yield "PodDisruptionBudget", copy.deepcopy(body)
-    for hard, used in (("9", "2"), ("9", "5"), ("4", "4")):
-        status = {"hard": {"requests.cpu": hard}, "used": {"requests.cpu": used}}
-        meta = manifests.metadata("q", "web")
-        yield "ResourceQuota", {"metadata": meta, "spec": status, "status": status}
-    for cpu in ("1", "2"):
-        limit = {"type": "Container", "defaultRequest": {"cpu": cpu}, "min": {"cpu": cpu}}
-        yield (
-            "LimitRange",
-            {"metadata": manifests.metadata("r", "web"), "spec": {"limits": [limit]}},
-        )
-
-
-BODIES: list[tuple[str, Json]] = [
-    *(("Pod", body) for body in pods()),
-    *(("Job", body) for body in jobs()),
-    *others(),
-]
 KINDS = tuple(dict.fromkeys(kind for kind, _ in BODIES))
 DEEDS = ("tell", "tell", "tell", "accept", "late", "delete", "relist")
 
@@ -213,11 +81,26 @@ def assert_kept(before: ClusterState, after: ClusterState) -> None:
     was = {node.name: node for node in before.nodes}
     for node in after.nodes:
         assert node is was.get(node.name) or node != was.get(node.name)
-    known = {job.key: job for job in before.jobs}
-    for job in after.jobs:
-        assert job is known.get(job.key) or job != known.get(job.key)
+    known = {one.key: one for one in before.jobs}
+    for one in after.jobs:
+        assert one is known.get(one.key) or one != known.get(one.key)
     if after.nodes == before.nodes:
         assert after.nodes is before.nodes
+
+
+def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) -> None:
+    world.tell("Job", world.write("Job", job("alone")))
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from("alone")]}}}
+    foe = manifests.pod("p1", node="n1", phase="Running", spec=spec)
+    world.tell("Pod", world.write("Pod", foe))
+    census = Census(world.stores)
+    before = census.state(NOW)
+    assert before.jobs[0].roles[0].shape.rules is not None
+    assert [found.node for found in before.neighbours] == ["n1"]
+    world.tell("Pod", world.write("Pod", manifests.pod("p2", node="n2", phase="Running")))
+    after = census.state(NOW)
+    assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
+    assert after == observe(world.stores.snapshot(), NOW)
 
 
 @pytest.fixture

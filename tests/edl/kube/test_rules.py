@@ -187,6 +187,6 @@ def test_whoever_keeps_others_off_is_known_until_the_last_such_pod_is_gone() -> 
     for one in (first, second):
         known.pod(Change(Name("web", one.name), None, one))
     known.pod(Change(Name("web", "a"), first, None))
-    assert [*known] == [first.shape.rules]
+    assert known.rules == {first.shape.rules}
     known.pod(Change(Name("web", "b"), second, None))
-    assert [*known] == []
+    assert known.rules == frozenset()

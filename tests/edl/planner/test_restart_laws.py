@@ -13,10 +13,14 @@ from edl.planner.evacuate import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
-from tests.edl.planner.test_laws import plan_for, scheduled_otherwise, wait
+from tests.edl.planner.ways import WAYS, scheduled_otherwise, wait
 
 TAKEN = Taint("karpenter.sh/disrupted", "", "NoSchedule")
 CORDON = Taint(CORDONED, "", "NoSchedule")
+
+
+def plan_for(state: ClusterState) -> Plan:
+    return WAYS["fair"].plan(state)
 
 
 def restarting(state: ClusterState) -> ClusterState:
