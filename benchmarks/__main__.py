@@ -13,6 +13,9 @@ README: Final = FOLDER / "README.md"
 ALL: Final = {
     "decide.py": "One decision: processor time of the planner on one core",
     "state.py": "From the watch to the state: memory and time at 100,000 pods",
+    "optimality.py": "The fair policy against the best plan there is",
+    "estimates.py": "How good the estimates of when a job starts are",
+    "simulate.py": "A simulated day with 1,000 jobs",
     "reviews.py": "The webhook over TLS, eight connections",
     "latency.py": "On a real control plane: from the label to running pods",
 }

@@ -1,5 +1,5 @@
 # ruff: noqa: S311 (seeded figures, no secrets)
-"""How good the estimates of when a job starts are: `python benchmarks/estimates.py [--seeds 3]`.
+"""How good the estimates of when a job starts are: `python -m benchmarks.estimates [--seeds 3]`.
 
 Random days of a busy cluster are simulated. Whenever a job has arrived and waits, it is asked when
 it will start; later that is compared with when it did. What users declare is wrong by a factor that

@@ -1,4 +1,4 @@
-"""From the label to running pods, on the sandbox: `python benchmarks/latency.py [--runs 10]`.
+"""From the label to running pods, on the sandbox: `python -m benchmarks.latency [--runs 10]`.
 
 Each way is measured beside the same thing done to an ordinary Job in the same run: what we cost is
 the difference. 20 simulated nodes whose pods run as soon as they are bound.

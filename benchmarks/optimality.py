@@ -1,4 +1,4 @@
-"""How good the fair policy's plans are: `python benchmarks/optimality.py [--clusters 1000]`.
+"""How good the fair policy's plans are: `python -m benchmarks.optimality [--clusters 1000]`.
 
 Small clusters of different nodes, with two to four jobs of different pods, in two situations: all
 jobs run at random sizes, or all are queued; plans are acted on until nothing changes. Counted are
@@ -10,14 +10,13 @@ the scheduler decides where pods go.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import cache
 from random import Random
 from typing import NamedTuple
 
+from benchmarks.puzzles import Puzzle, Room, puzzles
 from edl.model import (
     ClusterState,
     JobKey,
@@ -38,81 +37,6 @@ from edl.resources import Resources
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMITS = Limits(load_ceiling=1)
 _ROUNDS = 40
-Room = tuple[int, ...]
-"""CPU in halves, GPUs."""
-
-
-class Wish(NamedTuple):
-    """A job: what one pod needs, and its bounds."""
-
-    need: Room
-    min: int
-    max: int
-
-    def size(self, fulfilment: Fraction) -> int:
-        """The smallest that is as satisfied."""
-        return self.min + -(-fulfilment.numerator * (self.max - self.min) // fulfilment.denominator)
-
-
-@dataclass(frozen=True)
-class Puzzle:
-    """A small cluster, and jobs whose minimums fit it together."""
-
-    nodes: tuple[Room, ...]
-    wishes: tuple[Wish, ...]
-
-    def fits(self, sizes: Sequence[int], free: Sequence[Room] | None = None) -> bool:
-        """Whether so many pods of each job can be packed: exact, by trying all ways."""
-        needs = [wish.need for wish in self.wishes]
-        order = sorted(range(len(sizes)), key=lambda job: (-sum(needs[job]), job))
-        start = tuple(sorted(self.nodes if free is None else free))
-
-        @cache
-        def packs(place: int, free: tuple[Room, ...]) -> bool:
-            if place == len(order):
-                return True
-            job = order[place]
-            left = _spread(free, needs[job], sizes[job])
-            return any(packs(place + 1, tuple(sorted(rooms))) for rooms in left)
-
-        return packs(0, start)
-
-    def least(self, sizes: Sequence[int]) -> Fraction:
-        """The fulfilment of the least satisfied job of those that run."""
-        pairs = zip(self.wishes, sizes, strict=True)
-        found = (Fraction(size - wish.min, wish.max - wish.min) for wish, size in pairs if size)
-        return min(found, default=Fraction(1))
-
-
-def _spread(free: Sequence[Room], need: Room, count: int) -> Iterator[list[Room]]:
-    """All ways to put so many equal pods on nodes: what is left."""
-    if not free:
-        if not count:
-            yield []
-        return
-    first, rest = free[0], free[1:]
-    most = min(room // amount for room, amount in zip(first, need, strict=True) if amount)
-    for here in range(min(most, count), -1, -1):
-        left = tuple(room - amount * here for room, amount in zip(first, need, strict=True))
-        for others in _spread(rest, need, count - here):
-            yield [left, *others]
-
-
-def puzzles(random: Random) -> Iterator[Puzzle]:
-    """2 to 4 unequal nodes, 2 to 4 jobs; some nodes and jobs with GPUs."""
-    while True:
-        nodes = tuple(
-            (random.choice((8, 12, 14, 24)), random.choice((0, 0, 2, 4)))
-            for _ in range(random.randint(2, 4))
-        )
-        wishes = []
-        for _ in range(random.randint(2, 4)):
-            low = random.randint(1, 3)
-            need = (random.choice((1, 2, 3, 4, 6)), random.choice((0, 0, 0, 1)))
-            wishes.append(Wish(need, low, low + random.randint(1, 8)))
-        puzzle = Puzzle(nodes, tuple(wishes))
-        if puzzle.fits([wish.min for wish in wishes]):
-            yield puzzle
 
 
 def _resources(room: Room, pods: int) -> Resources:

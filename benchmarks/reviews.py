@@ -1,4 +1,4 @@
-"""How many reviews the webhook answers over TLS: `python benchmarks/reviews.py [--seconds 5]`.
+"""How many reviews the webhook answers over TLS: `python -m benchmarks.reviews [--seconds 5]`.
 
 Eight kept connections, each of which asks again as soon as it is answered, from one process of raw
 sockets. The first line asks for a health check: what TLS, HTTP, Flask and the generator cost

@@ -1,4 +1,4 @@
-"""A simulated day with 1,000 jobs: `python benchmarks/simulate.py [--jobs 1000] [--nodes 150]`.
+"""A simulated day with 1,000 jobs: `python -m benchmarks.simulate [--jobs 1000] [--nodes 150]`.
 
 Processor time of the whole simulation on one core, under each policy and without us.
 """

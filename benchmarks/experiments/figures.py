@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from benchmarks.experiments import metrics
 from benchmarks.experiments.metrics import StepFigures
@@ -68,16 +69,14 @@ def write(found: list[Figures], path: Path) -> Path:
 
 def read(path: Path) -> list[Figures]:
     rows = json.loads(path.read_text()) if path.exists() else []
-    return [
-        Figures(
-            **row
-            | {
-                "circumstances": Circumstances(**row["circumstances"]),
-                "steps": tuple(StepFigures(**step) for step in row["steps"]),
-            }
-        )
-        for row in rows
-    ]
+    return [_figures(row) for row in rows]
+
+
+def _figures(row: dict[str, Any]) -> Figures:
+    told = row["circumstances"]
+    circumstances = Circumstances(**told | {"load": tuple(told["load"])})
+    steps = tuple(StepFigures(**step) for step in row["steps"])
+    return Figures(**row | {"circumstances": circumstances, "steps": steps})
 
 
 def _rounded(value: object) -> object:

@@ -1,8 +1,10 @@
 """A run as it is kept: compact JSON, from which every figure of the report is computed."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,6 +78,23 @@ class Record:
     def name(self) -> str:
         found = self.circumstances
         return f"{found.experiment}-{found.source}-{found.way}-{found.seed}"
+
+
+def today() -> str:
+    """Now, in UTC, to the minute."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
+def commit() -> str:
+    """Of the code that runs; with a + if files of the planner's package differ from it."""
+    folder = Path(__file__).parent
+    head = ["git", "rev-parse", "--short", "HEAD"]
+    changed = ["git", "status", "--porcelain", "--untracked-files=no", ":/edl"]
+    texts = [
+        subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+        for command in (head, changed)
+    ]
+    return texts[0].strip() + "+" * bool(texts[1].strip())
 
 
 def job_record(track: Track) -> JobRecord:

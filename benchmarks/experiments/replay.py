@@ -1,13 +1,11 @@
 """A run in real time: real control plane, webhook and reconciler, simulated nodes."""
 
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +24,7 @@ from benchmarks.experiments.cluster import (
 from benchmarks.experiments.course import Course, Track, begin
 from benchmarks.experiments.experiments import Experiment, trace
 from benchmarks.experiments.observe import RUNNING, Group, Pods
-from benchmarks.experiments.record import Circumstances, Record, Step, record
+from benchmarks.experiments.record import Circumstances, Record, Step, commit, record, today
 from edl.errors import NotFound
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
@@ -128,8 +126,8 @@ class Stage:
         loads = (before, sum(self.loads) / len(self.loads), max(self.loads))
         circumstances = Circumstances(
             *(self.experiment.name, "replay", self.way, seed),
-            date=f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
-            commit=_commit(),
+            date=today(),
+            commit=commit(),
             load=tuple(round(load, 2) for load in loads),
             nice=os.getpriority(os.PRIO_PROCESS, 0),
         )
@@ -244,10 +242,3 @@ class Stage:
             if time.monotonic() > deadline:
                 raise SystemExit(f"it never came: {expected}; there is {self.pods.counts()}")
             time.sleep(LOOK)
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip()

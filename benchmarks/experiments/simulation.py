@@ -14,7 +14,15 @@ from benchmarks.experiments.experiments import (
     Experiment,
     trace,
 )
-from benchmarks.experiments.record import EVERY, Circumstances, JobRecord, Record, Step
+from benchmarks.experiments.record import (
+    EVERY,
+    Circumstances,
+    JobRecord,
+    Record,
+    Step,
+    commit,
+    today,
+)
 from benchmarks.experiments.work import CONTENTION
 from edl import simulator
 from edl.model import ClusterState, Node, Shape
@@ -39,7 +47,7 @@ def simulate(experiment: Experiment, way: str, seed: int) -> Record:
     works = {found.name: found.work for found in trace(experiment, seed)}
     end = experiment.horizon if experiment.nginx else result.last
     return Record(
-        circumstances=Circumstances(experiment.name, "simulation", way, seed),
+        circumstances=Circumstances(experiment.name, "simulation", way, seed, today(), commit()),
         jobs=tuple(_job(experiment, job, works[job.key.name], end) for job in result.jobs),
         steps=tuple(_reached(step, result) for step in steps),
         stops={TRAINER.name: result.pod_stops, "whole jobs": result.stops},

@@ -5,7 +5,7 @@ the compute and the memory; above it, as many devices that nobody has a share of
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -42,10 +42,22 @@ class _Gpu:
 
 
 class _Place(NamedTuple):
-    """The devices of one pod; `before`, once it has left, is what was free then, of the first."""
+    """The devices of one pod."""
 
     gpus: tuple[_Gpu, ...]
-    before: Held = Held()
+    now: bool = False
+    """Taken from `now` too."""
+    bound: bool = False
+    """A pod is there in truth: if it comes back, then to these."""
+    before: tuple[Held, ...] = ()
+    """Once it has left, what was free of each then."""
+
+
+class Mark(NamedTuple):
+    """How the devices stood: their room, and the places of each packing."""
+
+    room: tuple[tuple[_Gpu, Held, Held], ...]
+    places: tuple[tuple["Packing", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
 
 
 @dataclass(slots=True)
@@ -69,14 +81,11 @@ class Packing:
         found = self.gpus.get(row)
         return found is None or bool(self._choose(found, now=now))
 
-    def returns(self, row: int) -> bool:
-        """Whether who left last may come back: to where it was, which it never left in truth."""
-        if row not in self.gpus or not self.left[row]:
-            return self.allows(row, now=False)
-        place = self.left[row][-1]
-        if _at_least(place.gpus[0].soon, place.before):
-            return True
-        return all(_at_least(gpu.soon, gpu.part(self.share)) for gpu in place.gpus)
+    def returns(self, row: int, *, now: bool, bound: bool) -> bool:
+        """Whether who left may come back: a bound pod only to where, in truth, it still is."""
+        if row in self.gpus and bound and self.left[row]:
+            return self._left(row) is not None
+        return self.allows(row, now=now)
 
     def change(self, row: int, pods: int, *, now: bool) -> None:
         """Pods that are placed, or go (negative): now as well as soon, or only soon."""
@@ -84,27 +93,43 @@ class Packing:
             for _ in range(abs(pods)):
                 self._come(row, now=now) if pods > 0 else self._go(row, now=now)
 
-    def _come(self, row: int, *, now: bool) -> None:
-        gpus = self._chosen(row, now=now)
-        for gpu in gpus:
-            gpu.change(gpu.part(self.share), -1, now=now)
-        self.places[row].append(_Place(gpus))
+    def _left(self, row: int) -> int | None:
+        """Which of those that left may come back: the last whose devices still have its part."""
+        for at in reversed(range(len(self.left[row]))):
+            place = self.left[row][at]
+            pairs = zip(place.gpus, place.before, strict=True)
+            # An overcommitted device takes back what it held: that makes nothing worse.
+            if all(
+                _at_least(gpu.soon, gpu.part(self.share)) or _at_least(gpu.soon, before)
+                for gpu, before in pairs
+            ):
+                return at
+        return None
 
-    def _chosen(self, row: int, *, now: bool) -> tuple[_Gpu, ...]:
-        if not now and self.left[row] and self.returns(row):
-            return self.left[row].pop().gpus
+    def _come(self, row: int, *, now: bool) -> None:
+        place = self._chosen(row, now=now)
+        for gpu in place.gpus:
+            gpu.change(gpu.part(self.share), -1, now=now)
+        self.places[row].append(place)
+
+    def _chosen(self, row: int, *, now: bool) -> _Place:
+        if not now and (at := self._left(row)) is not None:
+            return self.left[row].pop(at)
         found = self.gpus[row]
-        # Without room it comes back to a node that is overcommitted already: somewhere.
-        return self._choose(found, now=now) or (max(found, key=lambda gpu: gpu.soon),)
+        # Nobody comes without room, but for a moment, while a plan is put back as it was.
+        gpus = self._choose(found, now=now) or (max(found, key=lambda gpu: gpu.soon),)
+        return _Place(gpus, now=now)
 
     def _go(self, row: int, *, now: bool) -> None:
-        if not self.places[row]:
+        places = self.places[row]
+        at = next((at for at in reversed(range(len(places))) if places[at].now == now), None)
+        if at is None:
             return  # a bound pod that names no device of this node: its part is in no book
-        gpus = self.places[row].pop().gpus
-        for gpu in gpus:
+        place = places.pop(at)
+        for gpu in place.gpus:
             gpu.change(gpu.part(self.share), 1, now=now)
-        if not now:
-            self.left[row].append(_Place(gpus, gpus[0].soon))
+        if place.bound:
+            self.left[row].append(place._replace(before=tuple(gpu.soon for gpu in place.gpus)))
 
     def _choose(self, found: Sequence[_Gpu], *, now: bool) -> tuple[_Gpu, ...]:
         """Best fit: the device with the least left; as many as it needs, or none."""
@@ -188,6 +213,25 @@ class Devices:
         if found is not None:
             found[1].change(row, pods, now=now)
 
+    def mark(self) -> Mark:
+        """How all of them stand, to come `back_to` when placements are undone."""
+        room = ((gpu, gpu.now, gpu.soon) for found in self.gpus.values() for gpu in found)
+        packings = self._packings.values()
+        return Mark(
+            tuple(room),
+            tuple((one, _copied(one.places), _copied(one.left)) for one in packings),
+        )
+
+    def back_to(self, mark: Mark) -> None:
+        """As it was, device by device: taken anew, pods might not find the same ones."""
+        for gpu, now, soon in mark.room:
+            gpu.now, gpu.soon = now, soon
+        for packing, places, left in mark.places:
+            packing.places.clear()
+            packing.places.update(_copied(places))
+            packing.left.clear()
+            packing.left.update(_copied(left))
+
     def _packing(self, shape: Shape) -> Packing | None:
         if shape.share is None:
             return None
@@ -212,7 +256,11 @@ class Devices:
                 for gpu in gpus:
                     gpu.alone = gpu.alone.plus(gpu.part(packing.share))
                 if not pod.terminating:
-                    packing.places[found[0][0]].append(_Place(gpus))
+                    packing.places[found[0][0]].append(_Place(gpus, bound=True))
+
+
+def _copied(places: Mapping[int, list[_Place]]) -> dict[int, list[_Place]]:
+    return {row: list(found) for row, found in places.items() if found}
 
 
 def devices(nodes: Sequence[Node], roles: Iterable[Role]) -> Devices | None:

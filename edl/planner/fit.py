@@ -187,9 +187,12 @@ class Fit:
                 if found and row != _NOWHERE:
                     found.change(row, -1, now=False)
 
-    def clashes(self, row: int) -> bool:
-        """Whether somebody is there soon with whom it may not be, so that it cannot come back."""
-        if self.packing is not None and not self.packing.returns(row):
+    def clashes(self, row: int, *, now: bool, bound: bool) -> bool:
+        """Whether a pod cannot come back: its devices are taken, or somebody is in its way.
+
+        `bound`: it is there in truth; `now`: it takes its room at once.
+        """
+        if self.packing is not None and not self.packing.returns(row, now=now, bound=bound):
             return True
         return self.binding is not None and self.binding.clashes(row, now=False)
 

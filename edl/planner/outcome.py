@@ -60,7 +60,8 @@ class Outcome:
     def _nodes(self, standings: Iterable[Standing], name: str) -> tuple[str, ...]:
         """Where this plan seats a role that starts."""
         names = list(self.board.grid.rows)
-        rows = {seat.row for found in standings if found.role.name == name for seat in found.seats}
+        own = (found for found in standings if found.role.name == name)
+        rows = {seat.row for found in own for seat in found.seats if seat.now}
         return tuple(names[row] for row in sorted(rows))
 
     @staticmethod

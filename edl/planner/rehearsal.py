@@ -141,7 +141,8 @@ class Rehearsal:
             if self._goes_well(_parties(standings)):
                 return
         fixed = [found for found in standings if not found.moves]
-        choices = [list(standings)] if again else [fixed, list(standings)]
+        # Pins last as long as the Job runs: who grows would never leave these nodes again.
+        choices = [list(standings)] if again or len(fixed) == len(standings) else [fixed]
         if not self._pin(standings, choices):
             # Pods of one role find places in whatever order they come; then the next role starts.
             standings[0].leads = True
@@ -164,7 +165,9 @@ class Rehearsal:
 
     def _seatings(self, standings: Sequence[Standing]) -> Iterator[dict[Standing, list[int]]]:
         """Ways to place a gang: as planned, then no two roles on one node, then as they come."""
-        yield {found: [seat.row for seat in found.seats if seat.now] for found in standings}
+        yield {found: _rows_now(found) for found in standings}
+        if any(found.fit.packing or found.fit.binding for found in standings):
+            return  # a stage knows sums only: neither devices nor who may be beside whom
         ways = product((True, False), islice(permutations(standings), _ORDERS), self._begun())
         for apart, order, begun in ways:
             stage, free, seating = begun.copy(), np.ones(len(self.board.grid.rows), np.bool_), {}
@@ -182,10 +185,11 @@ class Rehearsal:
 
     def _move(self, standings: Sequence[Standing], seating: Mapping[Standing, list[int]]) -> None:
         grid = self.board.grid
-        for found in standings:
+        moved = [found for found in standings if _rows_now(found) != seating[found]]
+        for found in moved:
             while found.seats:
                 found.rise(grid)
-        for found in standings:
+        for found in moved:
             for row in seating[found]:
                 found.sit(grid, row, now=True)
 
@@ -258,6 +262,10 @@ class Rehearsal:
         self._leave_out(standings)
         self.board.wake.append(self.board.limits.pending_limit)
         self.ledger.wait(key, reasons.PLACED_FIRST)
+
+
+def _rows_now(standing: Standing) -> list[int]:
+    return [seat.row for seat in standing.seats if seat.now]
 
 
 def _parties(standings: Iterable[Standing]) -> list[Party]:

@@ -28,12 +28,15 @@ def one_more(board: Board, ceiling: Ceiling, taker: Standing) -> bool:
     if not may or (bill and not bill.allows(now=True)) or not ceiling.allows(taker.fit, now=True):
         return False
     asked = sorted([*given, (taker, taker.size)], key=lambda one: (-one[0].bulk, one[0].rank))
+    devices = board.grid.devices
+    before = devices.mark() if devices else None
     _give_back(board, given)
     found = _seat_all(board, asked)
     if found is None:
         for standing, place in given:
-            seat = standing.seats[place]
-            board.grid.take(seat.row, standing.fit.need, now=seat.now)
+            board.grid.take(standing.seats[place].row, standing.fit.need, now=True)
+        if devices and before:
+            devices.back_to(before)
         return False
     for (standing, place), row in zip(asked, found, strict=True):
         if place < standing.size:
@@ -94,12 +97,12 @@ def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
 
 def _tightest(board: Board, fit: Fit) -> int:
     room = np.minimum(board.grid.now, board.grid.soon)
-    fitting = fit.capacity(room)
-    rows = np.flatnonzero(fitting > 0)
-    if not rows.size:
-        return NOWHERE
+    rows = np.flatnonzero(fit.capacity(room) > 0)
     parts = [room[line, rows] / (board.totals[line] or 1) for line, _ in fit.need]
-    return int(rows[np.argmin(np.sum(parts, axis=0))]) if parts else int(rows[0])
+    order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(rows))
+    # Sums may have room that no device has.
+    fullest = (int(rows[place]) for place in order)
+    return next((row for row in fullest if fit.allows(row, now=True)), NOWHERE)
 
 
 def _let_it_go_first(board: Board, taker: Standing) -> None:

@@ -21,20 +21,10 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     What stands around the Jobs comes first: pods fail without their ServiceAccount.
     """
     sizes, nodes = dict(admission.sizes), dict(admission.nodes)
-    # Whose size the others are told goes first: if that fails nobody has started, and if another
-    # does, it is told the size that runs.
-    starting = sorted(
-        (
-            role
-            for role in job.live
-            if role.name in ({admission.leads} if admission.leads else sizes)
-        ),
-        key=lambda role: role.resizing is not Resizing.RESTART,
-    )
+    starting = _starting(job, admission)
     if any(not role.settled and (nodes.get(role.name) or role.pinned) for role in starting):
         return Step(job.key, ())  # A moment later: until then the API server refuses it.
     template = _template(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
-    moment = patches.timestamp(now)
     writes = [
         patches.job(
             job.key,
@@ -42,12 +32,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             patches.size(role, sizes[role.name])
             | {"suspend": False}
             | _with_affinity(template, role, nodes.get(role.name, ())),
-            {
-                contract.STARTED_AT: moment,
-                contract.RESIZED_AT: moment,
-                contract.FAILURES_AT_START: str(role.failures),
-                contract.REASON: admission.reason,
-            }
+            _begun(role, admission.reason, now)
             | _pins(role, nodes.get(role.name, ()))
             | _told(job, role, sizes[role.name], admission.reason, now),
         )
@@ -60,6 +45,27 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         for role in starting
     )
     return Step(job.key, (*surroundings(job), *keys(job), *writes), notes)
+
+
+def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
+    """The roles that start now.
+
+    Whose size the others are told goes first: if that fails nobody has started, and if another
+    does, it is told the size that runs.
+    """
+    names = {admission.leads} if admission.leads else {name for name, _ in admission.sizes}
+    starting = [role for role in job.live if role.name in names]
+    return sorted(starting, key=lambda role: role.resizing is not Resizing.RESTART)
+
+
+def _begun(role: Role, reason: str, now: datetime) -> dict[str, str | None]:
+    moment = patches.timestamp(now)
+    return {
+        contract.STARTED_AT: moment,
+        contract.RESIZED_AT: moment,
+        contract.FAILURES_AT_START: str(role.failures),
+        contract.REASON: reason,
+    }
 
 
 def _with_affinity(template: Json, role: Role, nodes: Sequence[str]) -> Json:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
-from benchmarks.optimality import Puzzle, Verdict, Wish, verdicts
+from benchmarks.optimality import Verdict, verdicts
+from benchmarks.puzzles import Puzzle, Wish
 
 
 @cache
