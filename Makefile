@@ -11,7 +11,7 @@ IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help demo test check unit integration e2e images bench format setup binaries release \
+.PHONY: help demo test check unit laws integration e2e images bench format setup binaries release \
 	run-webhook run-reconciler constraints down clean requirements
 
 help: ## this list
@@ -20,17 +20,20 @@ help: ## this list
 demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up, REAL=1 trains on a real node
 	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep) $(if $(REAL),--real)
 
-test: check integration e2e ## everything that must hold
+test: check laws integration e2e ## everything that must hold
 
 check: setup ## format, lint, types, layers, unit tests; under a minute
 	$(BIN)/ruff format --check -q .
 	$(BIN)/ruff check -q .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 -m "not integration and not e2e"
+	$(BIN)/pytest -q -n 2 -m "not laws and not integration and not e2e"
 
 unit: setup
-	$(BIN)/pytest -q -n 2 -m "not integration and not e2e"
+	$(BIN)/pytest -q -n 2 -m "not laws and not integration and not e2e"
+
+laws: setup ## property tests that take their time: the planner under every policy
+	$(BIN)/pytest -q -n 2 -m laws
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m integration

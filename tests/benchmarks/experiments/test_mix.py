@@ -13,6 +13,8 @@ from benchmarks.experiments.mix import (
     simulate_mix,
 )
 
+pytestmark = pytest.mark.laws
+
 ALL = pytest.mark.parametrize("setting", SETTINGS)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,8 @@ from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import states
 from tests.edl.planner.plans import plan_for
 from tests.edl.planner.test_budgets import PODS, gpu_budget, quota
+
+pytestmark = pytest.mark.laws
 
 
 @st.composite

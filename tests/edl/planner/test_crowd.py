@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -228,6 +229,7 @@ def board_of(state: ClusterState) -> Board:
     return set_up(state, POLICIES["fair"], ALL)
 
 
+@pytest.mark.laws
 @settings(max_examples=150, deadline=None)
 @given(streets(), any_rules(), st.sampled_from([(), (("zone", "a"),)]))
 def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
@@ -252,6 +254,7 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
         street.pods.append(Placed(street.nodes[rows[0]], found))
 
 
+@pytest.mark.laws
 @settings(max_examples=80, deadline=None)
 @given(streets(), st.lists(any_rules(), min_size=2, max_size=2), st.integers(1, 6))
 def test_what_is_undone_leaves_no_trace(street: Street, both: list[Rules], pods: int) -> None:
@@ -274,6 +277,7 @@ def counted(board: Board) -> list[tuple[object, ...]]:
     ]
 
 
+@pytest.mark.laws
 @settings(max_examples=80, deadline=None)
 @given(streets(), st.lists(any_rules(), min_size=1, max_size=3), st.data())
 def test_after_a_plan_everybody_is_counted_where_he_sits(

@@ -15,6 +15,8 @@ from edl.planner.policies import POLICIES
 from edl.planner.situation import Situation
 from tests.edl.planner.clusters import states
 
+pytestmark = pytest.mark.laws
+
 LIMITS = Limits()
 
 

@@ -21,6 +21,8 @@ from tests.edl.planner.clusters import states
 from tests.edl.planner.states import cluster, node, worker
 from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
+pytestmark = pytest.mark.laws
+
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 
 

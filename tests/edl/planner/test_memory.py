@@ -19,6 +19,8 @@ from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 
+pytestmark = pytest.mark.laws
+
 LIMITS = Limits()
 FAIR = POLICIES["fair"]
 Change = Callable[[ClusterState, Random], ClusterState]

@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
+import pytest
+
 from benchmarks.optimality import Verdict, verdicts
 from benchmarks.puzzles import Puzzle, Wish
+
+pytestmark = pytest.mark.laws
 
 
 @cache

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
 from tests.edl.planner.ways import WAYS, scheduled_otherwise, wait
+
+pytestmark = pytest.mark.laws
 
 TAKEN = Taint("karpenter.sh/disrupted", "", "NoSchedule")
 CORDON = Taint(CORDONED, "", "NoSchedule")

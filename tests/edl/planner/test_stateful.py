@@ -32,6 +32,8 @@ from tests.edl.planner.clusters import jobs, nodes, shapes
 from tests.edl.planner.states import NOON, demand, room
 from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
+pytestmark = pytest.mark.laws
+
 _TIDE = st.sampled_from([2, 15, 40, 400])
 
 

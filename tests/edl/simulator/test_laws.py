@@ -1,11 +1,14 @@
 """What holds in every world, under every policy and without us."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from edl.model import ClusterState, Node
 from edl.planner.plan import Plan
 from edl.simulator import Elastic, Manner, Result, Simulation, Watcher, World, simulate
 from tests.edl.simulator.worlds import LEDS, LONG, MANNERS, worlds
+
+pytestmark = pytest.mark.laws
 
 _SLOW = settings(
     max_examples=30,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -79,6 +80,7 @@ def any_job(draw: some.DrawFn) -> TrainingJob:
     return replace(found, problem=draw(some.sampled_from(["", "", "", "its cast disagrees"])))
 
 
+@pytest.mark.laws
 @settings(max_examples=200, deadline=None)
 @given(any_job(), any_job(), some.lists(some.sampled_from([1, 5, 40, 700]), max_size=4))
 def test_asking_only_those_that_may_need_something_changes_nothing(

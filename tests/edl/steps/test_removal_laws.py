@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -13,6 +14,8 @@ from edl.planner.plan import Resize
 from edl.steps.life import live
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, role, training, written
+
+pytestmark = pytest.mark.laws
 
 ROUNDS = 60
 
