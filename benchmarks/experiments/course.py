@@ -62,7 +62,7 @@ class Course:
         done = []
         for track in self.tracks.values():
             if track.live and self._goes_on(track, now, counts):
-                track.finished = now
+                track.finished, track.trainers = now, 0
                 done.append(track)
         return done
 

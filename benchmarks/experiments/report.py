@@ -24,6 +24,7 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
     README.write_text(
         _TEMPLATE.read_text().format(
             machine=_machine(),
+            simulated=_simulated(found),
             start=START_SECONDS,
             stop=STOP_SECONDS,
             t1_trainers=most_trainers(Others(T1.jobs * T1.pservers, 0, T1.jobs)),
@@ -40,6 +41,11 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
         )
     )
     return README
+
+
+def _simulated(found: Sequence[Figures]) -> str:
+    told = [one.circumstances for one in found if one.circumstances.source == "simulation"]
+    return "; ".join(sorted({f"{one.date[:10]}, commit `{one.commit}`" for one in told}))
 
 
 def _machine() -> str:

@@ -62,7 +62,7 @@ def percent(get: Callable[[Figures], float]) -> Callable[..., str]:
 def t1(runs: Columns) -> str:
     waits, used, equal, below, stops = (list(row[1:]) for row in published.T1)
     rows = [
-        runs.row("mean wait, s", *waits, "< 10", cell=of_each(lambda one: one.wait)),
+        runs.row("mean wait, s", *waits, "< 10", cell=_wait),
         runs.row("longest wait, s", "—", "—", "", cell=of_each(lambda one: one.longest)),
         runs.row("Jain index at 500 s", *equal, "≥ 0.95", cell=of_each(_jain, "{:.3f}")),
         runs.row("jobs below min at once", *below, "0", cell=of_each(_below, "{:.0f}")),
@@ -79,6 +79,12 @@ def t1(runs: Columns) -> str:
         runs.row("makespan, s", "—", "—", "", cell=_makespan),
     ]
     return markdown(["", "published", "raw logs", "to reach", *heads(runs)], rows)
+
+
+def _wait(found: Sequence[Figures]) -> str:
+    """Who never had his minimum counts with the time until the end."""
+    unmet = sum(one.unmet for one in found)
+    return spread([one.wait for one in found]) + (f"; {unmet} never" if unmet else "")
 
 
 def _jain(one: Figures) -> float:
@@ -122,7 +128,7 @@ def t2(runs: Columns) -> str:
         runs.row("nginx back to 400", *back, "all", cell=_back),
         runs.row("+100 nginx Running after, s", "—", "—", "≤ 15", cell=_growths),
         runs.row("mean utilisation", *used, "", cell=percent(_mean_use)),
-        runs.row("mean wait, s", "—", "—", "", cell=of_each(lambda one: one.wait)),
+        runs.row("mean wait, s", "—", "—", "", cell=_wait),
         runs.row("seconds below min after a start", "—", "—", "0", cell=of_each(_lacking)),
         runs.row("trainer stops", "—", "—", "", cell=of_each(_stops, "{:.0f}")),
         runs.row("masters and pservers killed", "—", "—", "0", cell=of_each(_killed, "{:.0f}")),
@@ -174,6 +180,8 @@ def _step(found: Sequence[Figures], place: int) -> str:
 def mixes(found: Sequence[MixFigures]) -> str:
     """The first setting, closely."""
     of = [one for one in found if one.setting == SETTINGS[0]]
+    if not of:
+        return "Not run."
     rows = [_mix([one for one in of if one.way == way], way, _base(of)) for way in WAYS]
     names = ["mean job time, s", "", "mean wait, s", "makespan, s", "GPUs in use", "worker stops"]
     bound = mean(one.alone for one in of)

@@ -35,7 +35,7 @@ def test_a_job_trains_only_with_all_of_its_pservers() -> None:
     course.look(100.0, running(1))
     assert track.work.left == pytest.approx(10.0)
     assert course.look(110.0, running(1)) == [track]
-    assert track.finished == 110.0
+    assert (track.finished, track.trainers) == (110.0, 0)
 
 
 def test_what_a_job_lacks_counts_from_when_it_had_its_minimum() -> None:
