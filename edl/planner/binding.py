@@ -90,13 +90,17 @@ class Near(NamedTuple):
         return self.first and not any(count.soon or (now and count.now) for count in self.counts)
 
     def allows(self, row: int, *, now: bool) -> bool:
+        """Whether it may come: as all will be (nobody follows who leaves); `now`: also as it is."""
         if any(count.of[row] < 0 for count in self.counts):
             return False
-        met = all(
-            count.soon.get(count.of[row]) and (not now or count.now.get(count.of[row]))
-            for count in self.counts
-        )
-        return met or self.begins(now=now)
+        soon = self._meets(row, [count.soon for count in self.counts])
+        return soon and (not now or self._meets(row, [count.now for count in self.counts]))
+
+    def _meets(self, row: int, pods: Sequence[dict[int, int]]) -> bool:
+        """Whether all whom it looks for are there, or none anywhere and it may be the first."""
+        if all(count.of[row] in found for count, found in zip(self.counts, pods, strict=True)):
+            return True
+        return self.first and not any(pods)
 
 
 @dataclass(slots=True)

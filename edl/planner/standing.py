@@ -170,7 +170,7 @@ class Standing:
         if seat.row != NOWHERE:
             if not grid.fits(seat.row, self.fit.need, now=seat.now) and grid.open[seat.row]:
                 return False
-            if self.fit.clashes(seat.row, now=seat.now, bound=not seat.fresh):
+            if self.fit.clashes(seat.row, now=seat.now, bound=not (seat.fresh or seat.now)):
                 return False
             grid.take(seat.row, self.fit.need, now=seat.now)
         if self.bill and seat.counts:

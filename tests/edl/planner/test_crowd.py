@@ -120,6 +120,16 @@ def test_who_follows_others_is_placed_after_them() -> None:
     assert found == {"train": {"worker": 2, "ps": 1}}
 
 
+def test_the_first_of_a_company_comes_beside_one_that_leaves_and_who_follows_does_not() -> None:
+    leaving = Neighbours("node-1", rules("train"), 1, leaving=1)
+    first = worker("train", 1, 1, shape=ruled(**TOGETHER))
+    state = replace(cluster(*hosts("a", "b"), first), neighbours=(leaving,))
+    assert started(plan_for(state)) == {"train": {"worker": 1}}
+    follower = worker("web", 1, 1, shape=ruled("web", **TOGETHER))
+    state = replace(cluster(*hosts("a", "b"), follower), neighbours=(leaving,))
+    assert started(plan_for(state)) == {}
+
+
 def test_a_port_of_the_node_is_there_once() -> None:
     port = Port("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
     wanted = worker("train", 1, 9, shape=ruled(ports=(port,)), on=["node-0"])
@@ -240,10 +250,15 @@ def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
     fit = board.rows_of(wanted).fit
     room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in street.nodes})
     for _ in range(9):
+        # Nobody is placed where only those who leave make it a place.
+        later = Street(street.nodes, [one for one in street.pods if not one.leaving])
         allowed = {
             one.name
             for number, one in enumerate(street.nodes)
-            if room[one.name] and fit.eligible[number] and street.allows(wanted, one)
+            if room[one.name]
+            and fit.eligible[number]
+            and street.allows(wanted, one)
+            and later.allows(wanted, one)
         }
         rows = place(board.grid, Want(fit, 1), now=True)
         assert {street.nodes[row].name for row in rows} <= allowed

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
@@ -237,9 +237,11 @@ def _with(one: Node, wanted: Shape, uuids: tuple[str, ...]) -> Node:
     return replace(one, devices=devices, used=one.used + wanted.requests)
 
 
-def decided(state: ClusterState) -> tuple[Board, dict[int, list[tuple[Held, Held]]]]:
+def decided(
+    state: ClusterState, policy: str = "fair", *, preempt: bool = False
+) -> tuple[Board, dict[int, list[tuple[Held, Held]]]]:
     """The board after everything was decided, and what was free before, by row."""
-    board = set_up(state, POLICIES["fair"], Limits(load_ceiling=1))
+    board = set_up(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
     assert board.grid.devices is not None
     before = {row: [(gpu.now, gpu.soon) for gpu in found]
               for row, found in board.grid.devices.gpus.items()}  # fmt: skip
@@ -247,31 +249,37 @@ def decided(state: ClusterState) -> tuple[Board, dict[int, list[tuple[Held, Held
     return board, before
 
 
-@settings(max_examples=200, deadline=None)
-@given(mixes())
-def test_no_device_is_overcommitted(state: ClusterState) -> None:
-    board, before = decided(state)
+def crowded() -> ClusterState:
+    """By their compute all of these fit on the device, by its memory one of them does not."""
+    first = pod(0, "a", devices=("gpu-0",))
+    begun = {"size": 1, "suspended": False, "pods": (first,)}
+    grows = worker("grows", 1, 4, shape=part(100), queued=-120, **begun)
+    waits = [worker("small", 1, 1, shape=part(100), queued=0),
+             worker("large", 1, 1, shape=part(400), queued=-60)]  # fmt: skip
+    used = shared("a", gpus(Held(100, GIB + 8 * GIB // 10), memory=8 * GIB))
+    return state_of(replace(used, used=used.used + room(1)), grows, *waits)
+
+
+@settings(max_examples=150, deadline=None)
+@given(state=mixes(), policy=st.sampled_from(sorted(POLICIES)), preempt=st.booleans())
+@example(state=crowded(), policy="fair", preempt=False)
+def test_no_device_is_overcommitted_and_sums_agree(
+    *, state: ClusterState, policy: str, preempt: bool
+) -> None:
+    board, before = decided(state, policy, preempt=preempt)
     assert board.grid.devices is not None
+    line = board.grid.names.index(SHARED_GPU)
     for row, found in board.grid.devices.gpus.items():
         for gpu, (now, soon) in zip(found, before[row], strict=True):
             assert gpu.soon.compute >= min(soon.compute, 0)
             assert gpu.soon.memory >= min(soon.memory, 0)
             assert gpu.now.compute >= min(now.compute, 0)
             assert gpu.now.memory >= min(now.memory, 0)
-
-
-@settings(max_examples=200, deadline=None)
-@given(mixes())
-def test_devices_and_sums_agree_on_what_is_left(state: ClusterState) -> None:
-    board, _ = decided(state)
-    assert board.grid.devices is not None
-    line = board.grid.names.index(SHARED_GPU)
-    for row, found in board.grid.devices.gpus.items():
         assert sum(gpu.soon.compute for gpu in found) == board.grid.soon[line, row]
         assert sum(gpu.now.compute for gpu in found) == board.grid.now[line, row]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(machines("a"), min_size=1, max_size=3), shares())
 def test_a_single_pod_starts_where_any_device_takes_it(found: list[Node], wanted: Shape) -> None:
     nodes = [replace(one, name=f"node-{number}") for number, one in enumerate(found)]
