@@ -228,7 +228,9 @@ def _cool(board: Board, standing: Standing) -> None:
         standing.cooling = True
         if reasons.balanced(board.policy.gives, role.reason):
             board.calm = min(board.calm, board.share(standing))
-        standing.held = "" if standing.manual else reasons.COOLDOWN
+        # Who made room by a restart would take it again by another before the claim has started.
+        at_once = standing.manual and not reasons.made_room(role.reason)
+        standing.held = "" if at_once else reasons.COOLDOWN
 
 
 def _again_later(job: TrainingJob, role: Role) -> str:

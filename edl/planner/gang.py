@@ -76,8 +76,11 @@ def returns(board: Board, job: TrainingJob) -> bool:
 
 
 def _size_of_return(role: Role) -> int:
-    wanted = target(role)
-    return min(max(role.size, role.min), role.max) if wanted is None else wanted
+    """A manual size comes at once, unless it was stopped because there is no room for all of it."""
+    wanted, size = target(role), min(max(role.size, role.min), role.max)
+    if wanted is None:
+        return size
+    return wanted if reasons.for_manual_size(role.reason) else min(wanted, size)
 
 
 def _hardness(board: Board, fit: Fit) -> float:

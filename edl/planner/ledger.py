@@ -1,13 +1,25 @@
 """What has been decided so far, before it becomes a plan."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from edl.model import JobKey
+from edl.planner.fit import Want
 from edl.planner.plan import Held
 from edl.planner.standing import Standing
 
 _SHOWN_AHEAD = 8
+
+
+class Promise(NamedTuple):
+    """Room that is kept for a gang until it can start."""
+
+    wants: Sequence[Want]
+    placed: Sequence[Sequence[int]]
+    """The nodes of each want, where they are taken off the room."""
+    number: int
+    """How many starts had been decided before."""
 
 
 @dataclass(slots=True)
@@ -19,6 +31,7 @@ class Ledger:
     held: dict[JobKey, str] = field(default_factory=dict)
     queue: list[JobKey] = field(default_factory=list)
     """Those of `held` that wait in the queue, the first first."""
+    promises: list[Promise] = field(default_factory=list)
 
     def hold(self, key: JobKey, reason: str) -> None:
         self.held.setdefault(key, reason)
@@ -26,6 +39,9 @@ class Ledger:
     def wait(self, key: JobKey, reason: str) -> None:
         self.hold(key, reason)
         self.queue.append(key)
+
+    def promise(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
+        self.promises.append(Promise(wants, placed, len(self.admitted)))
 
     def all_held(self) -> tuple[Held, ...]:
         """The queue first, in its order; `ahead` names the first few of the queue."""

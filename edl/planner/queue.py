@@ -144,6 +144,7 @@ class Queue:
         claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
         kept = make_room(claim, self.extras, -inf, whole=True)
         if kept:
+            self.ledger.promise(claim.wants, claim.placed)
             self.ledger.hold(key, reasons.PREVIOUS_PODS)
         return kept
 
@@ -192,17 +193,8 @@ class Queue:
         if found.bill and (line := self.extras.allow(found.bill, level)):
             self._above_budget(found, line, found.bill.cost(line))
             return
-        reason = reasons.room_for_job(job.key)
-        claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
-        if make_room(claim, self.extras, level, whole=True):
-            note_yield(claim.risen, reason)
-            fits = True
-        else:
-            # Who came to nothing before would suspend them in vain, and again.
-            asker = Asker(found.wants, job.priority, level, reason)
-            preempts = self.board.limits.preempt and not found.again
-            fits = preempts and self._preemption.serve(asker, found.bill) is not None
-        if fits:
+        if claim := self._claim(found, level):
+            self.ledger.promise(claim.wants, claim.placed)
             reason = reasons.PREVIOUS_PODS if self._lingers(found) else reasons.leaving(found.pods)
             self.ledger.wait(job.key, reason)
         else:
@@ -210,6 +202,18 @@ class Queue:
             self._refused[found.signature] = reason
             self.asked = self.asked or level < job.priority
             self._pass_over(found, reason)
+
+    def _claim(self, found: Gang, level: float) -> Claim | None:
+        """Room for all its pods, of extras, then of whole gangs; None, and no change."""
+        job, reason = found.job, reasons.room_for_job(found.job.key)
+        claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
+        if make_room(claim, self.extras, level, whole=True):
+            note_yield(claim.risen, reason)
+            return claim
+        # Who came to nothing before would suspend them in vain, and again.
+        if found.again or not self.board.limits.preempt:
+            return None
+        return self._preemption.serve(Asker(found.wants, job.priority, level, reason), found.bill)
 
     def _preempt(self, asker: Asker) -> list[int]:
         """Nodes for as many pods as gangs of a lower priority can make room for."""

@@ -60,6 +60,16 @@ def grew_in_vain(key: JobKey, reason: str) -> bool:
     return restart and _bare(reason) in (GREW_IN_VAIN, room_for_minimum(key))
 
 
+def for_manual_size(reason: str) -> bool:
+    """Whether a role was stopped because its user had asked for another size."""
+    return restarts(reason) and _bare(reason) == MANUAL
+
+
+def made_room(reason: str) -> bool:
+    """Whether a role came back smaller because somebody else needed the room."""
+    return reason.startswith(phases.RESTARTED) and _bare(reason).startswith(MAKES_ROOM)
+
+
 def grows(reason: str) -> bool:
     """Whether a role was stopped because there was room for more of it."""
     return restarts(reason) and _bare(reason).startswith(_IDLE_ROOM)

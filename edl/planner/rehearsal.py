@@ -19,9 +19,10 @@ from edl.model import JobKey
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.eligibility import Mask
-from edl.planner.fit import Fit
+from edl.planner.fit import Fit, Want
 from edl.planner.grid import Ints
-from edl.planner.ledger import Ledger
+from edl.planner.ledger import Ledger, Promise
+from edl.planner.precedence import Precedence
 from edl.planner.standing import NOWHERE, Standing
 
 _MOST: Final = 400
@@ -106,8 +107,13 @@ class Rehearsal:
         for standing in self.board.standings:
             if not standing.starts and (coming := self._coming(standing)):
                 self._come(standing.fit, coming)
-        for key, (_, standings) in list(self.ledger.admitted.items()):
-            self._start(key, standings)
+        # Elsewhere it costs a claim time, but nobody what he has done.
+        preempts = self.board.limits.preempt
+        precedence = Precedence(self.board, self.ledger.promises, self._cost) if preempts else None
+        for number, (key, (_, standings)) in enumerate(list(self.ledger.admitted.items())):
+            late = precedence and precedence.hinders(number, _pods(standings), self._ahead)
+            if late or not self._start(standings):
+                self._postpone(key, standings, number)
 
     def _coming(self, standing: Standing) -> int:
         """Pods of a running job that have no node yet, or that this plan adds.
@@ -120,17 +126,19 @@ class Rehearsal:
         )
         return waiting + sum(seat.fresh and seat.now for seat in standing.seats)
 
-    def _start(self, key: JobKey, standings: Sequence[Standing]) -> None:
+    def _start(self, standings: Sequence[Standing]) -> bool:
+        """Whether it starts in this plan."""
         for found in standings:
             self._know(found.fit)
         again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
         if again or not self._roomy(_parties(standings)):
             if any(self._hurt[found.fit] for found in standings):
-                self._postpone(key, standings)
-                return
+                self.board.wake.append(self.board.limits.pending_limit)
+                return False
             self._settle(standings, again=again)
         for found in standings:
             self._come(found.fit, found.lasting)
+        return True
 
     def _settle(self, standings: Sequence[Standing], *, again: bool) -> None:
         """Start it so that all of its minimum finds a place; `again`: it did not the last time."""
@@ -257,15 +265,23 @@ class Rehearsal:
         gone = set(map(id, standings))
         self.board.standings = [one for one in self.board.standings if id(one) not in gone]
 
-    def _postpone(self, key: JobKey, standings: Sequence[Standing]) -> None:
+    def _postpone(self, key: JobKey, standings: Sequence[Standing], number: int) -> None:
         del self.ledger.admitted[key]
+        wants = [Want(found.fit, found.lasting) for found in standings]
+        self.ledger.promises.append(Promise(wants, (), number))
         self._leave_out(standings)
-        self.board.wake.append(self.board.limits.pending_limit)
         self.ledger.wait(key, reasons.PLACED_FIRST)
 
 
 def _rows_now(standing: Standing) -> list[int]:
     return [seat.row for seat in standing.seats if seat.now]
+
+
+def _pods(standings: Iterable[Standing]) -> Counter[Fit]:
+    pods: Counter[Fit] = Counter()
+    for found in standings:
+        pods[found.fit] += found.lasting
+    return pods
 
 
 def _parties(standings: Iterable[Standing]) -> list[Party]:

@@ -9,7 +9,9 @@ from tests.integration.support.stage import Stage
 pytestmark = pytest.mark.integration
 
 FOLDER = Path(__file__).parents[2] / "examples"
-EXAMPLES = sorted(path for path in FOLDER.glob("*/*.yaml") if path.parent.name != "convert")
+EXAMPLES = sorted(
+    path for path in FOLDER.glob("*/*.yaml") if path.parent.name not in ("convert", "simulate")
+)
 """What is to be converted first has tests of its own."""
 
 

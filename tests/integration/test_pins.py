@@ -17,6 +17,7 @@ from edl.model import JobKey, Target, TrainingJob
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
 from edl.writes import Json, Step
+from sandbox import NodeGroup, Sandbox
 from sandbox.named import Cluster
 from tests.integration.support.stage import elastic
 
@@ -36,9 +37,10 @@ OWN = {
 class Life:
     """One Job, started and stopped by our own steps and by nobody else."""
 
-    def __init__(self, cluster: Cluster, namespace: str, affinity: Json | None) -> None:
+    def __init__(self, cluster: Cluster, affinity: Json | None) -> None:
+        self.cluster = cluster
         self.api = connect(str(cluster.kubeconfig))
-        self.target = Target("Job", namespace, "pinned")
+        self.target = Target("Job", "default", "pinned")
         pod = {"affinity": affinity} if affinity is not None else {}
         job = elastic("pinned", labels={"min": "2", "max": "2"}, parallelism=2, pod=pod)
         job["spec"] |= {"suspend": True, "completions": 2, "completionMode": "Indexed"}
@@ -84,25 +86,32 @@ class Life:
             assert time.monotonic() < deadline, self.body
             time.sleep(0.1)
 
-    def nodes(self, cluster: Cluster) -> list[str]:
+    def nodes(self) -> list[str]:
         path = "jsonpath={.items[*].spec.nodeName}"
-        found = cluster.kubectl("-n", self.target.namespace, "get", "pods", "-o", path)
+        found = self.cluster.kubectl("-n", self.target.namespace, "get", "pods", "-o", path)
         return sorted(found.split())
 
+    def runs_on(self, *nodes: str) -> None:
+        """Returns when its pods run there."""
+        self.until(lambda: self.nodes() == list(nodes))
 
-@pytest.mark.parametrize("own", [None, {}, OWN])
-def test_pins_come_and_go(sandbox_cluster: Cluster, namespace: str, own: Json | None) -> None:
-    life = Life(sandbox_cluster, namespace, own)
-    before = life.affinity
-    names = sandbox_cluster.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}")
-    first, second = sorted(names.split())[:2]
-    for pinned in (first, second):
-        life.start(pinned)
-        life.until(lambda: life.nodes(sandbox_cluster) == [pinned, pinned])  # noqa: B023
-        assert life.body["metadata"]["annotations"][contract.PINNED]
-        life.stop()
-        life.until(lambda: not life.nodes(sandbox_cluster))
-    life.start()
-    life.until(lambda: len(life.nodes(sandbox_cluster)) == 2)
-    assert life.affinity == before
-    assert contract.PINNED not in life.body["metadata"]["annotations"]
+
+def test_pins_come_and_go(own_sandbox: Callable[[], Sandbox]) -> None:
+    """In a sandbox of its own: nobody else may decide about these Jobs."""
+    sandbox = own_sandbox()
+    sandbox.up(NodeGroup(3))
+    for own in (None, {}, OWN):
+        life = Life(sandbox, own)
+        before = life.affinity
+        for node in ("node-000", "node-001"):
+            life.start(node)
+            life.runs_on(node, node)
+            assert life.body["metadata"]["annotations"][contract.PINNED]
+            life.stop()
+            life.runs_on()
+        life.start()
+        life.until(lambda: len(life.nodes()) == 2)  # noqa: B023
+        assert life.affinity == before
+        assert contract.PINNED not in life.body["metadata"]["annotations"]
+        life.api.delete(life.target)
+        life.runs_on()

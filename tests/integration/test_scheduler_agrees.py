@@ -26,8 +26,8 @@ from tests.integration.support.stage import Stage, elastic, stage
 pytestmark = pytest.mark.integration
 
 SEED: Final = 20_26
-CLUSTERS: Final = 40
-GANG_LIMIT: Final = 20
+CLUSTERS: Final = 12
+GANG_LIMIT: Final = 60
 """Seconds. A machine that needs longer to place a gang calls that a disagreement."""
 CLUSTER: Final = "agrees.edl.dev/cluster"
 QUIET: Final = 4.0

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from random import Random
 
 import pytest
@@ -64,6 +65,12 @@ def without_a_job(state: ClusterState, random: Random) -> ClusterState:
     return replace(state, jobs=tuple(kept))
 
 
+def with_a_new_job(state: ClusterState, _random: Random) -> ClusterState:
+    taken = {one.key.name for one in state.jobs}
+    name = next(name for name in map("new-{}".format, count()) if name not in taken)
+    return replace(state, jobs=(*state.jobs, worker(name, 1, 3)))
+
+
 def cordoned(state: ClusterState, random: Random) -> ClusterState:
     taints = random.choice(((), (Taint(CORDONED, "", "NoSchedule"),)))
     chosen = random.choice(state.nodes)
@@ -90,9 +97,7 @@ CHANGES: tuple[Change, ...] = (
     lambda state, random: with_role(state, random, wanted=random.choice((None, 1, 3))),
     lambda state, random: with_role(state, random, reason="manual size", resized_at=at(0)),
     without_a_job,
-    lambda state, _random: replace(
-        state, jobs=(*state.jobs, worker(f"new-{len(state.jobs)}", 1, 3))
-    ),
+    with_a_new_job,
     lambda state, _random: replace(state, nodes=state.nodes[1:] or state.nodes),
     lambda state, _random: replace(state, demands=()),
     cordoned,

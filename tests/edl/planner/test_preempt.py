@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from edl.model import Resizing, TrainingJob
+from edl.model import ClusterState, Resizing, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
@@ -50,6 +50,55 @@ def test_the_victim_stays_away_while_there_is_no_room_for_both() -> None:
         state = act(state, plan, after=SECOND, lingering=True)
     assert quiet(plan)
     assert [found.job.name for found in plan.held if found.position] == ["low"]
+
+
+def test_nobody_is_placed_in_the_room_that_a_claim_waits_for() -> None:
+    """The scheduler prefers node a, wherever the plan seats who may use both.
+
+    Else `small` would land there, then `low`, which fits b at first, then `small` again, for ever.
+    """
+    state = contested()
+    plan = plan_for(state, PREEMPT)
+    assert list(suspended(plan)) == ["low"]
+    assert held(plan) == {
+        "high": "2 pods wait for room that leaving pods will free",
+        "small": reasons.PLACED_FIRST,
+    }
+    stopped = list(suspended(plan))
+    for _ in range(8):
+        state = act(state, plan, after=SECOND)
+        plan = plan_for(state, PREEMPT)
+        stopped += suspended(plan)
+    assert quiet(plan)
+    assert stopped == ["low"]
+    assert {one.key.name: nodes_of(one) for one in state.jobs} == {
+        "high": ["a", "a"],
+        "low": ["b", "b"],
+        "small": [],
+    }
+
+
+def test_who_cannot_be_placed_in_that_room_does_not_wait_for_it() -> None:
+    elsewhere = fixed("small", 1, queued=-300, shape=shape(node_selector=(("zone", "b"),)))
+    for state in (contested(small=elsewhere), contested(cpu=3)):
+        plan = plan_for(state, PREEMPT)
+        assert list(suspended(plan)) == ["low"]
+        assert started(plan) == {"small": {"worker": 1}}
+
+
+def contested(cpu: int = 2, small: TrainingJob | None = None) -> ClusterState:
+    """`high` may only use node a, on which `low` runs; there is room for both on node b."""
+    return cluster(
+        node("a", cpu, labels={"zone": "a"}),
+        node("b", 2, labels={"zone": "b"}),
+        fixed("low", 2, on=["a", "a"], queued=-900),
+        small or fixed("small", 1, queued=-300),
+        fixed("high", 2, priority=1, shape=shape(node_selector=(("zone", "a"),))),
+    )
+
+
+def nodes_of(one: TrainingJob) -> list[str]:
+    return [found.node for found in one.roles[0].pods]
 
 
 def test_it_keeps_its_place_in_the_queue() -> None:

@@ -9,6 +9,7 @@ import pytest
 from edl.model import JobKey, PodPhase, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.limits import Limits
+from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
@@ -52,6 +53,38 @@ def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
     mine = restarting("mnist", 1, 9, on=["a"], started_at=at(-1), wanted=3)
     (resize,) = plan_for(cluster(node("a", 9), mine)).resizes
     assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL)
+
+
+def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
+    """Also at a manual size: else it would be stopped for the same claim again, and so on."""
+    claim = worker("claim", 2, 2, priority=1)
+    running = restarting("mnist", 1, 3, on=["a"] * 3, wanted=3)
+    state = cluster(node("a", 3), running, claim)
+    restarts = 0
+    for _ in range(9):
+        plan = plan_for(state)
+        restarts += sum(found.restart for found in plan.resizes)
+        state = act(state, plan, after=timedelta(seconds=2))
+    assert quiet(plan)
+    assert restarts == 1
+    assert [(one.roles[0].size, one.roles[0].suspended) for one in state.jobs] == [
+        (2, False),
+        (1, False),
+    ]
+
+
+def test_a_manual_size_that_changed_meanwhile_is_started_at_once() -> None:
+    for size, wanted in ((2, 3), (3, 2)):
+        mine = stopped(size=size, wanted=wanted, reason=reasons.restart(reasons.MANUAL))
+        assert started(plan_for(cluster(node("a", 9), mine))) == {"mnist": {"worker": wanted}}
+
+
+def test_who_made_room_by_a_restart_does_not_take_it_again_at_once() -> None:
+    why = reasons.restarted("makes room for queued ns/claim")
+    made = restarting("mnist", 1, 3, on=["a"], wanted=3, started_at=at(-1), reason=why)
+    plan = plan_for(cluster(node("a", 9), made))
+    assert (quiet(plan), held(plan)) == (True, {"mnist": reasons.COOLDOWN})
+    assert plan.recheck_after == timedelta(seconds=COOLDOWN - 1)
 
 
 def test_one_restart_does_for_all_of_its_growth() -> None:
