@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from edl.forecast.left import left
 from edl.frameworks import resizing
 from edl.model import ClusterState, Node, Resizing, Role, TrainingJob
 from edl.planner.board import order
 from edl.resources import PODS, Resources
-from edl.simulator import Work, length
+from edl.simulator import Work
 from kubectl_edl.refusals import Missing, Refused
 
 _SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>\w+)=(?P<value>.+)")
@@ -125,17 +126,8 @@ _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
 
 
 def remaining(state: ClusterState) -> Callable[[TrainingJob], Work | None]:
-    """What is left of a job by the run time that it declares (`edl.dev/duration`)."""
-
-    def left(job: TrainingJob) -> Work | None:
-        if job.duration is None:
-            return None
-        runs = any(not role.suspended for role in job.live)
-        since = job.started_at if runs else None
-        passed = (state.observed_at - since).total_seconds() if since else 0.0
-        return length(max(job.duration.total_seconds() - passed, 1.0))
-
-    return left
+    """What is left of a job, as estimates of when count it; None where nobody knows."""
+    return lambda job: left(job, state.observed_at).work
 
 
 def in_order(jobs: Iterable[TrainingJob]) -> list[TrainingJob]:

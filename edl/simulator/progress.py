@@ -49,7 +49,3 @@ class Progress:
         """When it is done if nothing changes."""
         left = self.work.seconds - self.done
         return self.since + max(left, 0) / self.speed if self.speed else inf
-
-    def is_done(self, now: float) -> bool:
-        """To the millisecond: instants are rounded up to them."""
-        return now >= self.end - 1e-6
