@@ -16,22 +16,24 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends python3 \
  && rm -rf /var/lib/apt/lists/* /var/log/apt /var/log/dpkg.log
 
-# What we need lies in layers of its own, under the versions that the tests have seen: an edit of
-# ours installs nothing again. kubernetes/aio: 70 MB that nothing here imports.
+# What we need lies in layers of its own, under the versions that the tests have seen and with the
+# checksums of each file: an edit of ours installs nothing again. kubernetes/aio: 70 MB that nothing
+# here imports.
 FROM python AS needs
 RUN apt-get update && apt-get install -y --no-install-recommends python3-venv
 WORKDIR /build
-COPY pyproject.toml constraints.txt ./
-RUN python3 -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > needs.txt \
- && python3 -m venv /opt/pip \
+COPY requirements.lock ./
+RUN python3 -m venv /opt/pip \
  && python3 -m venv --without-pip /opt/edl \
- && /opt/pip/bin/pip --python /opt/edl/bin/python install --no-cache-dir -c constraints.txt -r needs.txt \
+ && /opt/pip/bin/pip --python /opt/edl/bin/python install --no-cache-dir --no-deps \
+      --require-hashes --only-binary :all: -r requirements.lock \
  && find /opt/edl -type d '(' -name tests -o -path '*/kubernetes/aio' ')' -prune -exec rm -rf {} +
 
 FROM needs AS package
-COPY README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY edl edl
 COPY certs certs
+COPY manifests manifests
 COPY webhook webhook
 COPY reconciler reconciler
 COPY kubectl_edl kubectl_edl

@@ -4,18 +4,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Each process has a sandbox of its own; a named cluster is one room for all.
-SIDE_BY_SIDE := $(if $(EDL_KUBECONFIG),-n 0,-n 2 --dist loadfile)
+SIDE_BY_SIDE := $(if $(EDL_KUBECONFIG),-n 0,-n 2 --dist loadfile --no-loadscope-reorder)
 READY := $(VENV)/ready
 # What the end-to-end tests run.
 IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Compiling hundreds of files anew in every process would cost more than the tests themselves.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check unit laws integration e2e images bench format setup binaries release \
-	run-webhook run-reconciler constraints down clean requirements
+.PHONY: help demo test check unit laws integration e2e test-kind torture images bench pictures docs format setup \
+	binaries release dist \
+	run-webhook run-reconciler constraints locks audit down clean requirements
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed 's/:.*## /\t/; s/\$$\$$/$$/g' | expand -t 20
 
 demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up, REAL=1 trains on a real node
 	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep) $(if $(REAL),--real)
@@ -27,10 +30,10 @@ check: setup ## format, lint, types, layers, unit tests; under a minute
 	$(BIN)/ruff check -q .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2 -m "not laws and not integration and not e2e"
+	$(BIN)/pytest -q -n 3 -m "not laws and not integration and not e2e and not torture"
 
 unit: setup
-	$(BIN)/pytest -q -n 2 -m "not laws and not integration and not e2e"
+	$(BIN)/pytest -q -n 3 -m "not laws and not integration and not e2e and not torture"
 
 laws: setup ## property tests that take their time: the planner under every policy
 	$(BIN)/pytest -q -n 2 -m laws
@@ -39,7 +42,13 @@ integration: setup binaries ## against a real API server: the sandbox's, or $$ED
 	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m integration
 
 e2e: setup binaries images ## real pods that really train, on a real node
-	$(BIN)/pytest -q -m e2e
+	$(BIN)/pytest -q $(SIDE_BY_SIDE) -m e2e
+
+test-kind: setup binaries ## the integration tests on a kind cluster; needs a container engine
+	$(BIN)/python -m sandbox.on_kind $(MAKE) integration
+
+torture: setup binaries ## a thousand faults during churn, a million generated reviews; half an hour
+	$(BIN)/pytest -q -m torture
 
 # Where no real node can run, the tests say so themselves.
 images: setup binaries
@@ -48,12 +57,21 @@ images: setup binaries
 bench: setup binaries ## measured figures, into benchmarks/README.md
 	$(BIN)/python -m benchmarks
 
+pictures: setup binaries ## the dashboard's pictures, into docs/images
+	$(BIN)/python -m sandbox.pictures
+
+docs: setup ## the documentation as a site, into dist/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+
 format: setup ## the formatter's and the linter's own fixes
 	$(BIN)/ruff format -q .
 	$(BIN)/ruff check -q --fix .
 
-release: setup binaries ## manifests/release.yaml from the kustomize base
+release: setup binaries ## manifests/release.yaml and the chart's files from the base
 	$(BIN)/python -m manifests.render
+
+dist: setup ## wheel, krew's archive and manifest, bill of materials: make dist HOMEPAGE=… URL=…
+	$(BIN)/python -m manifests.dist --homepage "$(HOMEPAGE)" --url "$(URL)"
 
 run-webhook: setup ## the webhook in this shell, on the cluster of $$KUBECONFIG
 	$(BIN)/python -m sandbox.beside webhook
@@ -67,7 +85,7 @@ binaries: $(READY)
 	@$(BIN)/python -m sandbox build
 
 $(READY): pyproject.toml constraints.txt | requirements
-	@echo "setting up $(VENV): Python packages"
+	@echo "setting up $(VENV): Python packages; once, some minutes"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
@@ -80,12 +98,29 @@ requirements:
 	@test -n "$$EDL_BINARIES$$EDL_KUBECONFIG" || command -v go >/dev/null \
 		|| { echo "missing: Go 1.26 or newer, which builds the sandbox's Kubernetes (go.dev/dl), or a folder of binaries in EDL_BINARIES"; exit 1; }
 
-constraints: ## the newest versions that pyproject.toml allows, into constraints.txt
+constraints: ## the newest versions that pyproject.toml allows: constraints.txt and both locks
 	@rm -rf $(VENV)/newest && $(PYTHON) -m venv $(VENV)/newest
 	@$(VENV)/newest/bin/pip install -q --disable-pip-version-check '.[dev]'
 	@{ echo '# The versions that `make` sets up and that the tests have seen. Renew: make constraints'; \
 		$(VENV)/newest/bin/pip freeze --exclude kubectl-edl; } > constraints.txt
 	@rm -rf $(VENV)/newest
+	@$(MAKE) --no-print-directory locks
+
+# For the oldest Python that is supported, which is the image's.
+locks: $(VENV)/locks ## the checksums of what constraints.txt names, into requirements*.lock
+	@for lock in requirements.lock 'requirements-dev.lock --extra dev'; do \
+		$(VENV)/locks/bin/uv pip compile -q pyproject.toml -c constraints.txt --python-version 3.11.7 \
+			--generate-hashes --no-annotate --custom-compile-command 'make constraints' -o $$lock >/dev/null || exit 1; done
+
+$(VENV)/locks:
+	@$(PYTHON) -m venv $@ && $@/bin/pip install -q --disable-pip-version-check 'uv>=0.9' || { rm -rf $@; exit 1; }
+
+audit: $(VENV)/audit ## known vulnerabilities of the pinned packages; asks PyPI's database
+	@$(VENV)/audit/bin/pip-audit --strict --progress-spinner off --disable-pip --require-hashes -r requirements-dev.lock \
+		|| { echo "audit: not passed: a vulnerability is named above, or the database could not be asked from here"; exit 1; }
+
+$(VENV)/audit:
+	@$(PYTHON) -m venv $@ && $@/bin/pip install -q --disable-pip-version-check 'pip-audit>=2.9' || { rm -rf $@; exit 1; }
 
 down: setup ## end every sandbox of this user and remove its state
 	@$(BIN)/python -m sandbox down --all

@@ -17,6 +17,10 @@ ALL: Final = {
     "estimates.py": "How good the estimates of when a job starts are",
     "simulate.py": "A simulated day with 1,000 jobs",
     "reviews.py": "The webhook over TLS, eight connections",
+    "holding.py": "A review beside 1,000 connections that are only held",
+    "startup.py": "The plugin's start, and its status of 1,000 jobs beside kubectl's",
+    "failover.py": "How long nobody leads",
+    "rotation.py": "Reviews while certificates follow each other",
     "latency.py": "On a real control plane: from the label to running pods",
 }
 

@@ -8,7 +8,16 @@ import click
 
 from certs import directory as files_in
 from certs.bundle import FILES, CertificateError, Names, from_files, service_names, to_files
-from certs.installation import SECRET, SERVICE, Installation, ensure, secret_target, store
+from certs.installation import (
+    CONFIGURATION,
+    SECRET,
+    SERVICE,
+    Installation,
+    ensure,
+    secret_target,
+    store,
+)
+from certs.installation import rotate as rotated
 from certs.issue import LIFETIMES, Lifetimes
 from certs.renew import reissued
 from certs.report import report
@@ -100,6 +109,27 @@ def install(
     if installed.absent:
         absent = ", ".join(f"{target.kind} {target.name}" for target in installed.absent)
         raise CertificateError(f"no {absent}; is kubectl-edl installed in this cluster?")
+    click.echo("\n".join(report(installed.bundle, now)))
+
+
+@certs.command()
+@click.option("--configuration", "configurations", multiple=True, default=(CONFIGURATION,))
+@click.option("--secret", default=SECRET, show_default=True)
+@click.option("--kubeconfig")
+@click.option("--context")
+def rotate(
+    configurations: tuple[str, ...], secret: str, kubeconfig: str | None, context: str | None
+) -> None:
+    """Replace the cluster's authority and certificate now, without a review that fails.
+
+    The old ones are trusted, and served, until every API server knows the new.
+    """
+    target = secret_target(secret)
+    names = service_names(SERVICE, target.namespace)
+    now = datetime.now(UTC)
+    installed = rotated(
+        connect(kubeconfig, context), Installation(target, configurations, names), now
+    )
     click.echo("\n".join(report(installed.bundle, now)))
 
 

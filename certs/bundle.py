@@ -11,6 +11,11 @@ AUTHORITY_KEY: Final = "ca.key"
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 FILES: Final = (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)
+PREVIOUS_CERTIFICATE: Final = "previous.crt"
+PREVIOUS_KEY: Final = "previous.key"
+OVERLAP_FILES: Final = (PREVIOUS_CERTIFICATE, PREVIOUS_KEY)
+"""There only while one authority follows another."""
+_END: Final = b"-----END CERTIFICATE-----\n"
 
 
 class CertificateError(EdlError):
@@ -37,13 +42,20 @@ class Pair:
 class Bundle:
     """All that a webhook needs: who signs, what it serves with, and what its clients trust.
 
-    `trust` is the authority's certificate and, while one is replaced, its predecessor's after it,
-    so that a replica that still serves the old pair is believed.
+    `trust` is the authority's certificate and, while one is replaced, its predecessors' after it,
+    so that a replica that still serves the old pair is believed. `previous` is that old pair: it is
+    served on until every API server has had time to learn of the new authority.
     """
 
     authority: Authority
     pair: Pair
     trust: bytes
+    previous: Pair | None = None
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a predecessor of the authority is still trusted."""
+        return self.trust != self.authority.certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +77,15 @@ def service_names(service: str, namespace: str) -> Names:
 
 def to_files(bundle: Bundle) -> dict[str, bytes]:
     """The bundle by file name, as a directory or a Secret keeps it."""
-    return {
+    files = {
         AUTHORITY_CERTIFICATE: bundle.trust,
         AUTHORITY_KEY: bundle.authority.key,
         CERTIFICATE: bundle.pair.certificate,
         KEY: bundle.pair.key,
     }
+    if (previous := bundle.previous) is None:
+        return files
+    return files | {PREVIOUS_CERTIFICATE: previous.certificate, PREVIOUS_KEY: previous.key}
 
 
 def from_files(files: Mapping[str, bytes]) -> Bundle:
@@ -78,15 +93,21 @@ def from_files(files: Mapping[str, bytes]) -> Bundle:
     if missing := [name for name in FILES if not files.get(name)]:
         raise CertificateError(f"{' and '.join(missing)} missing")
     trust = files[AUTHORITY_CERTIFICATE]
+    previous = [files.get(name, b"") for name in OVERLAP_FILES]
     return Bundle(
         authority=Authority(first_certificate(trust), files[AUTHORITY_KEY]),
         pair=Pair(files[CERTIFICATE], files[KEY]),
         trust=trust,
+        previous=Pair(*previous) if all(previous) else None,
     )
 
 
 def first_certificate(chain: bytes) -> bytes:
     """The first of several concatenated certificates, or all of a text that holds none."""
-    end = b"-----END CERTIFICATE-----\n"
-    head, found, _ = chain.partition(end)
+    head, found, _ = chain.partition(_END)
     return head + found
+
+
+def each_certificate(chain: bytes) -> tuple[bytes, ...]:
+    """The concatenated certificates one by one; what follows the last one is dropped."""
+    return tuple(part + _END for part in chain.split(_END)[:-1])

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from certs.bundle import Bundle, CertificateError, Names, from_files, to_files
-from certs.issue import issue
-from certs.renew import renewed
+from certs.bundle import OVERLAP_FILES, Bundle, CertificateError, Names, from_files, to_files
+from certs.issue import LIFETIMES, Lifetimes
+from certs.renew import Belief, renewed, succeeded
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster
 from edl.model import Target
@@ -50,67 +50,95 @@ def secret_target(text: str) -> Target:
     return Target("Secret", namespace, name)
 
 
-def ensure(cluster: Cluster, installation: Installation, now: datetime) -> Installed:
+def ensure(
+    cluster: Cluster,
+    installation: Installation,
+    now: datetime,
+    lifetimes: Lifetimes = LIFETIMES,
+    settled: bytes = b"",
+) -> Installed:
     """Make the Secret hold a good bundle and the configurations trust it; change only what is bad.
 
     Any number of replicas may do this at once: the first write of the Secret wins, the others read
-    it. Trust is installed before the bundle is returned, so nobody serves what is not believed.
+    it. Trust is installed before the bundle is returned. `settled`: see `certs.renew.Belief`.
     Raises ClusterError, or CertificateError when the Secret is missing and may not be created.
     """
-    return _agreed(lambda: _install(cluster, installation, _kept(cluster, installation, now)))
+
+    def decide(found: Bundle | None, believed: bytes) -> Bundle:
+        belief = Belief(believed, settled)
+        return renewed(found, installation.names, now, lifetimes, belief)
+
+    return _agreed(cluster, installation, decide)
+
+
+def rotate(
+    cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
+) -> Installed:
+    """Replace the authority now; the old one is trusted on until all replicas serve the new."""
+
+    def decide(found: Bundle | None, believed: bytes) -> Bundle:
+        return succeeded(found, installation.names, now, lifetimes, Belief(believed))
+
+    return _agreed(cluster, installation, decide)
 
 
 def store(cluster: Cluster, installation: Installation, bundle: Bundle) -> Installed:
     """Install exactly this bundle, whatever the Secret held before."""
-
-    def attempt() -> Installed:
-        secret = _read(cluster, installation.secret)
-        _write(cluster, installation.secret, secret, bundle)
-        return _install(cluster, installation, bundle)
-
-    return _agreed(attempt)
+    return _agreed(cluster, installation, lambda _found, _believed: bundle)
 
 
-def _agreed(attempt: Callable[[], Installed]) -> Installed:
+def _agreed(
+    cluster: Cluster, installation: Installation, decide: Callable[[Bundle | None, bytes], Bundle]
+) -> Installed:
     for _ in range(_ATTEMPTS - 1):
         try:
-            return attempt()
+            return _attempt(cluster, installation, decide)
         except Conflict:
             continue  # somebody wrote in between: look again, perhaps all is well now
-    return attempt()
+    return _attempt(cluster, installation, decide)
 
 
-def _kept(cluster: Cluster, installation: Installation, now: datetime) -> Bundle:
-    """The Secret's bundle, renewed and written back first where that is needed."""
-    secret = _read(cluster, installation.secret)
-    try:
-        found = from_files(_decoded(secret))
-    except CertificateError:
-        wanted = issue(installation.names, now)  # empty, as it is shipped, or damaged
-    else:
-        wanted = renewed(found, installation.names, now)
-        if wanted is found:
-            return found
-    _write(cluster, installation.secret, secret, wanted)
-    return wanted
+def _attempt(
+    cluster: Cluster, installation: Installation, decide: Callable[[Bundle | None, bytes], Bundle]
+) -> Installed:
+    # The configurations before the Secret: so their versions refuse us when another replica has
+    # published a newer Secret's trust since, and nobody ever puts an older trust back.
+    configurations = {target: _read(cluster, target) for target in _targets(installation)}
+    secret = _secret(cluster, installation.secret)
+    found = _held(secret)
+    believed = b"".join(map(_trusted, filter(None, configurations.values())))
+    wanted = decide(found, believed)
+    if wanted != found:
+        _write(cluster, installation.secret, secret, wanted)
+    for target, configuration in configurations.items():
+        if configuration is not None:
+            _trust(cluster, target, configuration, wanted.trust)
+    absent = tuple(target for target, body in configurations.items() if body is None)
+    return Installed(wanted, absent)
 
 
-def _install(cluster: Cluster, installation: Installation, bundle: Bundle) -> Installed:
-    targets = [
+def _targets(installation: Installation) -> list[Target]:
+    return [
         Target(kind, "", name) for kind in WEBHOOK_KINDS for name in installation.configurations
     ]
-    absent = tuple(target for target in targets if not _trust(cluster, target, bundle.trust))
-    return Installed(bundle, absent)
 
 
-def _trust(cluster: Cluster, target: Target, trust: bytes) -> bool:
-    """Write `trust` into every webhook of one configuration; False when there is none."""
-    try:
-        configuration = cluster.get(target)
-    except NotFound:
-        return False
+def _trusted(configuration: Json) -> bytes:
+    """What the webhooks of one configuration trust, one after the other."""
+    configs = (webhook["clientConfig"] for webhook in _webhooks(configuration))
+    return b"".join(_pem(config.get("caBundle") or "") for config in configs)
+
+
+def _pem(encoded: str) -> bytes:
+    # Whoever wrote it may have left out the last line's end.
+    text = base64.b64decode(encoded)
+    return text if text.endswith(b"\n") or not text else text + b"\n"
+
+
+def _trust(cluster: Cluster, target: Target, configuration: Json, trust: bytes) -> None:
+    """Write `trust` into every webhook of one configuration, where it is not there already."""
     encoded = base64.b64encode(trust).decode()
-    webhooks: list[Json] = configuration.get("webhooks") or []
+    webhooks = _webhooks(configuration)
     if any(webhook["clientConfig"].get("caBundle") != encoded for webhook in webhooks):
         # A merge patch replaces the whole list: the version makes sure that it is the one we read.
         cluster.patch(
@@ -120,18 +148,26 @@ def _trust(cluster: Cluster, target: Target, trust: bytes) -> bool:
                 "webhooks": [_trusting(webhook, encoded) for webhook in webhooks],
             },
         )
-    return True
+
+
+def _webhooks(configuration: Json) -> list[Json]:
+    webhooks: list[Json] = configuration.get("webhooks") or []
+    return webhooks
 
 
 def _trusting(webhook: Json, encoded: str) -> Json:
     return webhook | {"clientConfig": webhook["clientConfig"] | {"caBundle": encoded}}
 
 
-def _read(cluster: Cluster, target: Target) -> Json:
+def _read(cluster: Cluster, target: Target) -> Json | None:
     try:
         return cluster.get(target)
     except NotFound:
-        return _created(cluster, target)
+        return None
+
+
+def _secret(cluster: Cluster, target: Target) -> Json:
+    return _read(cluster, target) or _created(cluster, target)
 
 
 def _created(cluster: Cluster, target: Target) -> Json:
@@ -151,18 +187,22 @@ def _created(cluster: Cluster, target: Target) -> Json:
 
 def _write(cluster: Cluster, target: Target, secret: Json, bundle: Bundle) -> None:
     files = to_files(bundle)
+    # What an earlier overlap left is removed: null takes a name out.
+    gone: dict[str, str | None] = dict.fromkeys(OVERLAP_FILES)
+    held = {name: base64.b64encode(content).decode() for name, content in files.items()}
     cluster.patch(
         target,
         {
             "metadata": {"resourceVersion": secret["metadata"]["resourceVersion"]},
-            "data": {name: base64.b64encode(content).decode() for name, content in files.items()},
+            "data": gone | held,
         },
     )
 
 
-def _decoded(secret: Json) -> dict[str, bytes]:
+def _held(secret: Json) -> Bundle | None:
+    """None for a Secret that is empty, as it is shipped, or damaged."""
     data: dict[str, str] = secret.get("data") or {}
     try:
-        return {name: base64.b64decode(text) for name, text in data.items()}
-    except binascii.Error as error:  # the API server does not let this in
-        raise CertificateError(f"the Secret is not base64: {error}") from error
+        return from_files({name: base64.b64decode(text) for name, text in data.items()})
+    except (CertificateError, binascii.Error):  # the API server lets in nothing but base64
+        return None

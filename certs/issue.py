@@ -13,8 +13,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from certs.bundle import Authority, Bundle, CertificateError, Names, Pair
 from certs.verify import certificate_of, key_of
 
-CLOCK_SKEW: Final = timedelta(minutes=10)
-"""Certificates are valid from this long before `now`: the API server's clock may be behind ours."""
+CLOCK_SKEW: Final = timedelta(hours=1)
+"""Certificates are valid from this long before `now`, as those that Kubernetes signs for itself
+(client-go, util/cert): the clocks of API servers and of other replicas may be behind ours."""
 
 _COMMON_NAME_LIMIT: Final = 64  # X.509's upper bound; the names that count are the SANs
 

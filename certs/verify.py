@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from certs.bundle import Bundle, CertificateError, Names, Pair
+from certs.bundle import Bundle, CertificateError, Names, Pair, each_certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,19 @@ def is_signed_by(certificate: bytes, authority: bytes) -> bool:
     return True
 
 
+def trusted_of(chain: bytes, now: datetime) -> tuple[bytes, ...]:
+    """Those of several concatenated certificates that can be read and are valid now, each once."""
+    return tuple(dict.fromkeys(each for each in each_certificate(chain) if _is_valid(each, now)))
+
+
+def is_trusted(pair: Pair, trust: bytes, now: datetime) -> bool:
+    """Whether a client that trusts `trust` would accept what this pair is, whatever its names."""
+    authorities = trusted_of(trust, now)
+    return not pair_problem(pair, now) and any(
+        is_signed_by(pair.certificate, authority) for authority in authorities
+    )
+
+
 def certificate_of(pem: bytes) -> x509.Certificate:
     """The first certificate of a PEM text; raises CertificateError."""
     try:
@@ -87,6 +100,13 @@ def key_of(pem: bytes) -> PrivateKeyTypes:
         return load_pem_private_key(pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise CertificateError("the key is not readable PEM, or has a password") from error
+
+
+def _is_valid(certificate: bytes, now: datetime) -> bool:
+    try:
+        return not _date_problem(certificate_of(certificate), now)
+    except CertificateError:
+        return False
 
 
 def _acceptance_problem(bundle: Bundle, names: Names) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
+from functools import cached_property
 from math import ceil, inf
 from typing import Any, Final, TypeVar
 
@@ -50,7 +51,9 @@ class Form:
     def _texts(self, metadata: Mapping[str, Any], place: str) -> Mapping[str, str]:
         """Labels or annotations: the API server reads null as empty, and refuses numbers."""
         return {
-            name: self._text(f"metadata.{place}[{name}]", value)
+            name: value
+            if isinstance(value, str)
+            else self._text(f"metadata.{place}[{name}]", value)
             for name, value in _mapping(metadata.get(place)).items()
             if isinstance(value, str) or str(name).startswith(contract.PREFIX)
         }
@@ -74,7 +77,7 @@ class Form:
         given = self.whole("parallelism")
         return 1 if given is None else given
 
-    @property
+    @cached_property
     def own_gpus(self) -> int:
         """Whole GPUs that the pod's containers ask for themselves; the largest amount of one."""
         containers = self.pod.get("containers")
@@ -129,9 +132,9 @@ class Form:
         text = (self.labels if label else self.annotations).get(name)
         if text is None:
             return None
-        path = self.label_path(name) if label else self.annotation_path(name)
-        allowed = f"a whole number from {least}" + (f" to {most}" if most else "")
         if not _WHOLE.fullmatch(text) or int(text) < least or (most and int(text) > most):
+            path = self.label_path(name) if label else self.annotation_path(name)
+            allowed = f"a whole number from {least}" + (f" to {most}" if most else "")
             self.found(path, f'"{text}"', allowed)
             return None
         return int(text)
@@ -234,4 +237,4 @@ def duration(text: str) -> timedelta | None:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 — JSON enters here
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}

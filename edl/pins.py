@@ -27,7 +27,7 @@ def kept(affinity: Json | None) -> str:
 
 def pinned(text: str, nodes: Sequence[str]) -> Json:
     """The merge patch of an affinity that keeps its pods to these nodes, by their names."""
-    own = ((json.loads(text) or {}).get(_NODE) or {}).get(_REQUIRED) or {}
+    own = ((_read(text) or {}).get(_NODE) or {}).get(_REQUIRED) or {}
     # A term without anything matches no node: it must not match one now.
     terms = [term for term in own.get(_TERMS) or [] if term] or [{}]
     on = [_on(term, node) for node in nodes for term in terms]
@@ -42,7 +42,7 @@ def _on(term: Json, node: str) -> Json:
 
 def unpinned(text: str) -> Json | None:
     """The merge patch of an affinity that brings back what the text keeps."""
-    own = json.loads(text)
+    own = _read(text)
     if own is None:
         return None
     node = own.get(_NODE)
@@ -51,7 +51,19 @@ def unpinned(text: str) -> Json | None:
 
 def own(affinity: Json | None, text: str) -> Json | None:
     """The affinity as its user has it, of one that is pinned."""
-    found: Json | None = json.loads(text)
+    found = _read(text)
     if found is None:
         return None
     return {name: part for name, part in (affinity or {}).items() if name != _NODE} | found
+
+
+def _read(text: str) -> Json | None:
+    """What `kept` wrote. In any other text nothing is kept: an annotation can be edited."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    if found is None:
+        return None
+    is_ours = isinstance(found, dict) and isinstance(found.get(_NODE, ""), dict | None)
+    return {_NODE: found[_NODE]} if is_ours else {}

@@ -1,6 +1,6 @@
 """`kubectl edl`: the commands, each loaded only when it is used."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import Final
 
@@ -18,18 +18,29 @@ COMMANDS: Final[Mapping[str, str]] = {
     "simulate": "What would become of these jobs: scenarios, traces, what-if on the cluster.",
     "scale": "Hold a size, give it back, or change the bounds.",
     "history": "What a training job went through.",
+    "events": "Events of training jobs, their Jobs and pods, in the order of time.",
+    "top": "Requested, used and idle; resource-hours against a fixed maximum.",
     "pause": "Take a training job off the nodes until it is resumed.",
     "resume": "Let a paused training job queue again.",
     "logs": "What the pods of a training job print.",
     "label": "Make an ordinary Job elastic.",
+    "unlabel": "Hand an elastic Job back to its user, as an ordinary one.",
     "convert": "Turn TFJobs, MXJobs and other custom resources into labelled Jobs.",
     "inject": "What the webhook would do to manifests, and why.",
+    "dashboard": "A web page of the cluster, live.",
+    "doctor": "Whether everything is well, and the fix for what is not.",
+    "certs": "The webhook's certificates: show, verify and renew them.",
+    "completion": "A script that completes kubectl edl in your shell.",
+    "install": "Install kubectl-edl into a cluster.",
+    "upgrade": "Bring an installation to this version, or to other values.",
+    "uninstall": "Take kubectl-edl out of a cluster, without a Job of anybody.",
     "version": "The plugin's version.",
 }
 """Each command and its line in the overview, which must not load the command's module."""
 
-_WITH_VALUE: Final = frozenset(
+WITH_VALUE: Final = frozenset(
     {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
+    | {"--color"}
 )
 
 
@@ -38,14 +49,14 @@ def _load(name: str) -> click.Command:
     return command
 
 
-def command_first(args: list[str]) -> list[str]:
+def command_first(args: list[str], with_value: Collection[str] = WITH_VALUE) -> list[str]:
     """`-n team status` → `status -n team`: kubectl takes its flags on either side."""
     flags: list[str] = []
     rest = list(args)
     while rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help", "--version"):
         flag = rest.pop(0)
         flags.append(flag)
-        if flag in _WITH_VALUE and rest:
+        if flag in with_value and rest:
             flags.append(rest.pop(0))
     return [*rest[:1], *flags, *rest[1:]]
 

@@ -1,15 +1,23 @@
 """Candidates for the shell that only the cluster knows. A completion never fails: it is empty."""
 
-import json
-from collections.abc import Callable
+from __future__ import annotations
 
-import click
+import json
+from typing import TYPE_CHECKING
+
 from click.shell_completion import CompletionItem
 
 from edl import contract
 from edl.errors import EdlError
 from edl.kube.cluster import Selection
 from kubectl_edl.world import Scope, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import click
+
+    from edl.writes import Json
 
 
 def job_names(
@@ -72,6 +80,12 @@ def _candidates(
         return []
     names = {named(item) for item in items}
     return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def decoded(raw: bytes) -> Json:
+    """A whole object of a list."""
+    manifest: Json = json.loads(raw)
+    return manifest
 
 
 def object_name(raw: bytes) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.errors import ClusterError, Conflict, Denied, Finding, Invalid, NotFound
-from edl.kube.cluster import Cluster
+from edl.errors import ClusterError, Conflict, Denied, Finding, Forbidden, Invalid, NotFound
+from edl.kube.cluster import Cluster, Selection
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.rebirth import LAST_APPLIED
@@ -57,6 +57,7 @@ def rehearse(connection: Connection, manifests: Sequence[Json]) -> list[Json]:
     """The Jobs as they would be stored. Raises Denied with every refusal."""
     answers = [_asked(connection, manifest) for manifest in manifests]
     findings = [answer for answer in answers if isinstance(answer, Finding)]
+    findings = findings or _joined(connection, manifests)
     if findings:
         raise Denied(findings)
     stored = [answer for answer in answers if not isinstance(answer, Finding)]
@@ -66,6 +67,21 @@ def rehearse(connection: Connection, manifests: Sequence[Json]) -> list[Json]:
             "install kubectl-edl there first; --dry-run client -o yaml writes the manifests"
         )
     return stored
+
+
+def _joined(connection: Connection, manifests: Sequence[Json]) -> list[Finding]:
+    """A training job of this name that has other Jobs: these would break its cast."""
+    own = manifests[0]["metadata"]
+    job = own["labels"].get(contract.JOB, own["name"])
+    wanted = Selection("Job", connection.namespace, f"{contract.JOB}={job}")
+    try:
+        listed = connection.cluster.list(wanted).items
+    except Forbidden:
+        return []
+    names = ", ".join(sorted(json.loads(one)["metadata"]["name"] for one in listed))
+    what = f"a training job of this name exists already in namespace {connection.namespace}"
+    way_out = f"another NAME, or: kubectl delete job -l {contract.JOB}={job} -n {wanted.namespace}"
+    return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", way_out)] if names else []
 
 
 def _asked(connection: Connection, manifest: Json) -> Json | Finding:

@@ -1,7 +1,6 @@
 """Commands that are known by a line each, and made only when they run."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -41,6 +40,8 @@ class Listed(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._lines:
+            from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
+
             close = get_close_matches(args[0], self._lines, n=1)
             way_out = f"did you mean {close[0]}?" if close else f"one of {', '.join(self._lines)}"
             ctx.fail(f'there is no {self._noun} "{args[0]}"; {way_out}')

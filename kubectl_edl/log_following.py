@@ -5,10 +5,12 @@ put what they find into one inbox, and the main thread does everything else.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from queue import Queue
 from threading import Semaphore, Thread
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import structs
 
 from edl.errors import ClusterError, Invalid, NotFound, Unreachable
 from edl.kube.cluster import ClusterWithLogs, LogRequest
@@ -109,6 +111,8 @@ class _Track:
     last: str = ""
     resumed: bool = False
     complete: bool = False
+    excused: bool = False
+    """That it cannot be read now has been said; each wake tries again."""
 
 
 class Follower:
@@ -195,20 +199,22 @@ class Follower:
             return LogRequest(source.pod, source.container, follow=True, after=track.last)
         if self._first is None:
             return LogRequest(source.pod, source.container, follow=True)
-        return replace(self._first(source), follow=True)
+        return structs.replace(self._first(source), follow=True)
 
     def _take(self, track: _Track, text: str) -> None:
         time = time_of(text)
         if track.resumed and time <= track.last:  # the API resumes at whole seconds
             return
-        track.last = time
+        track.last, track.excused = time, False
         self._output.line(text, track.source)
 
     def _finish(self, track: _Track, error: ClusterError | None) -> None:
         track.reader = None
         track.complete = error is None or isinstance(error, NotFound)
         if isinstance(error, Unreachable):
-            self._say(f"waiting: {error}")
+            if not track.excused:
+                self._say(f"waiting: {error}")
+            track.excused = True
         elif error is not None and not isinstance(error, Invalid | NotFound):
             raise error
 

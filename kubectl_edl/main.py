@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from edl.errors import Denied, EdlError
 from kubectl_edl.cli import CLI
 from kubectl_edl.refusals import Exit, Refused, exit_code
+from kubectl_edl.terminal import draws, knows_unicode
 from kubectl_edl.world import Connection, World
 
 if TYPE_CHECKING:
@@ -23,9 +27,27 @@ if TYPE_CHECKING:
     from kubectl_edl.world import Scope
 
 
+_YOUNG: Final = 200_000
+"""Objects between two collections of garbage: of a thousand Jobs' hardly any is some."""
+
+
 def main() -> None:
     """The console script `kubectl-edl`."""
-    sys.exit(run(sys.argv[1:], this_process(), os.environ))
+    gc.set_threshold(_YOUNG)
+    done: list[int] = []
+    atexit.register(_leave, done)  # The first to register is the last to be called.
+    done.append(run(sys.argv[1:], this_process(), os.environ))
+    sys.exit(done[0])
+
+
+def _leave(done: Sequence[int]) -> None:
+    """At once: Python would take all apart that is loaded, and what a thousand Jobs have left."""
+    if not done:  # an error on its way, with EDL_DEBUG
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed: `run` has told what it could
+            stream.flush()
+    os._exit(done[0])
 
 
 def run(args: Sequence[str], world: World, environ: Mapping[str, str]) -> int:
@@ -105,8 +127,10 @@ def this_process() -> World:
         sleep=time.sleep,
         connect=_connect,
         changes=_changes,
-        width=get_terminal_size().columns if sys.stdout.isatty() else None,
+        width=get_terminal_size().columns if draws(sys.stdout, os.environ) else None,
+        size=get_terminal_size if draws(sys.stdout, os.environ) else None,
         coloured=sys.stdout.isatty() and not _colourless(os.environ),
+        unicode=knows_unicode(os.environ),
         kubectl=_kubectl,
     )
 

@@ -3,14 +3,18 @@
 The phases are et-operator's words, which its users watch.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from functools import lru_cache
+from heapq import merge
+from operator import attrgetter
+from typing import Final, NamedTuple
 
-from edl.model import Ending, Phase, TrainingJob
+from edl.history import Entry, Operation, entries
+from edl.model import Ending, Phase, Role, TrainingJob
 from edl.phases import ending, phase, verdict
-from edl.steps.history import Entry, Operation, entries
 
 SCALING: Final = "Scaling"
 SCALE_SUCCEEDED: Final = "ScaleSucceeded"
@@ -31,8 +35,26 @@ _TOGETHER: Final = timedelta(seconds=30)
 _ENDINGS: Final = {Ending.COMPLETE: "Succeeded", Ending.FAILED: "Failed"}
 
 
-_Told: TypeAlias = tuple[Entry, str, str]
-"""An entry, its phase, its role."""
+known: Final = lru_cache(maxsize=4096)(entries)
+"""A watch reads the same histories again and again."""
+
+
+class _Told(NamedTuple):
+    """An entry of one role, with its phase."""
+
+    entry: Entry
+    phase: str
+    role: str
+    turn: int
+    """Times are whole seconds: so many of its role came before it within the same one."""
+
+    @property
+    def moment(self) -> tuple[datetime, int]:
+        return self.entry.at, self.turn
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self.entry.operation, self.phase, self.entry.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +78,40 @@ class Past:
 
 def past(job: TrainingJob) -> tuple[Past, ...]:
     """The oldest first; what is not over yet has the phase of what is on its way."""
-    told = [
-        (entry, _phase(entry, later), role.name)
-        for role in job.roles
-        for entry, later in _with_later(entries(role.history))
-        if entry.operation is not Operation.ENDED
-    ]
     order = [role.name for role in job.roles]
-    found = [
-        _merged(sorted(group, key=lambda one: order.index(one[2]))) for group in _together(told)
-    ]
+    told = merge(*map(_told, job.roles), key=attrgetter("moment"))
+    groups = sorted(_together(told), key=_begun)
+    found = [_merged(sorted(group, key=lambda one: order.index(one.role))) for group in groups]
     return (*_current(job, found), *_end(job))
+
+
+def _told(role: Role) -> Iterator[_Told]:
+    before: Counter[datetime] = Counter()
+    for entry, later in _with_later(known(role.history)):
+        if entry.operation is not Operation.ENDED:
+            yield _Told(entry, _phase(entry, later), role.name, before[entry.at])
+            before[entry.at] += 1
 
 
 def _together(told: Iterable[_Told]) -> list[list[_Told]]:
     """Roles that start together say so in the same words; a crash may lie between them."""
     groups: list[list[_Told]] = []
     last: dict[tuple[str, ...], list[_Told]] = {}
-    for one in sorted(told, key=lambda one: (one[0].at, _key(one))):
-        group = last.get(_key(one), [])
-        fits = group and one[0].at - group[0][0].at <= _TOGETHER
-        if fits and one[2] not in {role for _, _, role in group}:
+    for one in told:
+        group = last.get(one.words, [])
+        fits = group and one.entry.at - group[0].entry.at <= _TOGETHER
+        if fits and one.role not in {other.role for other in group}:
             group.append(one)
         else:
-            last[_key(one)] = [one]
-            groups.append(last[_key(one)])
+            last[one.words] = [one]
+            groups.append(last[one.words])
     return groups
 
 
-def _key(told: _Told) -> tuple[str, ...]:
-    entry, phase_then, _ = told
-    return (entry.operation, phase_then, entry.reason)
+def _begun(group: Sequence[_Told]) -> tuple[datetime, int]:
+    """When, in the order of every role that was there in that second."""
+    first = group[0].entry.at
+    return max(one.moment for one in group if one.entry.at == first)
 
 
 def _with_later(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry | None]]:
@@ -102,9 +127,9 @@ def _phase(entry: Entry, later: Entry | None) -> str:
 
 
 def _merged(group: Sequence[_Told]) -> Past:
-    entry, phase_then, _ = group[0]
-    sizes = tuple((role, one.before, one.after) for one, _, role in group)
-    return Past(entry.at, entry.operation, phase_then, sizes, entry.reason)
+    entry = group[0].entry
+    sizes = tuple((one.role, one.entry.before, one.entry.after) for one in group)
+    return Past(entry.at, entry.operation, group[0].phase, sizes, entry.reason)
 
 
 def _current(job: TrainingJob, found: list[Past]) -> list[Past]:

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from kubectl_edl.completions import namespaces
 from kubectl_edl.world import Scope
@@ -13,8 +14,44 @@ from kubectl_edl.world import Scope
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 
-FORMS: Final = ("table", "wide", "json", "yaml", "name")
+COLOURS: Final = ("auto", "always", "never")
 DRY_RUNS: Final = ("none", "client", "server")
+
+_SPELLED: Final = "table|wide|json|yaml|name|custom-columns=…|jsonpath=…"
+_OFFERED: Final = (
+    *("table", "wide", "json", "yaml", "name"),
+    *("custom-columns=", "custom-columns-file="),
+    *("jsonpath=", "jsonpath-as-json=", "jsonpath-file="),
+)
+
+
+class _Form(click.ParamType[str]):
+    """The value of `-o`: checked where it is read, so that a mistake costs no request."""
+
+    name = _SPELLED
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from kubectl_edl.printers import BadForm, form  # noqa: PLC0415 (not for --help)
+
+        try:
+            form(value)
+        except BadForm as error:
+            self.fail(f"{error}", param, ctx)
+        return value
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        return _SPELLED
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 (click's signature)
+        param: click.Parameter,  # noqa: ARG002 (the same)
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(form) for form in _OFFERED if form.startswith(incomplete)]
+
+
+FORM: Final = _Form()
 
 _SCOPE: Final = (
     click.option(
@@ -29,6 +66,18 @@ _SCOPE: Final = (
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 
+_SELECTOR: Final = click.option("-l", "--selector", help="Label selector, e.g. team=vision.")
+_WATCH: Final = click.option("-w", "--watch", is_flag=True, help="Go on and show what changes.")
+_PRINTED: Final = (
+    click.option("-o", "--output", type=FORM, help="Form of the answer, as kubectl's."),
+    click.option(
+        "--color",
+        type=click.Choice(COLOURS),
+        help="Default: auto, on a terminal without NO_COLOR.",
+    ),
+    click.option("--no-headers", is_flag=True, help="Rows without their titles."),
+)
+
 FILENAMES: Final[Decorator] = click.option(
     "-f",
     "--filename",
@@ -42,11 +91,13 @@ FILENAMES: Final[Decorator] = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a list is chosen and printed."""
+    """How a list is chosen and printed; `output` as `printers.form` reads it."""
 
-    output: str
-    watch: bool
+    output: str = "table"
+    watch: bool = False
     selector: str = ""
+    color: str = "auto"
+    no_headers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +106,11 @@ class Writing:
 
     dry_run: str
     output: str = ""
+
+
+def a_cluster(function: Command) -> Command:
+    """`--context --kubeconfig`, as `scope`: for what no namespace has to do with."""
+    return bundled(Scope, "scope", _SCOPE[2:])(function)
 
 
 def everywhere(function: Command) -> Command:
@@ -68,19 +124,18 @@ def one_namespace(function: Command) -> Command:
 
 
 def reading(function: Command) -> Command:
-    """`-l -o -w`, as `reading`."""
-    options = (
-        click.option("-l", "--selector", help="Label selector, e.g. team=vision."),
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(FORMS),
-            default="table",
-            help="Form of the answer.",
-        ),
-        click.option("-w", "--watch", is_flag=True, help="Go on and show what changes."),
-    )
-    return bundled(Reading, "reading", options)(function)
+    """`-l -o -w --color --no-headers`, as `reading`."""
+    return bundled(Reading, "reading", (_SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+
+
+def watching(function: Command) -> Command:
+    """`-o -w --color --no-headers`, as `reading`."""
+    return bundled(Reading, "reading", (*_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+
+
+def printing(function: Command) -> Command:
+    """`-o --color --no-headers`, as `reading`."""
+    return bundled(Reading, "reading", _PRINTED)(function)
 
 
 def writing(function: Command) -> Command:

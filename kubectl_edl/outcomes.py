@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Final
 
 from edl import contract
+from edl.history import Entry, Operation, entries
 from edl.kube.cluster import Selection
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending
-from edl.steps.history import Entry, Operation, entries
 from kubectl_edl.find import only
 from kubectl_edl.refusals import Missing, Refused, TakenBack, TimedOut
 from kubectl_edl.survey import survey_training

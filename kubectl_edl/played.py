@@ -99,9 +99,10 @@ def _world(state: ClusterState) -> SimulatedWorld:
 
 
 def _answer(world: World, asked: Asked, runs: Sequence[Run], report: Report) -> None:
+    show(world, Reading(asked.output), lambda: report)
     if asked.plot:
         plots.plot(runs, asked.plot)
-    show(world, Reading(asked.output, watch=False), lambda: report)
+        world.warn(f"drawn into {asked.plot}")
 
 
 def _check_plot(asked: Asked) -> None:

@@ -3,16 +3,16 @@
 | code | meaning |
 |---|---|
 | 0 | done, also when there was nothing to show |
-| 1 | refused: by us, by the API server, or because it did not answer |
+| 1 | refused: by us, by the API server, or because it did not answer; `doctor`: not all is well |
 | 2 | the command line makes no sense |
-| 3 | there is no such training job or Job |
+| 3 | there is no such training job or Job; `convert`: something was dropped, and named |
 | 4 | `scale --wait`: the growth did not come in time, and was taken back |
-| 5 | `scale --wait`: the time is up, and nothing has come of it yet |
+| 5 | `scale --wait`, `status --for`, `install`: the time is up, and it may still come |
+| 6 | `status --for`: it has ended, and not as was waited for |
 | 130 | interrupted (Ctrl-C) |
 """
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from enum import IntEnum
 from typing import Final
 
@@ -30,6 +30,7 @@ class Exit(IntEnum):
     NOT_FOUND = 3
     TAKEN_BACK = 4
     TIMED_OUT = 5
+    ENDED_OTHERWISE = 6
     INTERRUPTED = 130
 
 
@@ -55,9 +56,14 @@ class TimedOut(EdlError):
     """What was waited for has not come yet; it may still come."""
 
 
+class EndedOtherwise(EdlError):
+    """What was waited for will not come any more: the training job has ended."""
+
+
 _CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
     (TakenBack, Exit.TAKEN_BACK),
     (TimedOut, Exit.TIMED_OUT),
+    (EndedOtherwise, Exit.ENDED_OTHERWISE),
 )
 
 
@@ -83,6 +89,8 @@ def no_such_plain_job(name: str, known: Sequence[str], connection: Connection) -
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
+
     close = get_close_matches(name, known, n=_SUGGESTIONS, cutoff=0.5)
     return f"did you mean {' or '.join(close)}? " if close else ""
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from edl import contract
 from edl.form import duration
+from edl.history import entries
 from edl.model import Target, TrainingJob
-from edl.steps.history import entries
 from edl.writes import Json, Patch
 from kubectl_edl import hooks, removal
 from kubectl_edl.actuators import ACTUATORS

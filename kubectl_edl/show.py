@@ -2,61 +2,79 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import partial
 
 from edl.errors import Unreachable
 from edl.writes import Json
 from kubectl_edl.options import Reading
-from kubectl_edl.printers import PRINTERS
-from kubectl_edl.printers.documents import json_text, yaml_text
-from kubectl_edl.printers.report import Report
-from kubectl_edl.printers.table import Layout, Table, widths
+from kubectl_edl.printers import Form, form
+from kubectl_edl.printers.frame import fitted, over
+from kubectl_edl.printers.report import API_VERSION, Report
+from kubectl_edl.printers.table import Layout, widths
 from kubectl_edl.world import World
 
-_TABLES: Final = frozenset({"table", "wide"})
 Read = Callable[[], Report]
 
 
 def show(world: World, reading: Reading, read: Read) -> None:
     """Once."""
-    report = read()
-    _say_beside(world, reading, report)
-    if report.objects or reading.output not in _TABLES:
-        world.out.write(PRINTERS[reading.output](report, Layout(width=world.width)))
+    report, chosen = read(), form(reading.output)
+    _say_beside(world, chosen, report)
+    if report.objects or not chosen.people:
+        world.out.write(chosen.prints(report, layout(world, reading)))
 
 
 def follow(world: World, reading: Reading, read: Read, changes: Iterator[None]) -> None:
     """Until `changes` end: a terminal's table is drawn again, everything else goes on in lines."""
-    if world.width is not None and reading.output in _TABLES:
-        drawn = ""
-        for report in _reports(world, read, changes):
-            world.out.write(_over(drawn))
-            drawn = PRINTERS[reading.output](report, Layout(width=world.width))
-            drawn = drawn or f"{report.nothing}\n"
-            world.out.write(drawn)
-            world.out.flush()
-        return
-    lines = _Lines(reading.output)
-    for number, report in enumerate(_reports(world, read, changes)):
+    if world.width is not None and form(reading.output).people:
+        _draw(world, reading, reports(world, read, changes))
+    else:
+        continued(world, reading, read, changes)
+
+
+def continued(world: World, reading: Reading, read: Read, changes: Iterator[None]) -> None:
+    """In lines, also on a terminal: what was printed stays, and what is new comes below it."""
+    chosen = form(reading.output)
+    lines = _Lines(chosen, layout(replace(world, width=None, size=None), reading), reading)
+    for number, report in enumerate(reports(world, read, changes)):
         if number == 0:
-            _say_beside(world, reading, report)
+            _say_beside(world, chosen, report)
         world.out.write(lines.news(report))
         world.out.flush()
 
 
-def _over(drawn: str) -> str:
-    """Back to where the last picture began, and nothing below: what stood above it stays."""
-    lines = drawn.count("\n")
-    return f"\x1b[{lines}F\x1b[J" if lines else ""
+def layout(world: World, reading: Reading) -> Layout:
+    """As stdout is now: a terminal may be resized between two pictures."""
+    width, height = world.size() if world.size else (world.width, None)
+    return Layout(
+        width=width,
+        height=height,
+        header=not reading.no_headers,
+        unicode=world.unicode,
+        wide=reading.output == "wide",
+        coloured={"auto": world.coloured}.get(reading.color, reading.color == "always"),
+    )
+
+
+def _draw(world: World, reading: Reading, reports: Iterator[Report]) -> None:
+    drawn = ""
+    for report in reports:
+        now = layout(world, reading)
+        draw = report.picture or partial(form(reading.output).prints, report)
+        picture = fitted(draw(now) or f"{report.nothing}\n", now)
+        world.out.write(over(drawn) + picture)
+        world.out.flush()
+        drawn = picture
 
 
 class _Lines:
     """Remembers what was printed, and prints what is new or different since."""
 
-    def __init__(self, output: str) -> None:
-        self._output = output
+    def __init__(self, chosen: Form, plain: Layout, reading: Reading) -> None:
+        self._form = chosen
+        self._layout = plain
+        self._wide = reading.output == "wide"
         self._shown: dict[tuple[str, str], object] = {}
-        self._floor: tuple[int, ...] = ()
 
     def news(self, report: Report) -> str:
         found = dict(zip(map(_key, report.objects), self._contents(report), strict=True))
@@ -71,27 +89,31 @@ class _Lines:
         return self._text(report.only(new) if report.list_kind else report)
 
     def _contents(self, report: Report) -> Sequence[object]:
-        """What must differ to be news: of a list in a table its cells, without the age."""
-        table = _list_table(report)
-        if table is None or self._output not in _TABLES:
+        """What must differ to be news: of a list in a table its cells, without the age.
+
+        Kubernetes' own objects change when they change; ours carry more than a table shows.
+        """
+        table = self._form.table(report)
+        if table is None or not self._form.people or report.list_version != API_VERSION:
             return report.objects
-        visible = table if self._output == "wide" else table.narrow()
+        visible = table if self._wide else table.narrow()
         return [row[:-1] for row in visible.rows]
 
     def _text(self, report: Report) -> str:
-        if self._output == "json":
-            return "".join(json_text(one) for one in report.objects)
-        if self._output == "yaml":
-            return "".join(f"---\n{yaml_text(one)}" for one in report.objects)
-        layout = Layout(header=not self._floor, floor=self._floor)
-        if (table := _list_table(report)) is not None:
-            wide = replace(layout, wide=self._output == "wide")
-            self._floor = widths(table, wide)
-            return PRINTERS[self._output](report, layout)
-        return PRINTERS[self._output](report, Layout()) + "\n"
+        table = self._form.table(report)
+        if table is not None:
+            text = self._form.prints(report, self._layout)
+            floor = widths(table, self._layout)
+            self._layout = replace(self._layout, header=False, floor=floor)
+            return text
+        if self._form.people:
+            return self._form.prints(report, self._layout) + "\n"
+        if self._form.one is None:
+            return self._form.prints(report, self._layout)
+        return "".join(map(self._form.one, report.objects))
 
 
-def _reports(world: World, read: Read, changes: Iterator[None]) -> Iterator[Report]:
+def reports(world: World, read: Read, changes: Iterator[None]) -> Iterator[Report]:
     """One report now and one after each change; an API server that is away is waited for."""
     yield read()
     away = False
@@ -106,18 +128,20 @@ def _reports(world: World, read: Read, changes: Iterator[None]) -> Iterator[Repo
             away = False
 
 
-def _say_beside(world: World, reading: Reading, report: Report) -> None:
+def last(reports: Iterator[Report]) -> Report:
+    """The last of them: there is one at least."""
+    report = next(reports)
+    for report in reports:  # noqa: B007 (the last one is what is wanted)
+        pass
+    return report
+
+
+def _say_beside(world: World, chosen: Form, report: Report) -> None:
     """What is not the answer goes to stderr."""
     for hint in report.hints:
         world.warn(hint)
-    if not report.objects and reading.output in _TABLES:
+    if not report.objects and chosen.people:
         world.warn(report.nothing)
-
-
-def _list_table(report: Report) -> Table | None:
-    """The table of a list, None for a report about one object."""
-    first = report.sections[0]
-    return first if report.list_kind and isinstance(first, Table) else None
 
 
 def _key(document: Json) -> tuple[str, str]:

@@ -17,6 +17,14 @@ class Unreadable(EdlError):
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A manifest, the Job in it or on the cluster, or both."""
+
+    name: str = ""
+    filename: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """One file, by its name in messages; `found` is its text, or why it has none."""
 

@@ -7,21 +7,19 @@ and its hints say what is missing.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from edl import contract
 from edl.errors import Forbidden
 from edl.kube import facts, jobfacts
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts
 from edl.kube.jobfacts import JobFacts
 from edl.kube.observe import Snapshot, observe
 from edl.kube.shapes import Shapes
-from edl.kube.watched import read_once
 from edl.model import ClusterState, TrainingJob
+from kubectl_edl.asked import Asked, jobs_of
 from kubectl_edl.world import Connection
 
-_ELASTIC: Final = contract.FRAMEWORK
 _Fact = TypeVar("_Fact")
 
 
@@ -38,21 +36,24 @@ def survey_jobs(connection: Connection, now: datetime) -> Survey:
     return Survey(_observed(_jobs(connection), (), (), now).jobs)
 
 
-def survey_training(connection: Connection, selector: str, now: datetime) -> Survey:
+def survey_training(
+    connection: Connection, selector: str, now: datetime, asked: Asked | None = None
+) -> Survey:
     """The training jobs with their pods; `selector` chooses among them by their Jobs' labels.
 
-    Raises Forbidden when the Jobs themselves may not be listed.
+    `asked`: what was asked for before. Raises Forbidden when the Jobs themselves may not be listed.
     """
-    cluster, shapes = connection.cluster, Shapes()
+    shapes = Shapes()
     hints: list[str] = []
-    jobs = _jobs(connection)
-    pods = _allowed(
-        lambda: _list(cluster, _pods_of(connection), lambda raw: facts.pod(raw, shapes)),
+    listed = (asked or Asked(connection)).answers()
+    jobs = [jobfacts.job(raw, shapes) for raw in listed.jobs()]
+    pods = allowed(
+        lambda: [facts.pod(raw, shapes) for raw in listed.pods()],
         "without its pods a started job shows as Starting",
         hints,
     )
-    priorities = _allowed(
-        lambda: _list(cluster, Selection("PriorityClass"), facts.priority),
+    priorities = allowed(
+        lambda: list(map(facts.priority, listed.priorities())),
         "priorities count as 0 here",
         hints if any(job.priority_class for job in jobs) else [],
     )
@@ -65,6 +66,8 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
 
     Raises Forbidden.
     """
+    from edl.kube.watched import read_once  # noqa: PLC0415 (what is watched: not for status)
+
     missed: dict[str, Forbidden] = {}
     state = observe(read_once(cluster, missed.__setitem__), now)
     if hints is not None:
@@ -73,29 +76,21 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
     return state
 
 
-def _list(cluster: Cluster, selection: Selection, read: Callable[[bytes], _Fact]) -> list[_Fact]:
-    return [read(item) for item in cluster.list(selection).items]
-
-
 def _jobs(connection: Connection, selector: str = "") -> list[JobFacts]:
     shapes = Shapes()
-    labels = f"{_ELASTIC},{selector}" if selector else _ELASTIC
-    selection = Selection("Job", connection.namespace, labels)
-    return _list(connection.cluster, selection, lambda raw: jobfacts.job(raw, shapes))
+    listing = connection.cluster.list(jobs_of(connection, selector))
+    return [jobfacts.job(raw, shapes) for raw in listing.items]
 
 
-def _pods_of(connection: Connection) -> Selection:
-    """Only our pods: they carry the label of their Job."""
-    return Selection("Pod", connection.namespace, _ELASTIC)
-
-
-def _allowed(read: Callable[[], list[_Fact]], consequence: str, hints: list[str]) -> list[_Fact]:
+def allowed(
+    read: Callable[[], Sequence[_Fact]], consequence: str, hints: list[str]
+) -> Sequence[_Fact]:
     """What may be read; else nothing and a hint, because the answer is useful without it."""
     try:
         return read()
     except Forbidden as error:
         hints.append(f"hint: {consequence}: {error}")
-        return []
+        return ()
 
 
 def _observed(

@@ -64,6 +64,10 @@ class World:
     width: int | None = None
     coloured: bool = False
     """Whether stdout shows colours, and its reader wants them."""
+    size: Callable[[], tuple[int, int]] | None = None
+    """The terminal's columns and lines as they are now; None where `width` is all that is known."""
+    unicode: bool = True
+    """Whether the reader's terminal knows more than ASCII."""
     kubectl: Callable[[Sequence[str], str], int] = _no_kubectl
     """Runs kubectl with these arguments and this standard input, on our streams; its exit code."""
 

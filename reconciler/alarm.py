@@ -12,15 +12,23 @@ GATHERING: Final = 0.05
 class Alarm:
     """Rung by any thread, waited for by one."""
 
-    def __init__(self, gathering: float = GATHERING) -> None:
+    def __init__(
+        self, gathering: float = GATHERING, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._gathering = gathering
+        self._monotonic = monotonic
         self._condition = Condition()
         self._rung = False
+        self._rung_at = 0.0
+        self._heard_at: float | None = None
         self._stopped = False
 
     def ring(self) -> None:
+        if self._rung:  # Who waits will look, after this: no need to queue for the lock.
+            return
         with self._condition:
-            self._rung = True
+            if not self._rung:
+                self._rung, self._rung_at = True, self._monotonic()
             self._condition.notify_all()
 
     def stop(self) -> None:
@@ -28,6 +36,10 @@ class Alarm:
         with self._condition:
             self._stopped = True
             self._condition.notify_all()
+
+    def since_ring(self) -> float | None:
+        """Seconds since the first ring that the last wait has heard; None if it heard none."""
+        return None if self._heard_at is None else self._monotonic() - self._heard_at
 
     @property
     def stopped(self) -> bool:
@@ -38,14 +50,15 @@ class Alarm:
 
         A ring does not end the wait before `rest` is over, seconds from its beginning.
         """
-        begun = time.monotonic()
+        begun = self._monotonic()
         with self._condition:
             self._wait(lambda: self._rung or self._stopped, seconds)
             if self._rung:
                 # A fixed moment, not quiet: a stream of events must not starve the loop.
-                left = rest - (time.monotonic() - begun)
+                left = rest - (self._monotonic() - begun)
                 self._wait(lambda: self._stopped, max(self._gathering, left))
             rung, self._rung = self._rung, False
+            self._heard_at = self._rung_at if rung else None
             return rung
 
     def _wait(self, condition: Callable[[], bool], seconds: float) -> None:

@@ -1,9 +1,12 @@
 """`Guarded`: a `Cluster` that refuses to write once this process does not lead any more."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
 
-from edl.errors import ClusterError
+from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import Cluster, RawListing, Selection, Watch
 from edl.model import Target
 from edl.writes import Json
@@ -14,12 +17,37 @@ class NotLeading(ClusterError):
     """The leadership was lost between a decision and its write."""
 
 
+OUTCOMES: Final[Mapping[type[Exception], str]] = {
+    Conflict: "conflict",
+    NotFound: "gone",
+    NotLeading: "not-leading",
+}
+"""The words for what became of a write, besides "done" and "failed"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One write: `kind` is one of the kinds that we write, `outcome` see OUTCOMES."""
+
+    verb: str
+    kind: str
+    outcome: str
+    seconds: float
+
+
+def _nobody(_told: Told) -> None:
+    """Nobody counts."""
+
+
 class Guarded:
     """Checked before each write, not only before each round: a round may outlast a lease."""
 
-    def __init__(self, cluster: Cluster, leadership: Leadership) -> None:
+    def __init__(
+        self, cluster: Cluster, leadership: Leadership, told: Callable[[Told], None] = _nobody
+    ) -> None:
         self._cluster = cluster
         self._leadership = leadership
+        self._told = told
 
     def get(self, target: Target) -> Json:
         return self._cluster.get(target)
@@ -34,16 +62,29 @@ class Guarded:
         return self._cluster.watch(selection, version)
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
-        self._check(target)
-        return self._cluster.create(target, manifest, dry_run=dry_run)
+        with self._writing("create", target):
+            return self._cluster.create(target, manifest, dry_run=dry_run)
 
     def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
-        self._check(target)
-        return self._cluster.patch(target, body, dry_run=dry_run)
+        with self._writing("patch", target):
+            return self._cluster.patch(target, body, dry_run=dry_run)
 
     def delete(self, target: Target, *, version: str = "") -> None:
-        self._check(target)
-        self._cluster.delete(target, version=version)
+        with self._writing("delete", target):
+            self._cluster.delete(target, version=version)
+
+    @contextmanager
+    def _writing(self, verb: str, target: Target) -> Iterator[None]:
+        begun = time.monotonic()
+        outcome = "done"
+        try:
+            self._check(target)
+            yield
+        except Exception as error:
+            outcome = OUTCOMES.get(type(error), "failed")
+            raise
+        finally:
+            self._told(Told(verb, target.kind, outcome, time.monotonic() - begun))
 
     def _check(self, target: Target) -> None:
         if not self._leadership.leading:

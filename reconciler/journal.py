@@ -1,14 +1,19 @@
 """What the loop says about itself: one log line a decision that was carried out, and metrics."""
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from edl.kube.act import Report
-from edl.model import ClusterState, JobKey
+from edl.model import JobKey, TrainingJob
 from edl.planner.plan import Plan
 from edl.steps import Broken
-from reconciler.metrics import Metrics
+from reconciler.gauges import Decided
+from reconciler.metrics import RESIZES, Metrics
+from reconciler.stalls import Stalls
 
 _log: Final = logging.getLogger("reconciler")
 
@@ -17,32 +22,57 @@ _NOTES: Final = {
     "grown": "Grown",
     "shrunk": "Shrunk",
     "suspended": "Suspended",
+    "evacuated": "Removed",
 }
 """The note that goes with a decision's own write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """One entry of a plan, as it is counted and told; `replicas` came or left by it."""
+
+    word: str
+    job: JobKey
+    facts: dict[str, Any]
+    role: str = ""
+    replicas: int = 0
 
 
 class Journal:
     """Turns plans and reports into lines and numbers."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._metrics = metrics
+        self._monotonic = monotonic
+        self._stalls = Stalls()
+
+    @property
+    def decision(self) -> Decided | None:
+        """The last one, while we lead."""
+        return self._metrics.latest.decided
 
     def follows(self) -> None:
         self._metrics.leading.set(0)
+        self._metrics.latest.decided = None
+        self._stalls.forget()
 
-    def decided(self, plan: Plan, state: ClusterState, seconds: float) -> None:
-        self._metrics.leading.set(1)
-        self._metrics.decide_seconds.observe(seconds)
-        self._metrics.queued.set(sum(1 for held in plan.held if held.position))
-        self._metrics.jobs.set(len(state.jobs))
+    def decided(self, decided: Decided, seconds: float, waited: float | None) -> None:
+        """`waited`: seconds since the first event that this decision is about, if there was one."""
+        metrics = self._metrics
+        metrics.leading.set(1)
+        metrics.latest.decided = decided
+        metrics.rounds.inc()
+        metrics.decide_seconds.observe(seconds)
+        if waited is not None:
+            metrics.latency_seconds.observe(waited)
+        for word, stall in self._stalls.ended(decided.state.jobs, self._monotonic()):
+            metrics.stall_seconds.labels(word).observe(stall)
 
-    def acted(self, plan: Plan, report: Report) -> None:
-        # A shrink may have been prepared only: the hosts that leave are taken off a list first.
-        said = {(step.job, note.reason) for step in report.done for note in step.notes}
-        for decision, job, facts in _decisions(plan):
-            if (job, _NOTES[decision]) in said:
-                self._metrics.decisions.labels(decision).inc()
-                _log.info(decision, extra={"fields": {"job": str(job), **facts}})
+    def acted(self, report: Report, seconds: float) -> None:
+        """What became of the decision that was told last."""
+        self._metrics.act_seconds.observe(seconds)
+        if (decided := self._metrics.latest.decided) is not None:
+            self._carried_out(decided, report)
         for step in report.done:
             for note in step.notes:
                 _log.debug(note.message, extra={"fields": {"job": str(step.job)}})
@@ -61,14 +91,42 @@ class Journal:
     def failed(self) -> None:
         self._metrics.failures.labels("round").inc()
 
+    def _carried_out(self, decided: Decided, report: Report) -> None:
+        # A shrink may have been prepared only: the hosts that leave are taken off a list first.
+        said = {(step.job, note.reason) for step in report.done for note in step.notes}
+        if not said:
+            return
+        jobs = {job.key: job for job in decided.state.jobs}
+        for found in _decisions(decided.plan):
+            if (found.job, _NOTES[found.word]) in said:
+                self._metrics.decisions.labels(found.word).inc()
+                self._measure(found, jobs.get(found.job), decided.state.observed_at)
+                fields = {"job": str(found.job), **found.facts}
+                _log.info(found.word, extra={"fields": fields})
 
-def _decisions(plan: Plan) -> Iterator[tuple[str, JobKey, dict[str, Any]]]:
+    def _measure(self, found: _Decision, job: TrainingJob | None, now: datetime) -> None:
+        if found.replicas:
+            self._metrics.replicas.labels(found.word).inc(found.replicas)
+        if found.word in RESIZES:
+            self._stalls.begin(found.job, found.word, found.role, self._monotonic())
+        # Of its first start only: what waited since then is no queue of ours to measure.
+        if found.word == "admitted" and job is not None and job.started_at is None:
+            waited = (now - job.queued_at).total_seconds()
+            self._metrics.queue_wait_seconds.observe(waited)
+
+
+def _decisions(plan: Plan) -> Iterator[_Decision]:
     for admission in plan.admissions:
         sizes = {"sizes": dict(admission.sizes), "reason": admission.reason}
-        yield "admitted", admission.job, sizes
+        replicas = sum(size for _, size in admission.sizes)
+        yield _Decision("admitted", admission.job, sizes, "", replicas)
     for resize in plan.resizes:
-        size = {"role": resize.role, "before": resize.before, "after": resize.after}
-        decision = "grown" if resize.after > resize.before else "shrunk"
-        yield decision, resize.job, {**size, "reason": resize.reason}
+        facts = {"role": resize.role, "before": resize.before, "after": resize.after}
+        word = "grown" if resize.after > resize.before else "shrunk"
+        moved = abs(resize.after - resize.before)
+        yield _Decision(word, resize.job, {**facts, "reason": resize.reason}, resize.role, moved)
     for suspension in plan.suspensions:
-        yield "suspended", suspension.job, {"reason": suspension.reason}
+        yield _Decision("suspended", suspension.job, {"reason": suspension.reason})
+    for evacuation in plan.evacuations:
+        facts = {"role": evacuation.role, "pods": evacuation.pods, "reason": evacuation.reason}
+        yield _Decision("evacuated", evacuation.job, facts, evacuation.role, len(evacuation.pods))

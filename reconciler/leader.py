@@ -22,11 +22,15 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Seconds. A leader that could not renew for `renew_within` stops before `lasts` is over."""
+    """Seconds. A leader that could not renew for `renew_within` stops before `lasts` is over.
 
-    lasts: float = 15.0
-    renew_within: float = 10.0
-    retry_every: float = 2.0
+    A leader that was killed is replaced within `lasts` and two looks: less than 15 s. client-go's
+    15, 10 and 2 would be more.
+    """
+
+    lasts: float = 10.0
+    renew_within: float = 7.5
+    retry_every: float = 1.5
 
     def __post_init__(self) -> None:
         if not self.lasts > self.renew_within > self.retry_every > 0:

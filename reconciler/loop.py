@@ -12,6 +12,7 @@ from edl.planner.plan import Plan
 from edl.steps import Broken, Steps
 from edl.writes import Step
 from reconciler.alarm import Alarm
+from reconciler.gauges import Decided
 from reconciler.journal import Journal
 from reconciler.leader import Clocks, Leadership
 from reconciler.postponed import AFTER_CONFLICT, AFTER_FAILURE, Pause, Postponed
@@ -26,14 +27,15 @@ FOLLOWING: Final = 1.0
 AFTER_ERROR: Final = Pause(1.0, 60.0)
 LONGEST_ACT: Final = 1.0
 """Seconds after which the rest of a long plan is decided again from fresh state…"""
-MOST_DECIDING: Final = 0.1
+MOST_DECIDING: Final = 0.02
 """…but where deciding takes long itself, no more than this part of the time goes into it…"""
 STALEST: Final = 10.0
 """…as long as no step is begun on what was known so many seconds ago."""
 RESTS: Final = 4.0
 """A stream of events is decided upon with rests so many times as long as that took…"""
 LONGEST_REST: Final = 1.0
-"""…in seconds, at most: who decides all the time takes the processor from those it decides for."""
+"""…in seconds, at most: who decides all the time takes the processor from those it decides for.
+While it acts it does not decide: that counts as rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,12 @@ class Loop:
         self._postponed = Postponed()
         self._errors = 0
         self._rest = 0.0
+        self._since_event: Callable[[], float | None] = _never_heard
         self.beat = clocks.monotonic()
         """When the loop was last seen alive."""
 
     def run(self, alarm: Alarm, leadership: Leadership) -> None:
+        self._since_event = alarm.since_ring
         while not alarm.stopped:
             self.beat = self._clocks.monotonic()
             if leadership.leading:
@@ -81,10 +85,12 @@ class Loop:
         self._postponed.keep({job.key for job in state.jobs})
         decided = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
-        self._journal.decided(plan, state, decided)
+        self._journal.decided(Decided(state, plan), decided, self._since_event())
         self._leave_out(steps.broken)
-        ends = self._clocks.monotonic() + _acting(decided)
-        finished = self._act(plan, steps.steps, lambda: ended() or self._clocks.monotonic() > ends)
+        begun = self._clocks.monotonic()
+        ends = begun + _acting(decided)
+        finished = self._act(steps.steps, lambda: ended() or self._clocks.monotonic() > ends)
+        self._rest = max(self._rest - (self._clocks.monotonic() - begun), 0.0)
         if not finished:
             self._rest = 0.0
             return 0.0
@@ -112,13 +118,14 @@ class Loop:
         self._errors = 0
         return pause
 
-    def _act(self, plan: Plan, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
+    def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
         """Take the steps of jobs that need not wait; false when it was enough before all."""
         now = self._clocks.monotonic()
         due = [step for step in steps if not self._postponed.waits(step.job, now)]
+        begun = self._clocks.monotonic()
         report = self._actuator.act(due, enough)
         self._remember(report)
-        self._journal.acted(plan, report)
+        self._journal.acted(report, self._clocks.monotonic() - begun)
         return not report.left
 
     def _remember(self, report: Report) -> None:
@@ -129,6 +136,10 @@ class Loop:
             self._postponed.postpone(step.job, AFTER_CONFLICT, now)
         for failure in report.failed:
             self._postponed.postpone(failure.step.job, AFTER_FAILURE, now)
+
+
+def _never_heard() -> float | None:
+    return None
 
 
 def _acting(decided: float) -> float:

@@ -15,6 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from edl import contract
 from edl.errors import EdlError
+from edl.kube import logs
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
 from edl.planner import settings as planner
@@ -22,10 +23,9 @@ from edl.planner.decide import decide
 from edl.planner.memory import Memory
 from reconciler import planning
 from reconciler.leader import Clocks, Elector, Terms
-from reconciler.logs import log_to
 from reconciler.process import Address, Process
 
-LEVELS: Final = ("debug", "info", "warning", "error")
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -44,7 +44,9 @@ class Settings:
     retry_period: float
     metrics_host: str
     metrics_port: int
+    debug_plan: bool
     log_level: str
+    log_format: str
 
 
 @click.command(context_settings={"auto_envvar_prefix": "EDL", "show_default": True})
@@ -59,17 +61,24 @@ class Settings:
 @click.option("--retry-period", type=float, default=Terms().retry_every, help="Seconds.")
 @click.option("--metrics-host", default="127.0.0.1", help="0.0.0.0 in a pod, for its probes.")
 @click.option("--metrics-port", default=8081, help="/metrics, /healthz, /readyz; 0: a free one.")
-@click.option("--log-level", type=click.Choice(LEVELS), default="info")
+@click.option(
+    "--debug-plan/--no-debug-plan",
+    default=False,
+    help="Serve the last plan at /debug/plan, beside the metrics.",
+)
+@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info")
+@click.option("--log-format", type=click.Choice(list(logs.FORMATS)), default="json")
 def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     """Queue, start, grow and shrink the training jobs of a cluster."""
-    log_to(sys.stderr, options["log_level"])
+    logs.log_to(sys.stderr, options["log_level"], options["log_format"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     # Blocked before any thread begins, so that all signals wait for `sigwait`.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
         settings = Settings(decides=planning.take(options), **options)
         process = _process(settings)
-        process.start(Address(settings.metrics_host, settings.metrics_port))
+        address = Address(settings.metrics_host, settings.metrics_port, debug=settings.debug_plan)
+        process.start(address)
         signal.sigwait(_ENDINGS)
     except (EdlError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
@@ -80,7 +89,7 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
 
 def _process(settings: Settings) -> Process:
     api = connect(settings.kubeconfig, settings.context)
-    clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=time.monotonic)
+    clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
     decides = settings.decides
     memory = Memory()
     plan = partial(decide, policy=decides.value(), limits=decides.limits, memory=memory)
@@ -88,6 +97,11 @@ def _process(settings: Settings) -> Process:
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
     return Process(api, plan, clocks, elector)
+
+
+def _awake_or_not() -> float:
+    """Seconds that also pass while the machine sleeps: a Lease goes on running then."""
+    return time.clock_gettime(_CLOCK)
 
 
 def _elector(settings: Settings, api: ApiServer, clocks: Clocks) -> Elector:

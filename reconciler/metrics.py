@@ -1,46 +1,102 @@
-"""The reconciler's metrics, for Prometheus."""
+"""The reconciler's metrics, for Prometheus. No label ever holds the name of a job."""
 
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+)
 
+from reconciler.gauges import Latest
+from reconciler.guarded import Told
+
+RESIZES = ("admitted", "grown", "shrunk")
+DECISIONS = (*RESIZES, "suspended", "evacuated")
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_STALLS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 604800.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Every metric; `decisions` by admitted, grown, shrunk, suspended; `failures` by error."""
+    """Every metric.
+
+    `decisions` by admitted, grown, shrunk, suspended, evacuated; `stall_seconds` by the first
+    three; `failures` by error; `writes` by verb, kind and outcome.
+    """
 
     registry: CollectorRegistry
+    latest: Latest
     decisions: Counter
+    replicas: Counter
     failures: Counter
     conflicts: Counter
     watches: Counter
+    writes: Counter
+    write_seconds: Histogram
+    rounds: Counter
     decide_seconds: Histogram
+    latency_seconds: Histogram
+    act_seconds: Histogram
+    queue_wait_seconds: Histogram
+    stall_seconds: Histogram
     leading: Gauge
-    queued: Gauge
-    jobs: Gauge
 
     @classmethod
     def fresh(cls) -> "Metrics":
-        registry = CollectorRegistry()
+        registry, latest = CollectorRegistry(), Latest()
+        registry.register(latest)
+        ProcessCollector(registry=registry)
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, labels, registry=registry)
+
+        def histogram(
+            name: str, text: str, *labels: str, buckets: tuple[float, ...] = _SECONDS
+        ) -> Histogram:
+            return Histogram(name, text, labels, buckets=buckets, registry=registry)
+
         return cls(
             registry=registry,
-            decisions=Counter(
-                "edl_decisions", "Decisions carried out", ["decision"], registry=registry
+            latest=latest,
+            decisions=counter("edl_decisions", "Decisions carried out.", "decision"),
+            replicas=counter("edl_resized_replicas", "Replicas that came or left.", "decision"),
+            failures=counter("edl_failures", "Writes and rounds that failed.", "kind"),
+            conflicts=counter("edl_conflicts", "Steps decided again from fresh state."),
+            watches=counter("edl_watches", "Watches begun.", "kind"),
+            writes=counter("edl_writes", "Writes.", "verb", "kind", "outcome"),
+            write_seconds=histogram("edl_write_seconds", "How long a write took.", "verb"),
+            rounds=counter("edl_rounds", "Decisions about the whole cluster."),
+            decide_seconds=histogram("edl_decide_seconds", "Seconds to observe and decide once."),
+            latency_seconds=histogram(
+                "edl_event_to_decision_seconds", "From the first event to the decision about it."
             ),
-            failures=Counter("edl_failures", "Writes that failed", ["kind"], registry=registry),
-            conflicts=Counter(
-                "edl_conflicts", "Writes decided again from fresh state", registry=registry
+            act_seconds=histogram("edl_act_seconds", "Seconds to carry out a decision."),
+            queue_wait_seconds=histogram(
+                "edl_queue_wait_seconds", "From creation to the first start.", buckets=_WAITS
             ),
-            watches=Counter("edl_watches", "Watches begun", ["kind"], registry=registry),
-            decide_seconds=Histogram(
-                "edl_decide_seconds",
-                "Seconds to observe and decide once",
-                buckets=_SECONDS,
-                registry=registry,
+            stall_seconds=histogram(
+                "edl_resize_stall_seconds",
+                "From the patch until pods of the new size work, and launchers know them.",
+                "decision",
+                buckets=_STALLS,
             ),
-            leading=Gauge("edl_leading", "1 while this process acts", registry=registry),
-            queued=Gauge("edl_queued_jobs", "Training jobs that wait", registry=registry),
-            jobs=Gauge("edl_jobs", "Training jobs known", registry=registry),
+            leading=Gauge("edl_leading", "1 while this process acts.", registry=registry),
         )
+
+    def __post_init__(self) -> None:
+        """Series that are there from the start: a rate needs the 0 before the first 1."""
+        for word in DECISIONS:
+            self.decisions.labels(word)
+        for word in RESIZES:
+            self.stall_seconds.labels(word)
+            self.replicas.labels(word)
+        for word in ("round", "steps"):
+            self.failures.labels(word)
+
+    def wrote(self, told: Told) -> None:
+        self.writes.labels(told.verb, told.kind, told.outcome).inc()
+        self.write_seconds.labels(told.verb).observe(told.seconds)

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Final
 
 from edl.kube.act import Writer
-from edl.kube.announce import Announcer
+from edl.kube.announce import Announcer, Undisturbed
 from edl.kube.census import Census
 from edl.kube.cluster import Cluster
 from edl.kube.watched import Stores, informers
@@ -18,12 +18,13 @@ from edl.planner.plan import Plan
 from edl.steps import steps
 from edl.steps.quiet import Quiet
 from reconciler.alarm import Alarm
+from reconciler.debug import last_plan
 from reconciler.guarded import Guarded
 from reconciler.journal import Journal
 from reconciler.leader import Alone, Clocks, Elector
 from reconciler.loop import Loop, Mind
 from reconciler.metrics import Metrics
-from reconciler.server import Health, serve
+from reconciler.server import Health, Page, Pages, pages, serve
 
 _log: Final = logging.getLogger(__name__)
 _DEAD_AFTER: Final = 600.0
@@ -32,10 +33,11 @@ _DEAD_AFTER: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server listens; port 0 takes a free one."""
+    """Where the server listens; port 0 takes a free one. `debug`: also with the last plan."""
 
     host: str
     port: int
+    debug: bool = False
 
 
 class Process:
@@ -55,11 +57,12 @@ class Process:
         self._leadership = elector or Alone()
         self._stores = Stores.empty(self._alarm.ring)
         self._informers = informers(cluster, self._stores, self._watched)
-        guarded = Guarded(cluster, self._leadership)
+        guarded = Guarded(cluster, self._leadership, self.metrics.wrote)
         self._announcer = Announcer(guarded, clocks.now)
         self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
         mind = Mind(Census(self._stores).state, decide, partial(steps, quiet=Quiet()))
-        self._loop = Loop(mind, self._writer, Journal(self.metrics), clocks)
+        actuator = Undisturbed(self._writer, self._announcer)
+        self._loop = Loop(mind, actuator, Journal(self.metrics, clocks.monotonic), clocks)
         self._retired = Event()
         self._threads = [
             Thread(target=self._work, name="loop", daemon=True),
@@ -68,8 +71,7 @@ class Process:
 
     def start(self, address: Address) -> int:
         """Begin; the port that is served. Raises OSError when it is taken."""
-        health = Health(self._alive, self._ready)
-        self._server = serve(address.host, address.port, health, self.metrics.registry)
+        self._server = serve(address.host, address.port, self._pages(debug=address.debug))
         for informer in self._informers:
             informer.start()
         for thread in self._threads:
@@ -113,8 +115,21 @@ class Process:
     def _watched(self, kind: str) -> None:
         self.metrics.watches.labels(kind).inc()
 
-    def _ready(self) -> bool:
-        return self._stores.synced
+    def _pages(self, *, debug: bool) -> Pages:
+        found = pages(Health(self._alive, self._unready, self._duty), self.metrics.registry)
+        return {**found, "/debug/plan": self._last_plan} if debug else found
+
+    def _last_plan(self) -> Page:
+        return Page(last_plan(self.metrics.latest.decided), content_type="application/json")
+
+    def _unready(self) -> str:
+        if self._retired.is_set():
+            return "shutting down"
+        unread = ", ".join(selection.kind for selection, store in self._stores if not store.synced)
+        return f"not read yet: {unread}" if unread else ""
+
+    def _duty(self) -> str:
+        return "leads" if self._leadership.leading else "stands by"
 
     def _alive(self) -> bool:
-        return not self._ready() or self._clocks.monotonic() - self._loop.beat < _DEAD_AFTER
+        return not self._stores.synced or self._clocks.monotonic() - self._loop.beat < _DEAD_AFTER

@@ -1,11 +1,12 @@
-"""/healthz, /readyz and /metrics, for the kubelet and Prometheus."""
+"""/healthz, /readyz, /metrics and perhaps /debug/plan, for the kubelet, Prometheus and people."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -14,40 +15,76 @@ _IDLE_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """What a path answers with."""
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Pages: TypeAlias = Mapping[str, Callable[[], Page]]
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
-    """`alive`: the loop turns. `ready`: every kind was read once."""
+    """`alive`: the loop turns. `unready`: why nothing should be expected yet, empty if all is well.
+
+    `duty`: what it does when it is ready.
+    """
 
     alive: Callable[[], bool]
-    ready: Callable[[], bool]
+    unready: Callable[[], str]
+    duty: Callable[[], str]
+
+    def healthz(self) -> Page:
+        return Page(b"ok\n") if self.alive() else _unavailable("the loop does not turn")
+
+    def readyz(self) -> Page:
+        reason = self.unready()
+        return _unavailable(reason) if reason else Page(f"{self.duty()}\n".encode())
 
 
-def serve(host: str, port: int, health: Health, registry: CollectorRegistry) -> ThreadingHTTPServer:
+def pages(health: Health, registry: CollectorRegistry) -> Pages:
+    """What every reconciler serves."""
+    return {
+        "/healthz": health.healthz,
+        "/readyz": health.readyz,
+        "/metrics": lambda: Page(generate_latest(registry), content_type=CONTENT_TYPE_LATEST),
+    }
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its parent's
+        """Who hangs up is no news either: a probe waits a second for us, and then no longer."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def serve(host: str, port: int, pages: Pages) -> ThreadingHTTPServer:
     """Serve from a thread of its own until `shutdown`; port 0 takes a free one."""
+    known = Page(f"{' '.join(pages)}\n".encode(), HTTPStatus.NOT_FOUND)
 
     class Handler(BaseHTTPRequestHandler):
         timeout = _IDLE_SECONDS
 
         def do_GET(self) -> None:
-            if self.path == "/metrics":
-                self._answer(HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE_LATEST)
-            elif check := {"/healthz": health.alive, "/readyz": health.ready}.get(self.path):
-                good = check()
-                status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
-                self._answer(status, b"ok\n" if good else b"not yet\n", "text/plain")
-            else:
-                self._answer(HTTPStatus.NOT_FOUND, b"/healthz /readyz /metrics\n", "text/plain")
+            page = pages.get(self.path, lambda: known)()
+            self.send_response(page.status)
+            self.send_header("Content-Type", page.content_type)
+            self.send_header("Content-Length", str(len(page.body)))
+            self.end_headers()
+            self.wfile.write(page.body)
 
         def log_message(self, *_: object) -> None:
             """Probes are no news."""
 
-        def _answer(self, status: HTTPStatus, body: bytes, content_type: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    server = ThreadingHTTPServer((host, port), Handler)
-    server.daemon_threads = True
+    server = _Server((host, port), Handler)
     Thread(target=server.serve_forever, name="http", daemon=True).start()
     return server
+
+
+def _unavailable(reason: str) -> Page:
+    return Page(f"{reason}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE)

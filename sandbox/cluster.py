@@ -140,6 +140,11 @@ class Sandbox:
         return components.api_url(self._facts())
 
     @property
+    def address(self) -> str:
+        """Where the API server finds programs of this machine."""
+        return components.LOOPBACK
+
+    @property
     def ca(self) -> Path:
         """The certificate that verifies the API server."""
         return self._layout.ca
@@ -166,6 +171,8 @@ class Sandbox:
         if component == HOLDER and component in self._supervisor.launches():
             self.up()
             return self.running()[component]
+        if component == components.KWOK:
+            self._release_nodes()
         pid = self._supervisor.start(component)
         pair = {components.ETCD, components.API_SERVER}
         if component in pair and pair <= self.running().keys():
@@ -262,6 +269,11 @@ class Sandbox:
         raise SandboxError(
             f"sandbox {self.name} is not up: run python -m sandbox up --name {self.name}"
         )
+
+    def _release_nodes(self) -> None:
+        """A new kwok would wait until the Leases on its nodes run out that a killed one held."""
+        if components.KWOK not in self.running() and components.API_SERVER in self.running():
+            self.kubectl("delete", "leases", "--all", "--namespace=kube-node-lease")
 
     def _locked(self) -> AbstractContextManager[object]:
         waiting = f"waiting: another process works on sandbox {self.name}"

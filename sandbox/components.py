@@ -112,6 +112,7 @@ def _api_server(cast: Cast) -> tuple[str, ...]:
         f"--client-ca-file={layout.ca}",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",  # besides the default ones, as kubeadm does
+        f"--admission-control-config-file={layout.admission}",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         f"--service-account-key-file={account_key}",
         f"--service-account-signing-key-file={account_key}",
@@ -164,8 +165,13 @@ def _scheduler(cast: Cast) -> tuple[str, ...]:
 
 
 def _kwok(cast: Cast) -> tuple[str, ...]:
+    return kwok_flags(cast.layout.client_config(KWOK))
+
+
+def kwok_flags(kubeconfig: Path) -> tuple[str, ...]:
+    """Play the kubelet of simulated nodes, in any cluster."""
     return (
-        f"--kubeconfig={cast.layout.client_config(KWOK)}",
+        f"--kubeconfig={kubeconfig}",
         *(f"--config={stage}" for stage in sorted(STAGES.glob("*.yaml"))),
         "--manage-all-nodes=false",
         f"--manage-nodes-with-annotation-selector={'='.join(FAKE_NODE)}",

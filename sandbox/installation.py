@@ -19,6 +19,7 @@ import yaml
 
 from edl import contract
 from manifests import render
+from sandbox.components import LOOPBACK
 from sandbox.errors import SandboxError
 from sandbox.layout import free_ports
 from sandbox.named import Cluster
@@ -70,7 +71,7 @@ def install(
 def apply_manifests(installation: Installation) -> None:
     """Everything but the workloads, with the webhook's address on this machine."""
     documents = render.without_workloads(render.load())
-    url = f"https://127.0.0.1:{installation.webhook_port}"
+    url = f"https://{installation.cluster.address}:{installation.webhook_port}"
     local = render.with_webhook_url(documents, url, installation.authority.read_bytes())
     installation.cluster.kubectl(
         "apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(local)
@@ -89,6 +90,7 @@ def webhook_command(installation: Installation) -> list[str]:
         *(sys.executable, "-m", "webhook", "--cert-dir", str(directory)),
         *("--kubeconfig", str(_kubeconfig(installation, _WEBHOOK))),
         *("--port", str(installation.webhook_port), "--image", installation.image),
+        *("--host", LOOPBACK if installation.cluster.address == LOOPBACK else "0.0.0.0"),  # noqa: S104 - where kind's node finds it
     ]
 
 
@@ -111,7 +113,8 @@ def reconciler_command(installation: Installation, name: str) -> list[str]:
 def issue_certificates(installation: Installation) -> None:
     directory = installation.folder / "webhook"
     directory.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "certs", "issue", "--dir", str(directory), "--ip", "127.0.0.1"]
+    command = [sys.executable, "-m", "certs", "issue", "--dir", str(directory)]
+    command += ["--ip", LOOPBACK, "--ip", installation.cluster.address]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SandboxError(f"no certificate for the webhook: {done.stderr.strip()}")

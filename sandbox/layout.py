@@ -46,6 +46,11 @@ class Layout:
     def etcd_data(self) -> Path:
         return self.folder / "etcd"
 
+    @property
+    def admission(self) -> Path:
+        """The API server's configuration of its admission plugins."""
+        return self.folder / "admission.yaml"
+
     def client_config(self, client: str) -> Path:
         """The kubeconfig of a component."""
         return self.folder / "clients" / f"{client}.kubeconfig"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from sandbox import binaries, kubectl
+from sandbox.components import LOOPBACK
 from sandbox.layout import checked_name
 from sandbox.places import places
 from sandbox.supervisor import Launch, Supervisor
@@ -28,6 +29,8 @@ class Cluster(Protocol):
     def server(self) -> str: ...
     @property
     def ca(self) -> Path: ...
+    @property
+    def address(self) -> str: ...
     @property
     def kubectl_path(self) -> Path: ...
     def kubectl(self, *args: str, input: str | None = None) -> str: ...  # noqa: A002
@@ -73,6 +76,11 @@ class NamedCluster:
         encoded = self._view("{.clusters[0].cluster.certificate-authority-data}")
         path.write_bytes(base64.b64decode(encoded))
         return path
+
+    @property
+    def address(self) -> str:
+        """Where its API server finds programs of this machine; EDL_ADDRESS says it for kind."""
+        return self._environ.get("EDL_ADDRESS") or LOOPBACK
 
     @property
     def kubectl_path(self) -> Path:

@@ -85,6 +85,25 @@ COREDNS = Recipe(
     programs=("coredns",),
     version_of="github.com/coredns/coredns",
 )
+_HELM = "helm.sh/helm/v4"
+HELM = Recipe(
+    name="helm",
+    folder=HERE / "helm",
+    packages=(f"{_HELM}/cmd/helm",),
+    programs=("helm",),
+    version_of=_HELM,
+    version_in=(f"{_HELM}/internal/version.version",),
+    says_version=False,
+)
+"""For the chart's tests."""
+KIND = Recipe(
+    name="kind",
+    folder=HERE / "kind",
+    packages=("sigs.k8s.io/kind",),
+    programs=("kind",),
+    version_of="sigs.k8s.io/kind",
+)
+"""For tests on a cluster in containers."""
 SIMULATED = (CONTROL_PLANE, KWOK)
 """All that a cluster of simulated nodes needs."""
 REAL = (CONTAINERD, COREDNS)

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sandbox import components, nodes, pki, readiness
+from sandbox import admission, components, nodes, pki, readiness
 from sandbox.api import Api
 from sandbox.files import write_whole
 from sandbox.kubeconfig import kubeconfig
@@ -47,6 +47,7 @@ def make(layout: Layout, supervisor: Supervisor, *, real: bool) -> Facts:
 
 def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tuple[str, ...]:
     """Start each component that does not run; return which. The API server is ready afterwards."""
+    admission.write(cast.layout)
     before = supervisor.running()
     # First the namespaces: the API server listens on the link to them.
     wanted = components.launches(cast) | (node.launches(node.hold()) if node else {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,9 +55,8 @@ def watched(task: Task, progress: Progress, doing: Callable[[str], str]) -> None
             start_new_session=True,  # so that its children can be ended with it
         )
         try:
-            while runs.poll() is None:
+            while not _ends(runs):
                 progress.show(doing(task.log.read_text(errors="replace")))
-                time.sleep(LOOK_EVERY)
         finally:
             _end(runs)
     if runs.returncode:
@@ -66,6 +64,15 @@ def watched(task: Task, progress: Progress, doing: Callable[[str], str]) -> None
         raise BuildError(
             f"cannot {task.what}; the last lines of {task.log}:\n{last_lines(task.log, LOG_LINES)}"
         )
+
+
+def _ends(runs: subprocess.Popen[bytes]) -> bool:
+    """Whether it ends before it is time for another look."""
+    try:
+        runs.wait(LOOK_EVERY)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _end(runs: subprocess.Popen[bytes]) -> None:

@@ -1,31 +1,35 @@
 """`python -m webhook`: serve reviews, with a directory's certificate or with the cluster's own."""
 
-import logging
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
+from prometheus_client import disable_created_metrics
 
 from certs.bundle import service_names
 from certs.installation import CONFIGURATION, SERVICE, Installation, secret_target
+from certs.issue import LIFETIMES, Lifetimes
 from edl import contract
 from edl.errors import EdlError
 from edl.inject.admission import Context
+from edl.kube import logs
 from edl.kube.client import connect
-from webhook.app import Desk, create_app
-from webhook.certificate import ServingCertificate, Source, from_cluster, from_directory
+from webhook.app import Desk, create_app, probing, rejected, reviewing
+from webhook.certificate import FromCluster, Pace, ServingCertificate, Source, from_directory
+from webhook.clients import Clients
 from webhook.keeper import Keeper
+from webhook.limits import Limits
 from webhook.measures import Measures
 from webhook.policies import Policies, Silent, Watched
-from webhook.server import Lifecycle, Settings, serve
+from webhook.server import Door, Lifecycle, Settings, serve
 
 _FETCH_SECONDS: Final = 2.0
 """For one namespace: the API server itself waits five for our answer."""
-_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,14 @@ class Options:
     image: str
     namespaces: bool
     refresh: float
+    certificate_days: float
+    authority_days: float
+    client_ca: Path | None
+    client_name: tuple[str, ...]
+    probe_port: int | None
     drain: float
     log_level: str
+    log_format: str
 
 
 @click.command()
@@ -76,31 +86,84 @@ class Options:
 @click.option(
     "--refresh", default=10.0, show_default=True, help="Seconds between certificate looks."
 )
+@click.option(
+    "--certificate-days",
+    default=float(LIFETIMES.serving.days),
+    show_default=True,
+    help="Of a certificate kept in --secret; renewed when a third is left.",
+)
+@click.option(
+    "--authority-days",
+    default=float(LIFETIMES.authority.days),
+    show_default=True,
+    help="Of its authority; the next one is trusted before it is used.",
+)
+@click.option(
+    "--client-ca",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Only clients with a certificate of this authority may ask: the API server.",
+)
+@click.option(
+    "--client-name",
+    multiple=True,
+    help="And only where it names one of these: a common name, DNS name or URI.",
+)
+@click.option(
+    "--probe-port",
+    type=click.IntRange(1, 65535),
+    help="Answer probes and metrics here, by plain HTTP; by default beside the reviews.",
+)
 @click.option("--drain", default=5.0, show_default=True, help="Seconds served on after SIGTERM.")
 @click.option(
     "--log-level",
     default="info",
     show_default=True,
-    type=click.Choice(["debug", "info", "warning", "error"]),
+    type=click.Choice(logs.LEVELS),
+)
+@click.option(
+    "--log-format", default="json", show_default=True, type=click.Choice(list(logs.FORMATS))
 )
 def webhook(**given: object) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
     options = msgspec.convert(given, Options)
-    logging.basicConfig(level=options.log_level.upper(), format=_FORMAT, stream=sys.stderr)
+    logs.log_to(sys.stderr, options.log_level, options.log_format)
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     measures, certificate = Measures(), ServingCertificate()
     keeper = Keeper(certificate, _source(options), measures, _now)
     keeper.start()
     policies = _policies(options)
     lifecycle = Lifecycle(certificate, _now, policies.problem)
     context = Context(frozenset(options.trusted), options.image)
-    app = create_app(Desk(context, lifecycle.unready, measures, policies=policies))
+    desk = Desk(context, lifecycle.unready, measures, policies=policies)
     settings = Settings(
         host=options.host,
-        port=options.port,
+        doors=_doors(options, desk),
+        rejected=partial(rejected, desk),
         refresh=timedelta(seconds=options.refresh),
         drain=timedelta(seconds=options.drain),
     )
-    serve(app, lifecycle, keeper, settings)
+    serve(lifecycle, keeper, settings)
+
+
+def _doors(options: Options, desk: Desk) -> tuple[Door, ...]:
+    """One for everything, unless probes have a port of their own."""
+    clients = None
+    if options.client_ca is not None:
+        clients = Clients(options.client_ca, frozenset(options.client_name))
+        if options.probe_port is None:
+            raise click.UsageError(
+                "--client-ca needs --probe-port: neither the kubelet nor Prometheus has a "
+                "certificate for us"
+            )
+    elif options.client_name:
+        raise click.UsageError("--client-name needs --client-ca, which has signed for them")
+    if options.probe_port is None:
+        return (Door(create_app(desk), options.port),)
+    reviews = Door(create_app(desk, reviewing), options.port, clients=clients)
+    probes = Door(
+        create_app(desk, probing), options.probe_port, tls=False, limits=Limits(connections=100)
+    )
+    return reviews, probes
 
 
 def _source(options: Options) -> Source:
@@ -111,7 +174,13 @@ def _source(options: Options) -> Source:
     secret = secret_target(options.secret or "")
     names = service_names(SERVICE, secret.namespace)
     installation = Installation(secret, (CONFIGURATION,), names)
-    return from_cluster(connect(options.kubeconfig), installation)
+    lifetimes = Lifetimes(
+        authority=timedelta(days=options.authority_days),
+        serving=timedelta(days=options.certificate_days),
+    )
+    # Every replica has looked by then, and the API server has heard of what they published.
+    pace = Pace(lifetimes, settles=timedelta(seconds=options.refresh))
+    return FromCluster(connect(options.kubeconfig), installation, pace)
 
 
 def _policies(options: Options) -> Policies:

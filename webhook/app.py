@@ -16,6 +16,7 @@ from edl.errors import EdlError
 from edl.inject.admission import Context
 from edl.namespaces import SILENT, NamespacePolicy
 from webhook import judge
+from webhook.complaints import Complaints
 from webhook.inline import ERRAND
 from webhook.judge import Core, Judge, Judgement
 from webhook.measures import Measures
@@ -40,19 +41,30 @@ class Desk:
     measures: Measures = field(default_factory=Measures)
     core: Core = field(default_factory=Core)
     policies: Policies = field(default_factory=Silent)
+    complaints: Complaints = field(default_factory=Complaints)
     clock: Callable[[], float] = time.perf_counter
     """Seconds that only run forward, for the metrics."""
 
 
-def create_app(desk: Desk) -> Flask:
-    """The webhook as a WSGI app."""
-    app = Flask(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = LIMIT
+def reviewing(app: Flask, desk: Desk) -> None:
+    """The API server's paths."""
     for path, judgement in (("/mutate", judge.mutate), ("/validate", judge.validate)):
         app.add_url_rule(path, path, partial(_review, desk, judgement), methods=["POST"])
+
+
+def probing(app: Flask, desk: Desk) -> None:
+    """The kubelet's and Prometheus' paths."""
     app.add_url_rule("/healthz", "/healthz", partial(_text, "ok"))
     app.add_url_rule("/readyz", "/readyz", partial(_readiness, desk))
     app.add_url_rule("/metrics", "/metrics", partial(_metrics, desk))
+
+
+def create_app(desk: Desk, *parts: Callable[[Flask, Desk], None]) -> Flask:
+    """The webhook as a WSGI app; of some of its parts, or whole."""
+    app = Flask(__name__, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = LIMIT
+    for part in parts or (reviewing, probing):
+        part(app, desk)
     app.register_error_handler(BadReview, partial(_bad_review, desk))
     app.register_error_handler(HTTPException, partial(_bad_request, desk))
     return app
@@ -95,11 +107,15 @@ def _policy(desk: Desk, review: Review) -> NamespacePolicy | None:
 def _tell(review: Review, judgement: Judgement) -> None:
     """Log what an operator may be asked about: refusals, and our own failures in full."""
     refusal = judgement.answer.refusal
-    asked = f"{review.operation} of {review} by {review.user} ({review.uid})"
+    # On one line, whatever names somebody chose: nobody writes a second one into the log.
+    asked = " ".join(f"{review.operation} of {review} by {review.user} ({review.uid})".split())
+    fields = {"job": f"{review.namespace}/{review.name}", "uid": review.uid}
     if judgement.failure is not None:
-        _log.error("failed on %s", asked, exc_info=judgement.failure)
+        _log.error("failed on %s", asked, exc_info=judgement.failure, extra={"fields": fields})
     elif refusal is not None:
-        _log.info("refused %s: %s", asked, " ".join(refusal.message.split()))
+        reason = " ".join(refusal.message.split())
+        fields["reason"] = reason
+        _log.info("refused %s: %s", asked, reason, extra={"fields": fields})
 
 
 def _text(line: str, status: int = HTTPStatus.OK) -> Response:
@@ -129,6 +145,11 @@ def _bad_request(desk: Desk, error: HTTPException) -> Response:
 
 def _rejected(desk: Desk, reason: str, status: int) -> Response:
     line = " ".join(reason.split())
-    _log.warning("rejected a request from %s: %s", request.remote_addr, line)
-    desk.measures.rejected(status)
+    rejected(desk, request.remote_addr or "nobody", line, status)
     return _text(line, status)
+
+
+def rejected(desk: Desk, client: str, line: str, status: int) -> None:
+    """Log and count a request that was refused before anybody judged it."""
+    desk.complaints.say(client, line)
+    desk.measures.rejected(status)

@@ -23,6 +23,11 @@ Headers: TypeAlias = list[tuple[str, str]]
 BODY_SECONDS: Final = 30
 """The API server gives up much earlier: whoever sends this slowly is somebody else."""
 
+SMALL: Final = 64 * 1024
+"""Bytes that every body may have. What is above them all bodies share, so that memory is bounded
+however many clients send at once; a review seldom needs any."""
+SHARED: Final = 64 * 1024 * 1024
+
 ERRAND: Final = "edl.errand"
 """In the environ: a function that the app leaves there. On its second call it finds it run."""
 
@@ -31,22 +36,34 @@ _TOLD_OTHERWISE: Final = frozenset({"CONTENT_LENGTH", "TRANSFER_ENCODING"})
 _CLOSE: Final = (b"connection", b"close")
 
 
+class Crowded(Exception):
+    """There is no room for one more large body at the moment."""
+
+
 class Inline:
     """An ASGI app around a WSGI app. Of a body, no more than `limit` + 1 bytes are kept."""
 
-    def __init__(self, app: WSGIApplication, limit: int, closing: Callable[[], bool]) -> None:
+    def __init__(
+        self, app: WSGIApplication, limit: int, closing: Callable[[], bool], shared: int = SHARED
+    ) -> None:
         self._app = app
         self._limit = limit
         self._closing = closing
+        self._shared = Shared(shared)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body, size = await _body(receive, self._limit)
+                body, size = await _body(receive, self._limit, self._shared)
         except ConnectionResetError:
             return
         except TimeoutError:
-            await _answer(send, HTTPStatus.REQUEST_TIMEOUT, [_CLOSE], b"")
+            what = f"the body did not end within {BODY_SECONDS} s"
+            await _hang_up(send, HTTPStatus.REQUEST_TIMEOUT, what)
+            return
+        except Crowded:
+            what = "too many large bodies are being read; try again"
+            await _hang_up(send, HTTPStatus.SERVICE_UNAVAILABLE, what)
             return
         environ = _environ(scope, body, size)
         response, content = self._response(environ)
@@ -94,24 +111,47 @@ def _no_write(_: bytes) -> object:
     raise NotImplementedError("an app that returns its body, as Flask does, is all that is served")
 
 
-async def _body(receive: Receive, limit: int) -> tuple[bytes, int]:
+class Shared:
+    """Bytes above the small ones that all bodies may have together, while they are read."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, count: int) -> int:
+        """Raises Crowded where there are not so many left."""
+        if count > self.left:
+            raise Crowded
+        self.left -= count
+        return count
+
+
+async def _body(receive: Receive, limit: int, shared: Shared) -> tuple[bytes, int]:
     """The body, cut off behind `limit`, and its whole size.
 
     All of it is read, so that the client comes to reading the answer. Raises ConnectionResetError
-    when the client leaves.
+    when the client leaves, Crowded where too much is being read.
     """
     chunks: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ConnectionResetError
-        chunk: bytes = message.get("body", b"")
-        if size <= limit:
-            chunks.append(chunk[: limit + 1 - size])
-        size += len(chunk)
-        more = message.get("more_body", False)
+    size, taken, more = 0, 0, True
+    try:
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ConnectionResetError
+            chunk: bytes = message.get("body", b"")
+            if size <= limit:
+                chunks.append(chunk[: limit + 1 - size])
+            size += len(chunk)
+            taken += shared.take(max(0, min(size, limit) - SMALL - taken))
+            more = message.get("more_body", False)
+    finally:
+        shared.left += taken
     return b"".join(chunks), size
+
+
+async def _hang_up(send: Send, status: HTTPStatus, what: str) -> None:
+    headers = [_CLOSE, (b"content-type", b"text/plain; charset=utf-8")]
+    await _answer(send, status, headers, f"{what}\n".encode())
 
 
 async def _answer(

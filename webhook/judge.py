@@ -45,6 +45,10 @@ class Core:
 
 Judge: TypeAlias = Callable[[Review, NamespacePolicy, Core, Context], Judgement]
 
+_MOST: Final = 50
+"""Findings in one message."""
+_LONGEST: Final = 2_000
+"""Characters of one: its path and what is allowed stand at its ends."""
 _UNCHANGED: Final = Judgement(Outcome.UNCHANGED, Answer())
 
 
@@ -101,9 +105,16 @@ def _denied(review: Review, findings: tuple[Finding, ...]) -> Judgement:
 
 def _in_words(review: Review, findings: tuple[Finding, ...]) -> str:
     if len(findings) == 1:
-        return f"{review}: {findings[0]}"
-    lines = [f"{number}. {finding}" for number, finding in enumerate(findings, 1)]
+        return f"{review}: {_cut(findings[0])}"
+    shown = [f"{number}. {_cut(finding)}" for number, finding in enumerate(findings[:_MOST], 1)]
+    lines = shown if len(findings) <= _MOST else [*shown, "…"]
     return "\n  ".join((f"{len(findings)} problems in {review}:", *lines))
+
+
+def _cut(finding: Finding) -> str:
+    """A finding quotes what it found, which may be as large as the object."""
+    text = str(finding)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 def _failed(review: Review, error: Exception) -> Judgement:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from certs.bundle import Pair
+from certs.verify import facts_of, trusted_of
 from edl.errors import EdlError
-from webhook.certificate import ServingCertificate, Source
+from webhook.certificate import Offer, ServingCertificate, Source
 from webhook.measures import Measures
 
 _log: Final = logging.getLogger(__name__)
+_UNREADY: Final = timedelta(seconds=1)
 
 
 class Keeper:
@@ -36,9 +37,10 @@ class Keeper:
         self._load(self._source(now), now)
 
     async def keep(self, every: timedelta) -> None:
-        """Refresh for ever."""
+        """Refresh for ever; sooner while that keeps traffic away."""
         while True:
-            await asyncio.sleep(every.total_seconds())
+            waits = self._certificate.problem(self._clock())
+            await asyncio.sleep((min(every, _UNREADY) if waits else every).total_seconds())
             await self.refresh()
 
     async def refresh(self) -> None:
@@ -50,16 +52,23 @@ class Keeper:
         except EdlError as error:
             self._complain(str(error))
         except Exception:  # noqa: BLE001 - we serve on, and the next look may be better
+            self._measures.certificate_failed()
             _log.exception("looking for a new certificate failed; the old one stays")
         else:
             self._trouble = ""
 
-    def _load(self, pair: Pair, now: datetime) -> None:
+    def _load(self, offer: Offer, now: datetime) -> None:
+        serving = self._certificate.loaded
+        pair = offer.chosen(serving.pair if serving else None, now)
         if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
             self._measures.certified_until(loaded.ends)
             _log.info("serving with a certificate until %s", loaded.ends.isoformat())
+        trusted = trusted_of(offer.trust, now)
+        self._measures.trusts([facts_of(each).ends for each in trusted])
+        self._certificate.told(offer.unknown)
 
     def _complain(self, trouble: str) -> None:
+        self._measures.certificate_failed()
         if trouble != self._trouble:
             _log.warning("the certificate stays as it is: %s", trouble)
         self._trouble = trouble

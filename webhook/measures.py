@@ -1,9 +1,18 @@
 """What `/metrics` tells: reviews by kind and outcome, how long they take, how long TLS is good."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 
 from webhook.judge import Outcome
 from webhook.review import Review
@@ -18,17 +27,16 @@ class Measures:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._reviews = Counter(
+        ProcessCollector(registry=self._registry)
+        counter = partial(Counter, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        self._reviews = counter(
             "edl_webhook_reviews",
             "Admission reviews answered.",
             ("path", "kind", "operation", "outcome"),
-            registry=self._registry,
         )
-        self._rejected = Counter(
-            "edl_webhook_bad_requests",
-            "Requests that were no admission review.",
-            ("status",),
-            registry=self._registry,
+        self._rejected = counter(
+            "edl_webhook_bad_requests", "Requests that were no admission review.", ("status",)
         )
         self._seconds = Histogram(
             "edl_webhook_review_seconds",
@@ -37,10 +45,25 @@ class Measures:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._expiry = Gauge(
+        self._expiry = gauge(
             "edl_webhook_certificate_expiry_timestamp_seconds",
             "When the serving certificate ends, in seconds since 1970.",
-            registry=self._registry,
+        )
+        self._authority_expiry = gauge(
+            "edl_webhook_authority_expiry_timestamp_seconds",
+            "When the certificate ends that newly issued ones are trusted by; 0 where it is not "
+            "ours.",
+        )
+        self._authorities = gauge(
+            "edl_webhook_trusted_authorities",
+            "Authorities that the API server is told to trust: 2 while one follows another.",
+        )
+        self._loads = counter(
+            "edl_webhook_certificate_loads", "Certificates that were begun to be served with."
+        )
+        self._certificate_failures = counter(
+            "edl_webhook_certificate_failures",
+            "Looks for a new certificate that failed: the old one is served on.",
         )
 
     def reviewed(self, path: str, review: Review, outcome: Outcome, seconds: float) -> None:
@@ -54,7 +77,17 @@ class Measures:
         self._rejected.labels(str(status)).inc()
 
     def certified_until(self, end: datetime) -> None:
+        """A certificate is served with from now on."""
+        self._loads.inc()
         self._expiry.set(end.timestamp())
+
+    def trusts(self, ends: Sequence[datetime]) -> None:
+        """When the authorities end that the API server is told to trust, the newest first."""
+        self._authorities.set(len(ends))
+        self._authority_expiry.set(ends[0].timestamp() if ends else 0)
+
+    def certificate_failed(self) -> None:
+        self._certificate_failures.inc()
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""

@@ -14,6 +14,10 @@ API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 
 
+DEEPEST: Final = 100
+"""Levels of objects and lists in a review: Kubernetes' own objects have some twenty."""
+
+
 class BadReview(EdlError):
     """A body that is no AdmissionReview; `status` is the HTTP answer to it."""
 
@@ -97,6 +101,8 @@ def decode(body: bytes) -> Review:
         raise BadReview(f"the body is no {KIND} of {API_VERSION} but {found}")
     if (request := envelope.request) is None:
         raise BadReview(f"the {KIND} has no request")
+    if max(map(_depth, (request.object, request.old_object))) > DEEPEST:
+        raise BadReview(f"the object is nested deeper than {DEEPEST} levels")
     if request.operation in ("CREATE", "UPDATE") and request.object is None:
         raise BadReview(f"the request ({request.operation} {request.kind.kind}) has no object")
     return Review(
@@ -109,6 +115,17 @@ def decode(body: bytes) -> Review:
         manifest=request.object,
         old=request.old_object,
     )
+
+
+def _depth(value: object) -> int:
+    """How many objects and lists stand within each other, by levels and not by recursion."""
+    levels = 0
+    level: list[Any] = [value] if value else []
+    while level:
+        levels += 1
+        inner = (each.values() if type(each) is dict else each for each in level)
+        level = [one for many in inner for one in many if type(one) is dict or type(one) is list]
+    return levels
 
 
 def encode(uid: str, answer: Answer) -> bytes:

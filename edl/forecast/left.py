@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from edl.history import Operation, entries
 from edl.model import Role, TrainingJob
 from edl.simulator import LINEAR, Curve, Training, Work, length
 from edl.simulator.work import ENDLESS
-from edl.steps.history import Operation, entries
 
 SPEED: Final[Curve] = LINEAR
 """How much faster more replicas are taken to be: benchmarks/estimates.py measures it."""

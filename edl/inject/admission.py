@@ -5,7 +5,7 @@ from typing import Literal
 
 from edl import contract, namespaces
 from edl.errors import Denied, Finding
-from edl.inject import ceilings, defaults, guard, kubeshare
+from edl.inject import ceilings, defaults, guard, kubeshare, shape
 from edl.inject.complete import complete
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.parse import parse
@@ -43,6 +43,7 @@ class Verdict:
 
 def mutate(request: Request, context: Context) -> Verdict:
     """Complete a new object, or hold an update to the contract. Raises Denied."""
+    _check_shapes(request)
     if _is_made_from_template(request.manifest):
         return Verdict(_tracked(request))
     if _is_unlabelled(request):
@@ -54,13 +55,15 @@ def mutate(request: Request, context: Context) -> Verdict:
 
 def validate(request: Request, context: Context) -> None:
     """The last look, after every other webhook. Raises Denied where one of them undid our work."""
+    _check_shapes(request)
     if request.manifest.get("kind") == "Namespace":
         namespaces.check(request.manifest, request.old)
         return
     if _is_unlabelled(request) or _is_made_from_template(request.manifest):
         return
     if request.operation == "UPDATE" and request.old is not None:
-        if not _is_leaving(request.manifest):
+        handed_back = guard.is_handed_back(request.manifest, request.old)
+        if not handed_back and not _is_leaving(request.manifest):
             guard.check(request.manifest, request.old, request.policy)
         return
     manifest = _as_it_was_completed(request.manifest)
@@ -68,6 +71,12 @@ def validate(request: Request, context: Context) -> None:
     if _create(manifest, context, request.policy.without_defaults).manifest != manifest:
         what = "another webhook changed what kubectl-edl completed"
         raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
+
+
+def _check_shapes(request: Request) -> None:
+    shape.check(request.manifest)
+    if request.old is not None:
+        shape.check(request.old)
 
 
 def _as_it_was_completed(manifest: Json) -> Json:
@@ -127,8 +136,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
         spec = parse(clean)
     except Denied as denied:
         raise Denied([*denied.findings, *unreadable]) from None
-    ours_already = contract.INJECTED_MAX in guard.annotations(manifest)
-    if not ours_already and (manifest.get("spec") or {}).get("suspend"):
+    if _is_to_be_paused(manifest):
         clean = guard.paused(clean)
     done = complete(clean, spec, context.image)
     if findings := [*unreadable, *ceilings.exceeded(manifest, done, spec, policy)]:
@@ -137,9 +145,18 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
     return Verdict(done, (*guard.forgery_warnings(manifest, done), *warnings, *lost))
 
 
+def _is_to_be_paused(manifest: Json) -> bool:
+    """Suspended by its user: not yet by us, and a pod has no such field."""
+    ours_already = contract.INJECTED_MAX in guard.annotations(manifest)
+    suspended = (manifest.get("spec") or {}).get("suspend")
+    return bool(suspended) and not ours_already and manifest.get("kind") != "Pod"
+
+
 def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
     manifest = request.manifest
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
+        return Verdict(manifest)
+    if guard.is_handed_back(manifest, old):
         return Verdict(manifest)
     if contract.KUEUE_QUEUE not in guard.labels(old):
         guard.refuse_other_queues(manifest)

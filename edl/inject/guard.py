@@ -50,7 +50,7 @@ def without_ours(manifest: Json) -> Json:
     """A new manifest without annotations that only we may write, on it and on its template."""
     clean = _without_owned(manifest)
     spec = clean.get("spec") or {}
-    if "template" not in spec:
+    if not spec.get("template"):
         return clean
     return clean | {"spec": spec | {"template": _without_owned(spec["template"])}}
 
@@ -95,6 +95,13 @@ def _annotated(manifest: Json, added: Mapping[str, str]) -> Json:
     return manifest | {"metadata": metadata | {"annotations": {**annotations(manifest), **added}}}
 
 
+def is_handed_back(new: Json, old: Json) -> bool:
+    """Whether its user takes everything of ours off a Job, to have it as an ordinary one again."""
+    names = (*labels(new), *annotations(new))
+    stays = any(name.startswith(contract.PREFIX) for name in names)
+    return contract.FRAMEWORK in labels(old) and not stays
+
+
 def check_identity(new: Json, old: Json) -> None:
     """Raises Denied where a label or annotation changed from which the pods were made."""
     if contract.FRAMEWORK not in labels(old):
@@ -106,7 +113,7 @@ def check_identity(new: Json, old: Json) -> None:
         Finding(
             f"metadata.{place}[{name}]",
             f'"{after.get(name, "")}" was "{before.get(name, "")}"',
-            "it cannot change after creation: delete the Job and create it anew",
+            f"it cannot change after creation: {_way_out(name, after, old)}",
         )
         for place, before, after in (
             ("labels", labels(old), labels(new)),
@@ -117,6 +124,12 @@ def check_identity(new: Json, old: Json) -> None:
     ]
     if findings:
         raise Denied(findings)
+
+
+def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
+    if name == contract.FRAMEWORK and name not in after:
+        return f"kubectl edl unlabel {_name(old)} takes all of ours off, and the Job runs on"
+    return "delete the Job and create it anew"
 
 
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:

@@ -1,9 +1,11 @@
 """Perform steps: several at once, the writes of each in order, its Events when all succeeded."""
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Final, Protocol
 
 from edl.errors import ClusterError, Conflict, EdlError, NotFound
@@ -52,10 +54,9 @@ class Actuator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of one step."""
+    """What became of one step that was begun."""
 
     step: Step
-    begun: bool
     error: EdlError | None = None
 
     @property
@@ -76,6 +77,7 @@ class Writer:
         self._cluster = cluster
         self._written = written
         self._announce = announce
+        self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
@@ -83,26 +85,41 @@ class Writer:
 
         No step waits for another: one that takes long holds up nobody but itself.
         """
-        outcomes = list(self._pool.map(partial(self._perform, enough), steps))
+        waiting = deque(enumerate(steps))
+        count = min(self._threads, len(steps))
+        hands = [self._pool.submit(self._take, waiting, enough) for _ in range(count)]
+        taken = sorted(chain.from_iterable(hand.result() for hand in hands), key=itemgetter(0))
+        outcomes = [outcome for _, outcome in taken]
         bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
         return Report(
-            done=tuple(one.step for one in outcomes if one.begun and not one.error),
+            done=tuple(one.step for one in outcomes if not one.error),
             conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
             failed=tuple(Failure(one.step, one.error) for one in bad if one.error),
-            left=tuple(outcome.step for outcome in outcomes if not outcome.begun),
+            left=tuple(step for _, step in waiting),
         )
 
     def close(self) -> None:
         self._pool.shutdown()
 
-    def _perform(self, enough: Callable[[], bool], step: Step) -> _Outcome:
-        if enough():
-            return _Outcome(step, begun=False)
+    def _take(
+        self, waiting: deque[tuple[int, Step]], enough: Callable[[], bool]
+    ) -> list[tuple[int, _Outcome]]:
+        """One hand's work: the first that waits, until it is enough."""
+        outcomes = []
+        while not enough():
+            try:
+                number, step = waiting.popleft()
+            except IndexError:  # another hand took the last one
+                break
+            outcomes.append((number, self._perform(step)))
+        return outcomes
+
+    def _perform(self, step: Step) -> _Outcome:
         error = self._written_all(step)
         if not error:
             for note in step.notes:
                 self._announce(note)
-        return _Outcome(step, begun=True, error=error)
+        return _Outcome(step, error)
 
     def _written_all(self, step: Step) -> EdlError | None:
         ours: dict[Target, str] = {}

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from queue import Full, Queue
 from threading import Event, Thread
@@ -12,14 +12,17 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Conflict
+from edl.kube.act import Actuator, Report, never
 from edl.kube.cluster import RESOURCES, Cluster
 from edl.model import Target
-from edl.writes import Json, Note
+from edl.writes import Json, Note, Step
 
 _log: Final = logging.getLogger(__name__)
 _MOST_WAITING: Final = 10_000
 _SHARE: Final = 0.25
 """Of the API server's time for us, at most: what Events tell of comes first."""
+PATIENCE: Final = 1.0
+"""Seconds that an Event waits for writes which go on: then it is its turn, once."""
 _LONGEST_MESSAGE: Final = 1024
 _LONGEST_NAME: Final = 200
 
@@ -27,8 +30,8 @@ _LONGEST_NAME: Final = 200
 class Announcer:
     """Writes Events from one thread of its own: one at once, many the later the busier the server.
 
-    It rests after each as long as that took, several times over. When it falls too far behind,
-    notes are dropped.
+    It rests after each as long as that took, several times over, and while it is `hushed`. When
+    it falls too far behind, notes are dropped.
     """
 
     def __init__(
@@ -36,11 +39,15 @@ class Announcer:
         cluster: Cluster,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,
+        patience: float = PATIENCE,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._monotonic = monotonic
+        self._patience = patience
         self._closing = Event()
+        self._free = Event()
+        self._free.set()
         self._waiting: Queue[tuple[Note, datetime] | None] = Queue(_MOST_WAITING)
         self._thread = Thread(target=self._run, name="announcer", daemon=True)
         self._thread.start()
@@ -51,6 +58,15 @@ class Announcer:
         except Full:
             _log.debug("too many events: %s of %s is dropped", note.reason, note.target)
 
+    @contextlib.contextmanager
+    def hushed(self) -> Iterator[None]:
+        """Next to no Event is written meanwhile."""
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
+
     def close(self, seconds: float = 2.0) -> None:
         """Write what waits, but not for longer than that."""
         self._closing.set()
@@ -60,6 +76,7 @@ class Announcer:
 
     def _run(self) -> None:
         while (entry := self._waiting.get()) is not None:
+            self._free.wait(self._patience)
             begun = self._monotonic()
             try:
                 write_event(self._cluster, *entry)
@@ -67,6 +84,18 @@ class Announcer:
                 _log.debug("no event %s about %s: %s", entry[0].reason, entry[0].target, error)
             took = self._monotonic() - begun
             self._closing.wait(took / _SHARE - took)
+
+
+class Undisturbed:
+    """An actuator whose writes come first: Events tell of them when they are through."""
+
+    def __init__(self, actuator: Actuator, announcer: Announcer) -> None:
+        self._actuator = actuator
+        self._announcer = announcer
+
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+        with self._announcer.hushed():
+            return self._actuator.act(steps, enough)
 
 
 def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
@@ -78,7 +107,9 @@ def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
     except Conflict:
         known = cluster.get(target)
         count = known.get("count", 1) + 1
-        cluster.patch(target, {"count": count, "lastTimestamp": fresh["lastTimestamp"]})
+        metadata = {"resourceVersion": known["metadata"]["resourceVersion"]}
+        last = fresh["lastTimestamp"]
+        cluster.patch(target, {"metadata": metadata, "count": count, "lastTimestamp": last})
 
 
 def event(note: Note, now: datetime) -> Json:

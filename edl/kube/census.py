@@ -11,6 +11,7 @@ from edl.kube.loads import Loads
 from edl.kube.members import Members
 from edl.kube.neighbours import Known, Repelling, met
 from edl.kube.observe import ClusterWide
+from edl.kube.skew import set_right
 from edl.kube.watched import Stores
 from edl.model import Budget, ClusterState, TrainingJob
 
@@ -40,7 +41,7 @@ class Census:
         self._take(whole=whole)
         self._members.renew()
         self._begun = True
-        jobs = self._members.jobs()
+        jobs = set_right(self._members.jobs(), now)
         state = ClusterState(
             observed_at=now,
             nodes=self._loads.values(),

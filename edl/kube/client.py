@@ -3,27 +3,35 @@
 Reads are repeated when that is safe, writes never: who writes decides again from fresh state.
 """
 
+from __future__ import annotations
+
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
 import msgspec
 
 from edl import contract
 from edl.errors import Gone, Unreachable
-from edl.kube.cluster import RESOURCES, LogRequest, RawEvent, RawListing, Resource, Selection
-from edl.kube.login import Login, log_in
+from edl.kube.cluster import RESOURCES, RawListing
+from edl.kube.login import log_in
 from edl.kube.refusals import Request, refusal
-from edl.kube.stream import LineStream, events, text
+from edl.kube.stream import events, text
 from edl.kube.transport import Transport
-from edl.model import Target
-from edl.writes import Json
 
-PAGE_SIZE: Final = 500
-"""Measured with 4,000 pods: 250 to 4,000 take the same time, more takes only more memory."""
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from edl.kube.cluster import LogRequest, RawEvent, Resource, Selection
+    from edl.kube.login import Login
+    from edl.kube.stream import LineStream
+    from edl.model import Target
+    from edl.writes import Json
+
+PAGE_SIZE: Final = 1000
+"""Measured with 1,000 Jobs: in two pages they cost the API server a fifth more, etcd four times."""
 ANSWER_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 300
 _WATCH_SILENCE: Final = WATCH_SECONDS * 2 + 30.0
@@ -61,7 +69,7 @@ class ApiServer:
         self._sleep = sleep
         self._transport = Transport(login, seconds)
 
-    def within(self, seconds: float) -> "ApiServer":
+    def within(self, seconds: float) -> ApiServer:
         """The same server and connections, but an answer must begin sooner, or later."""
         return ApiServer(self._login, self._sleep, seconds)
 
@@ -116,6 +124,17 @@ class ApiServer:
         path = _path(target) + _options(dry_run=dry_run)
         return _object(self._write("PATCH", _asked("patch", target, self.server), path, body))
 
+    def apply(
+        self,
+        target: Target,
+        manifest: Mapping[str, Any],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Json:
+        path = _path(target) + _options(dry_run=dry_run) + ("&force=true" if force else "")
+        return _object(self._write("APPLY", _asked("patch", target, self.server), path, manifest))
+
     def delete(self, target: Target, *, version: str = "") -> None:
         options: Json = {
             "apiVersion": "v1",
@@ -126,9 +145,13 @@ class ApiServer:
             options["preconditions"] = {"resourceVersion": version}
         self._write("DELETE", _asked("delete", target, self.server), _path(target), options)
 
+    def version(self) -> str:
+        request = Request("get", "/version", "", "", self.server)
+        return str(_object(self._read(request, "/version"))["gitVersion"])
+
     def close(self) -> None:
         """Drop the kept connections."""
-        self._login.pool.clear()
+        self._transport.close()
 
     def _page(self, selection: Selection, query: dict[str, str]) -> tuple[RawListing, str]:
         """One page, and where the next one continues."""

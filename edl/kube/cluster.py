@@ -4,16 +4,20 @@ The same contract tests run on both. Objects go in and out as plain JSON diction
 raises the errors of `edl.errors`.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from __future__ import annotations
 
-from edl.model import Target
-from edl.writes import Json
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from edl.model import Target
+    from edl.writes import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True):
     """Where a kind lives in the API: `group` is empty for core/v1."""
 
     kind: str
@@ -43,7 +47,45 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
         Resource("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings"),
         Resource("Lease", "coordination.k8s.io", "v1", "leases"),
+        Resource("Deployment", "apps", "v1", "deployments"),
+        Resource("PodMetrics", "metrics.k8s.io", "v1beta1", "pods"),
+        Resource("NodeMetrics", "metrics.k8s.io", "v1beta1", "nodes", namespaced=False),
+        # What an installation of ours consists of besides.
+        Resource("ConfigMap", "", "v1", "configmaps"),
+        Resource("Role", "rbac.authorization.k8s.io", "v1", "roles"),
+        *(
+            Resource(kind, "rbac.authorization.k8s.io", "v1", f"{kind.lower()}s", namespaced=False)
+            for kind in ("ClusterRole", "ClusterRoleBinding")
+        ),
+        Resource("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies"),
+        Resource("Issuer", "cert-manager.io", "v1", "issuers"),
+        Resource("Certificate", "cert-manager.io", "v1", "certificates"),
+        Resource("ServiceMonitor", "monitoring.coreos.com", "v1", "servicemonitors"),
+        Resource("PrometheusRule", "monitoring.coreos.com", "v1", "prometheusrules"),
+        # Questions: what is created is an answer, and nothing is stored.
+        *(
+            Resource(kind, group, "v1", f"{kind.lower()}s", namespaced=False)
+            for group, kind in (
+                ("authentication.k8s.io", "SelfSubjectReview"),
+                ("authorization.k8s.io", "SelfSubjectAccessReview"),
+                ("authorization.k8s.io", "SubjectAccessReview"),
+            )
+        ),
         Resource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False),
+        Resource(
+            "ValidatingAdmissionPolicy",
+            "admissionregistration.k8s.io",
+            "v1",
+            "validatingadmissionpolicies",
+            namespaced=False,
+        ),
+        Resource(
+            "ValidatingAdmissionPolicyBinding",
+            "admissionregistration.k8s.io",
+            "v1",
+            "validatingadmissionpolicybindings",
+            namespaced=False,
+        ),
         Resource(
             "MutatingWebhookConfiguration",
             "admissionregistration.k8s.io",
@@ -62,8 +104,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Which objects of a kind: all namespaces when `namespace` is empty."""
 
     kind: str
@@ -72,16 +113,14 @@ class Selection:
     """A label selector, as the API spells it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawListing:
+class RawListing(msgspec.Struct, frozen=True):
     """A list; each item is undecoded JSON without apiVersion and kind. Watch from `version`."""
 
     items: tuple[bytes, ...]
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class RawEvent:
+class RawEvent(msgspec.Struct, frozen=True):
     """One watch event; `object` is undecoded JSON."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -98,8 +137,7 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class LogRequest:
+class LogRequest(msgspec.Struct, frozen=True):
     """Which lines of a container's log; the default is all of them, and then the end."""
 
     pod: Target
@@ -156,6 +194,24 @@ class Cluster(Protocol):
 class ClusterWithLogs(Cluster, Protocol):
     """What the plugin asks besides."""
 
+    def apply(
+        self,
+        target: Target,
+        manifest: Mapping[str, Any],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Json:
+        """Server-side apply: create it, or make it say what `manifest` says.
+
+        Raise Conflict when somebody else has written a field otherwise, unless `force`.
+        """
+        ...
+
     def log(self, wanted: LogRequest) -> Log:
         """Raise Invalid before the container has started, and without a previous one."""
+        ...
+
+    def version(self) -> str:
+        """The API server's release: `v1.36.3`."""
         ...

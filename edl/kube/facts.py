@@ -195,6 +195,8 @@ def _index(text: str) -> int:
 
 def time(text: str) -> datetime | None:
     """An RFC 3339 time of an annotation; None when it is absent, or no time with a zone."""
+    if not text:
+        return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

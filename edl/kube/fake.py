@@ -37,6 +37,7 @@ class FakeCluster:
         self._history = History()
         self._lock = self._history.lock
         self.logs = FakeLogs()
+        self.release = "v1.36.3"
 
     def get(self, target: Target) -> Json:
         with self._lock:
@@ -58,6 +59,9 @@ class FakeCluster:
 
     def watch(self, selection: Selection, version: str) -> "FakeWatch":
         return FakeWatch(self._history, selection, int(version))
+
+    def version(self) -> str:
+        return self.release
 
     def log(self, wanted: LogRequest) -> FakeLog:
         with self._lock:
@@ -83,6 +87,21 @@ class FakeCluster:
             if after != before and not dry_run:
                 self._commit(_key(target), after)
             return copy.deepcopy(after)
+
+    def apply(
+        self,
+        target: Target,
+        manifest: Mapping[str, Any],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Json:
+        """Nobody else's fields are known here: `force` changes nothing."""
+        del force
+        with self._lock:
+            if _key(target) in self._objects:
+                return self.patch(target, manifest, dry_run=dry_run)
+            return self.create(target, manifest, dry_run=dry_run)
 
     def delete(self, target: Target, *, version: str = "") -> None:
         with self._lock:

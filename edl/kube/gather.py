@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
@@ -15,8 +17,7 @@ from edl.resources import SHARED_GPU
 from edl.spec import JobSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(msgspec.Struct, frozen=True):
     """All that one training job is made from.
 
     `jobs` are sorted by name; `pods` and `priorities` go with them, one each.

@@ -120,9 +120,7 @@ class Informer(Generic[T]):
             version = version_of(event.object)
             self.store.seen(version)
         else:
-            item = self.store.item(event.object)
-            self.store.update(item, gone=event.type == "DELETED")
-            version = item.version
+            version = self.store.hear(event.object, gone=event.type == "DELETED")
         self._version = str(version)
 
     def _failed(self, error: Exception) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -10,12 +10,14 @@ from edl import contract, frameworks, pins
 from edl.errors import Denied
 from edl.kube import admission, shares
 from edl.kube.facts import time
+from edl.kube.objects import JobObject
 from edl.kube.shapes import Shapes
 from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
 from edl.parse import parse
 from edl.spec import RETRIES, JobSpec
 from edl.writes import Json
 
+_jobs: Final = msgspec.json.Decoder(JobObject)
 _ENDINGS: Final = {
     "Complete": Ending.COMPLETE,
     "SuccessCriteriaMet": Ending.COMPLETE,
@@ -56,7 +58,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
 
 def job(raw: bytes, shapes: Shapes) -> JobFacts:
     """From a whole Job that carries `edl.dev/framework`."""
-    manifest: Json = msgspec.json.decode(raw)
+    manifest = cast("Json", _jobs.decode(raw))
     metadata = manifest["metadata"]
     labels = metadata.get("labels") or {}
     notes = metadata.get("annotations") or {}

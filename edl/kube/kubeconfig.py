@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import yaml
 
 from edl.errors import Unreachable
@@ -18,8 +18,7 @@ _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "t
 _ADVICE: Final = "choose a cluster with --kubeconfig, --context or KUBECONFIG"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """A context with its cluster and user."""
 
     path: str

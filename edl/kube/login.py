@@ -9,12 +9,11 @@ import ssl
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
-from urllib.request import getproxies
 
+import msgspec
 import urllib3
 
 from edl.errors import Unreachable
@@ -27,8 +26,7 @@ _TOKEN_SECONDS: Final = 60.0
 POOL_SIZE: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
+class Login(msgspec.Struct, frozen=True):
     """A way to one API server. `authorization` is asked before each request: tokens are renewed."""
 
     server: str
@@ -44,7 +42,7 @@ def log_in(kubeconfig: str | None, context: str | None, environ: Mapping[str, st
     if in_pod and not (kubeconfig or context or files.exists(path)):
         return _of_pod(environ)
     chosen = files.choose(path, context)
-    if _needs_package(chosen):
+    if _needs_package(chosen, environ):
         packaged = import_module("edl.kube.packaged")
         return cast("Login", packaged.log_in(chosen))
     try:
@@ -55,9 +53,11 @@ def log_in(kubeconfig: str | None, context: str | None, environ: Mapping[str, st
         ) from error
 
 
-def _needs_package(chosen: Chosen) -> bool:
+def _needs_package(chosen: Chosen, environ: Mapping[str, str]) -> bool:
+    """As kubectl, proxies are looked for in the environment alone."""
     special = {"exec", "auth-provider", "username"} & chosen.user.keys()
-    return bool(special or chosen.cluster.get("proxy-url") or getproxies())
+    proxied = any(text for name, text in environ.items() if name.lower().endswith("_proxy"))
+    return bool(special or chosen.cluster.get("proxy-url") or proxied)
 
 
 def _of_pod(environ: Mapping[str, str]) -> Login:

@@ -1,10 +1,11 @@
 """The parts of Kubernetes objects that we read; msgspec skips everything else undecoded.
 
-Field names are the API's own, in snake case. Jobs are not here: `edl.parse` reads whole ones.
+Field names are the API's own, in snake case; of Jobs, which `edl.parse` reads as manifests, as they
+stand there.
 """
 
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import msgspec
 
@@ -153,3 +154,25 @@ class PodObject(_Part, frozen=True):
     metadata: PodMetadata
     spec: PodSpec
     status: PodStatus = PodStatus()
+
+
+class JobMetadata(TypedDict, total=False):
+    """Without `managedFields`, which are half of a Job's text."""
+
+    name: str
+    namespace: str
+    uid: str
+    resourceVersion: str
+    creationTimestamp: str
+    deletionTimestamp: str
+    labels: Any
+    annotations: Any
+
+
+class JobObject(TypedDict, total=False):
+    """A manifest that stays one: a dictionary with these fields."""
+
+    kind: str
+    metadata: JobMetadata
+    spec: Any
+    status: Any

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
+
+import msgspec
 
 from edl.kube import shares
 from edl.kube.budgets import budgets
@@ -13,12 +15,12 @@ from edl.kube.gather_bare import trainings
 from edl.kube.jobfacts import JobFacts
 from edl.kube.neighbours import Repelling, met
 from edl.kube.quotas import NO_RULES, NamespaceRules, QuotaFacts, RangeFacts
+from edl.kube.skew import set_right
 from edl.model import ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.resources import Resources
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """The facts of every object, at one moment, in any order. Nodes are without their pods."""
 
     nodes: Sequence[Node] = ()
@@ -32,8 +34,7 @@ class Snapshot:
     """Every Service, and our other objects around training jobs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterWide:
+class ClusterWide(msgspec.Struct, frozen=True):
     """What counts for more than one job: it is little, and read anew whenever it changes."""
 
     kubexec: frozenset[str]
@@ -42,7 +43,7 @@ class ClusterWide:
     """By PriorityClass."""
     default: int
     """The priority of who names no class."""
-    rules: Mapping[str, NamespaceRules] = field(default_factory=dict)
+    rules: Mapping[str, NamespaceRules] = msgspec.field(default_factory=dict)
     """By namespace, of those that have any."""
 
     @classmethod
@@ -107,7 +108,7 @@ def observe(objects: Snapshot, now: datetime) -> ClusterState:
         elif pod.asking:
             asking.append(pod)
     wide = ClusterWide.of(objects.namespaces, objects.priorities, objects.quotas, objects.ranges)
-    jobs = _jobs(objects, by_job, wide)
+    jobs = set_right(_jobs(objects, by_job, wide), now)
     state = ClusterState(
         observed_at=now,
         nodes=_nodes(objects.nodes, by_node),
@@ -196,12 +197,18 @@ def around(
         return None
     return Around(
         jobs=jobs,
-        pods=[pods.get(job.uid, ()) for job in jobs],
+        pods=[_owned_by(job, pods) for job in jobs],
         tags=tags,
         kubexec=jobs[0].key.namespace in wide.kubexec,
         priorities=[wide.priority(job) for job in jobs],
         rules=wide.rules.get(jobs[0].key.namespace, NO_RULES),
     )
+
+
+def _owned_by(job: JobFacts, pods: Mapping[str, Sequence[PodFacts]]) -> Sequence[PodFacts]:
+    """Those of its namespace: who may create a pod elsewhere may write any owner's uid on it."""
+    found = pods.get(job.uid, ())
+    return [pod for pod in found if pod.namespace == job.key.namespace]
 
 
 def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:

@@ -57,15 +57,12 @@ def _containers(spec: PodSpec) -> Iterator[Container]:
 def rules(spec: Json, pod: Who) -> Rules | None:
     """From a decoded `spec` of a pod, or of a pod template; None without any."""
     affinity = spec.get("affinity") or {}
-    found = Rules(
-        pod.namespace,
-        pod.labels,
-        spread=tuple(_spreads(spec, pod)),
-        near=tuple(_terms(affinity.get("podAffinity"), pod)),
-        apart=tuple(_terms(affinity.get("podAntiAffinity"), pod)),
-        ports=tuple(_ports(spec)),
-    )
-    return found if found.binding else None
+    spread, ports = tuple(_spreads(spec, pod)), tuple(_ports(spec))
+    near = tuple(_terms(affinity.get("podAffinity"), pod))
+    apart = tuple(_terms(affinity.get("podAntiAffinity"), pod))
+    if not (spread or near or apart or ports):
+        return None
+    return Rules(pod.namespace, pod.labels, spread, near, apart, ports)
 
 
 def _spreads(spec: Json, pod: Who) -> Iterator[Spread]:

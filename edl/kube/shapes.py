@@ -19,6 +19,7 @@ NODE_NAME: Final = "metadata.name"
 _NO_NODE: Final = (Requirement(NODE_NAME, "In", ()),)
 _MOST_KEPT: Final = 8192
 _MOST_KNOWN: Final = 65536
+_OWN: Final = ("resources", "overhead", "nodeSelector", "tolerations", "affinity")
 _Key: TypeAlias = tuple[bytes, ...]
 
 
@@ -57,20 +58,28 @@ class Shapes:
         return self._ruled[key]
 
     def _alone(self, spec: PodSpec, share: Share | None) -> Shape:
-        key = (*_key(spec), repr(share).encode() if share else b"")
+        key = (*_key(spec), _text(share))
+        known = self._by_json.get(key)
+        return known or self._known(key, _json(spec), share)
+
+    def _known(self, key: _Key, spec: Json, share: Share | None) -> Shape:
         if (known := self._by_json.get(key)) is not None:
             return known
         if len(self._by_json) >= _MOST_KEPT:
             self._by_json.clear()
             self._interned.clear()
-        shape = _shape(_json(spec), share)
+        shape = _shape(spec, share)
         self._by_json[key] = self._interned.setdefault(shape, shape)
         return self._by_json[key]
 
     def of_json(self, spec: Json, share: Share | None = None, who: Who = NOBODY) -> Shape:
         """The shape of a decoded `spec` of a pod, or of a pod template."""
-        shape = replace(_shape(spec, share), rules=rules.rules(spec, who))
-        return self._interned.setdefault(shape, shape)
+        shape = self._known((msgspec.json.encode(_asked(spec)), _text(share)), spec, share)
+        found = rules.rules(spec, who)
+        if found is None:
+            return shape
+        ruled = replace(shape, rules=found)
+        return self._interned.setdefault(ruled, ruled)
 
 
 def _shape(spec: Json, share: Share | None) -> Shape:
@@ -91,6 +100,20 @@ def _key(spec: PodSpec) -> _Key:
         len(inits).to_bytes(2),
         *(bytes(part) for part in _parts(spec).values()),
     )
+
+
+def _asked(spec: Json) -> Json:
+    """Of a decoded spec all that `_shape` reads."""
+    asked: Json = {name: spec[name] for name in _OWN if name in spec}
+    for kind in ("containers", "initContainers"):
+        asked[kind] = [
+            (one.get("resources"), one.get("restartPolicy")) for one in spec.get(kind) or ()
+        ]
+    return asked
+
+
+def _text(share: Share | None) -> bytes:
+    return repr(share).encode() if share else b""
 
 
 def _parts(spec: PodSpec) -> Mapping[str, Undecoded]:

@@ -101,9 +101,8 @@ class Store(Generic[T]):
 
         Equal facts are one object, so that a list which is read again takes no room again.
         """
-        meta = _decoder.decode(raw).metadata
-        name = Name(meta.namespace, meta.name)
-        found = Item(name, int(meta.resourceVersion), self._facts(name, raw))
+        name, version = _identity(raw)
+        found = Item(name, version, self._facts(name, raw))
         held = self._items.get(name)
         if held is None or held.facts != found.facts:
             return found
@@ -156,6 +155,21 @@ class Store(Generic[T]):
         item = self._items.get(name)
         return item.facts if item else None
 
+    def hear(self, raw: bytes, *, gone: bool = False) -> int:
+        """Apply the object of a watch event; its version.
+
+        What is known in this version already, mostly from a write of ours, is not read again.
+        """
+        name, version = _identity(raw)
+        held = self._items.get(name)
+        if gone:
+            self.update(Item(name, version, None), gone=True)
+        elif held is None or held.version < version:
+            self.update(self.item(raw))
+        else:
+            self.seen(version)
+        return version
+
     def update(self, item: Item[T], *, gone: bool = False) -> None:
         """Apply a watch event; one that is older than what we have changes nothing."""
         with self._lock:
@@ -181,17 +195,30 @@ class Store(Generic[T]):
 
         The watch may be ahead, even past its deletion: then there is nothing to take.
         """
+        metadata = body["metadata"]
+        name = Name(metadata.get("namespace", ""), metadata["name"])
+        if self._is_old(name, int(metadata["resourceVersion"])):
+            return
         item = self.item(msgspec.json.encode(body))
         with self._lock:
-            held = self._items.get(item.name)
-            if item.version <= max(self._version, held.version if held else 0):
+            if self._is_old(name, item.version):  # the watch was quicker meanwhile
                 return
-            self._items[item.name] = item
-            same = self._note(item.name, held.facts if held else None)
+            held = self._items.get(name)
+            self._items[name] = item
+            same = self._note(name, held.facts if held else None)
         if not same:
             self._changed()
+
+    def _is_old(self, name: Name, version: int) -> bool:
+        held = self._items.get(name)
+        return version <= max(self._version, held.version if held else 0)
 
 
 def version_of(raw: bytes) -> int:
     """The resource version of any object."""
-    return int(_decoder.decode(raw).metadata.resourceVersion)
+    return _identity(raw)[1]
+
+
+def _identity(raw: bytes) -> tuple[Name, int]:
+    meta = _decoder.decode(raw).metadata
+    return Name(meta.namespace, meta.name), int(meta.resourceVersion)

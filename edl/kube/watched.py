@@ -77,6 +77,7 @@ class Stores:
         for selection, store in self:
             if selection.kind == kind:
                 store.accept(body)
+                return
 
     def snapshot(self) -> Snapshot:
         return Snapshot(

@@ -95,7 +95,7 @@ class Role:
     evacuated: str = ""
     """Why they go, where not their user but the plan says so."""
     history: str = ""
-    """Its past operations, as `edl.steps.history` reads them."""
+    """Its past operations, as `edl.history` reads them."""
     progress: float | None = None
     """The part of its work that is done, 0..1; None if nobody says."""
     duration: timedelta | None = None

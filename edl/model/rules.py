@@ -56,11 +56,6 @@ class Rules:
     ports: tuple[Port, ...] = ()
 
     @property
-    def binding(self) -> bool:
-        """Whether it has rules of its own."""
-        return bool(self.spread or self.near or self.apart or self.ports)
-
-    @property
     def selectors(self) -> tuple[Selector, ...]:
         """Whom its own rules count."""
         counted = (one.selector for one in self.spread if one.selector is not None)

@@ -1,24 +1,23 @@
 """Everything that one decision works on: the grid, the roles' seats, and the clock's reading."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
+from typing import TypeAlias
 
 import numpy as np
 
-from edl import phases
-from edl.model import ClusterState, Demand, JobKey, PodPhase, Role, Shape, TrainingJob
+from edl.model import Demand, JobKey, PodPhase, Role, Shape, TrainingJob
 from edl.planner import reasons
 from edl.planner.budgets import Budgets
-from edl.planner.crowd import gathered
-from edl.planner.devices import devices
 from edl.planner.eligibility import Eligibility
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
-from edl.planner.seating import Rows, There, occupy, seat, vacate
+from edl.planner.seating import Rows, There, seat
 from edl.planner.standing import ROLES, Standing, target
 
 
@@ -31,11 +30,14 @@ class Board:
     limits: Limits
     grid: Grid
     eligibility: Eligibility
+    there: There
+    posts: list["Post"] = field(default_factory=list)
+    """Every training job, in the total order."""
     jobs: list[TrainingJob] = field(default_factory=list)
-    places: dict[JobKey, int] = field(default_factory=dict)
-    """Each job's place in the total order."""
     demands: list[Demand] = field(default_factory=list)
     standings: list[Standing] = field(default_factory=list)
+    restless: list[Standing] = field(default_factory=list)
+    """Those of `standings` about which there is more to decide than who gets and who gives room."""
     rows: dict[Shape, Rows] = field(default_factory=dict)
     budgets: Budgets = field(default_factory=lambda: Budgets(()))
     calm: float = inf
@@ -47,19 +49,17 @@ class Board:
     """Whether anybody who runs is nearly finished."""
     wake: list[timedelta] = field(default_factory=list)
     """How long until time alone may change the plan."""
-    before: Ints = field(init=False)
-    """`grid.now` before this plan took anything."""
+    held: Ints | None = None
+    """What all pods of our training jobs hold; int64[resources, nodes], once somebody asked."""
     empty: Ints | None = None
     totals: list[int] = field(init=False)
     """Of each resource of the grid, what all schedulable nodes have together."""
     bulks: dict[Fit, float] = field(default_factory=dict)
-    there: There = field(init=False)
+    _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
     """`rows` by the identity of their shapes."""
 
     def __post_init__(self) -> None:
-        self.before = self.grid.now.copy()
-        self.there = There(self.grid.rows)
         self.totals = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
 
     def rows_of(self, shape: Shape) -> Rows:
@@ -73,6 +73,13 @@ class Board:
         if found.fit.shape is shape:
             self._known[id(shape)] = found
         return found
+
+    def renewed(self) -> dict[Shape, Rows]:
+        """Its shapes for the next plan, for which nobody has looked for room yet."""
+        for rows in self.rows.values():
+            rows.surplus.clear()
+            rows.fit.renew()
+        return self.rows
 
     def share(self, standing: Standing, more: int = 0) -> float:
         """How satisfied the policy finds this role, with `more` replicas."""
@@ -97,72 +104,85 @@ class Board:
         self.wake.append(left)
         return False
 
+    def place_of(self, key: JobKey) -> int:
+        """A job's place in the total order."""
+        if not self._places:
+            self._places = {post.job.key: place for place, post in enumerate(self.posts)}
+        return self._places[key]
+
     def ours_gone(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""
+        if self.held is None:
+            self.held = self.held_by(post.job for post in self.posts)
         if self.empty is None:
-            self.empty = self._left_by(self.before.copy(), surplus=False)
+            self.empty = self.grid.before + self.held
         return self.empty
+
+    def held_by(self, jobs: Iterable[TrainingJob]) -> Ints:
+        """What the pods of these training jobs hold; int64[resources, nodes]."""
+        rows: defaultdict[Fit, list[int]] = defaultdict(list)
+        for job in jobs:
+            for role, home in zip(job.roles, job.homes, strict=True):
+                names = home or (pod.node for pod in role.pods if pod.node and not pod.ended)
+                found = rows[self.rows_of(role.shape).fit]
+                found.extend(self.there[name].row for name in names)
+        return self._summed(rows)
 
     def free_surplus(self) -> None:
         """Pods that are on their way out free their room soon."""
-        self._left_by(self.grid.soon, surplus=True)
+        leaving = {rows.fit: rows.surplus for rows in self.rows.values() if rows.surplus}
+        if leaving:
+            self.grid.soon += self._summed(leaving)
         self.grid.count_idle()
-        for rows in self.rows.values():
-            rows.fit.leave(rows.surplus)
+        for fit, rows in leaving.items():
+            fit.leave(rows)
 
-    def _left_by(self, room: Ints, *, surplus: bool) -> Ints:
-        nodes = len(self.grid.rows)
-        for rows in self.rows.values():
-            found = np.array(rows.surplus if surplus else rows.all(), dtype=np.int64)
-            counts = np.bincount(found[found >= 0], minlength=nodes)
-            for line, amount in rows.fit.need:
+    def _summed(self, rows: Mapping[Fit, Sequence[int]]) -> Ints:
+        """What pods of these shapes take on these nodes; int64[resources, nodes]."""
+        room = np.zeros_like(self.grid.before)
+        for fit, found in rows.items():
+            there = np.array(found, dtype=np.int64)
+            counts = np.bincount(there[there >= 0], minlength=len(self.grid.rows))
+            for line, amount in fit.need:
                 room[line] += counts * amount
         return room
 
 
-def set_up(state: ClusterState, policy: Policy, limits: Limits) -> Board:
-    """Read the state, independent of its order."""
-    nodes = sorted(state.nodes, key=lambda node: node.name)
-    eligibility = Eligibility(nodes)
-    grid = Grid(nodes, _asked(state), gathered(state, nodes, eligibility))
-    grid.devices = devices(nodes, (role for job in state.jobs for role in job.roles))
-    board = Board(state.observed_at, policy, limits, grid, eligibility)
-    jobs = sorted(state.jobs, key=order)
-    board.jobs = [job for job in jobs if job.live and not decided(job)]
-    board.places = {job.key: place for place, job in enumerate(jobs)}
-    board.demands = list(state.demands)
-    board.budgets = Budgets(state.budgets)
-    for place, job in enumerate(jobs):
-        over = decided(job)
-        for number, role in enumerate(job.roles):
-            rows = board.rows_of(role.shape)
-            if role.ending is not None or role.suspended:
-                vacate(role, grid.rows, rows)
-                board.budgets.count_pods(job, role, leaving=True)
-            elif over:
-                occupy(role, grid.rows, rows)
-                board.budgets.count_pods(job, role, leaving=False)
-            else:
-                board.standings.append(stand(board, job, role, place * ROLES + number))
-    board.free_surplus()
-    return board
+Order: TypeAlias = tuple[int, datetime, JobKey]
 
 
-def order(job: TrainingJob) -> tuple[int, datetime, JobKey]:
+def order(job: TrainingJob) -> Order:
     """The total order: priority, then first come first served."""
     return (-job.priority, job.queued_at, job.key)
 
 
-def decided(job: TrainingJob) -> bool:
-    """It is over: its roles have ended, or are about to be ended."""
-    return phases.ending(job) is not None
+@dataclass(slots=True, eq=False)
+class Post:
+    """One training job on the board, with its started roles."""
 
+    job: TrainingJob
+    place: int = -1
+    """In the total order."""
+    standings: list[Standing] = field(default_factory=list)
+    takes_part: bool = False
+    restless: bool = True
+    """Somebody of it has no node, or is one too many; or it may be taken off its nodes."""
+    settled: bool = False
+    """As long as the job is the same value it stands so on the next board, too."""
+    order: Order = field(init=False)
 
-def _asked(state: ClusterState) -> Iterable[str]:
-    # By identity: most pods of one shape share the value, and to hash one costs far more.
-    shapes = {id(role.shape): role.shape for job in state.jobs for role in job.roles}
-    shapes |= {id(demand.shape): demand.shape for demand in state.demands}
-    return {name for shape in shapes.values() for name, _ in shape.requests}
+    def __post_init__(self) -> None:
+        self.order = order(self.job)
+
+    @property
+    def stays(self) -> bool:
+        """Whether it stands as it did before the plan that it has been in."""
+        return self.settled and all(one.is_back for one in self.standings)
+
+    def move_to(self, place: int) -> None:
+        self.place = place
+        for one in self.standings:
+            one.rank = place * ROLES + one.rank % ROLES
 
 
 def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
@@ -170,6 +190,7 @@ def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
     rows = board.rows_of(role.shape)
     standing = Standing(job, role, rank, rows.fit, board.bulk(rows.fit))
     standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
+    standing.given = tuple(standing.seats)
     board.budgets.count(standing)
     bound(board, standing)
     return standing
@@ -192,7 +213,7 @@ def bound(board: Board, standing: Standing) -> None:
         standing.held, standing.reserves = reasons.NEARLY_DONE, False
     elif _finishing(board, standing):
         standing.held, standing.reserves = reasons.LEFT_ALONE, False
-        standing.finishing = board.finishing = True
+        standing.finishing = True
     else:
         _cool(board, standing)
 

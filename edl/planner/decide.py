@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from edl.model import ClusterState, JobKey
-from edl.planner.board import Board, set_up
+from edl.planner.board import Board
 from edl.planner.evacuate import evacuations
 from edl.planner.growth import Ceiling, grow
 from edl.planner.idle import wait_for_calm
 from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
 from edl.planner.memory import Memory
+from edl.planner.opening import set_up
 from edl.planner.outcome import Outcome
 from edl.planner.overdrawn import keep_budgets
 from edl.planner.plan import Plan
@@ -27,19 +28,24 @@ def decide(
 
     Doing it, and deciding again in a cluster that nobody else changes, soon finds nothing to do.
     """
-    if memory and (known := memory.recall(state, policy, limits)):
+    memory = memory or Memory()
+    if known := memory.recall(state, policy, limits):
         return known
-    decided = outcome(state, policy, limits)
+    decided = outcome(state, policy, limits, memory.leave_board())
     plan = decided.plan()
     plan = replace(plan, evacuations=evacuations(state, decided.board, _busy(plan)))
-    if memory:
-        memory.keep(state, policy, limits, plan)
+    memory.keep(state, plan, decided.board)
     return plan
 
 
-def outcome(state: ClusterState, policy: Policy, limits: Limits) -> Outcome:
-    """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too."""
-    board, ledger = set_up(state, policy, limits), Ledger()
+def outcome(
+    state: ClusterState, policy: Policy, limits: Limits, last: Board | None = None
+) -> Outcome:
+    """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too.
+
+    `last` is the board of the plan before; nobody else has it.
+    """
+    board, ledger = set_up(state, policy, limits, last), Ledger()
     ceiling = Ceiling(board)
     seat(board, ledger, ceiling)
     return Outcome(board, ceiling, ledger)

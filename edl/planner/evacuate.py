@@ -44,8 +44,9 @@ def evacuations(
     state: ClusterState, board: Board, busy: frozenset[JobKey]
 ) -> tuple[Evacuation, ...]:
     """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
-    going = {node.name: taint for node in state.nodes if (taint := _interruption(node))}
-    cordoned = {node.name for node in state.nodes if _is_cordoned(node)} - going.keys()
+    tainted = [node for node in state.nodes if node.taints]
+    going = {node.name: taint for node in tainted if (taint := _interruption(node))}
+    cordoned = {node.name for node in tainted if _is_cordoned(node)} - going.keys()
     if not going and not cordoned:
         return ()
     movable = [

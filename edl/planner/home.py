@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.planner.board import Board
-from edl.planner.fit import Want, unplace
+from edl.planner.fit import Want, fewest, unplace
 from edl.planner.standing import NOWHERE, Standing
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _roomiest(board: Board, wants: Sequence[Want]) -> int:
     if not total or not eligible.any():
         return NOWHERE
     free: Ints = np.minimum(board.grid.now, board.grid.soon)
-    times = np.min([free[line] // amount for line, amount in total.items()], axis=0)
+    times = fewest(free[line] // amount for line, amount in total.items())
     times = np.where(eligible, times, 0)
     best = int(np.argmax(times))
     return best if times[best] > 0 else NOWHERE

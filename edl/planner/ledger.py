@@ -51,8 +51,8 @@ class Ledger:
             for position, key in enumerate(self.queue, 1)
         ]
         waiting = set(self.queue)
-        rest = sorted((key, reason) for key, reason in self.held.items() if key not in waiting)
-        return (*queued, *(Held(key, reason) for key, reason in rest))
+        rest = sorted(key for key in self.held if key not in waiting)
+        return (*queued, *[Held(key, self.held[key]) for key in rest])
 
 
 def note_yield(standings: Iterable[Standing], reason: str) -> None:
@@ -60,4 +60,4 @@ def note_yield(standings: Iterable[Standing], reason: str) -> None:
     for standing in standings:
         standing.reason = standing.reason or reason
         standing.held = standing.held or reason
-        standing.cooling = True
+        standing.cooling = standing.told = True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from edl.model import ClusterState, Pod, Role, TrainingJob
+from edl.planner.board import Board
 from edl.planner.evacuate import restless
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
@@ -30,6 +31,7 @@ class Memory:
     """Of one who decides again and again. It changes nothing but the work."""
 
     _last: _Decision | None = None
+    _board: Board | None = None
 
     def recall(self, state: ClusterState, policy: Policy, limits: Limits) -> Plan | None:
         """The last plan, if it is the one for this state, too."""
@@ -46,11 +48,16 @@ class Memory:
         self._last = replace(last, state=state, plan=plan)
         return plan
 
-    def keep(self, state: ClusterState, policy: Policy, limits: Limits, plan: Plan) -> None:
-        """Only a plan that does nothing is of use again: what it does changes the state."""
-        self._last = None
+    def leave_board(self) -> Board | None:
+        """The board of the last plan, once: whatever becomes of the next one, it is used up."""
+        board, self._board = self._board, None
+        return board
+
+    def keep(self, state: ClusterState, plan: Plan, board: Board) -> None:
+        """A plan is of use again only if it does nothing: what it does changes the state."""
+        self._last, self._board = None, board
         if not (plan.admissions or plan.resizes or plan.suspensions or plan.evacuations):
-            self._last = _Decision(state, policy, limits, plan, restless(state.nodes))
+            self._last = _Decision(state, board.policy, board.limits, plan, restless(state.nodes))
 
 
 def _is_alike(last: _Decision, state: ClusterState) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from edl.planner import reasons
 from edl.planner.board import Board
@@ -26,7 +27,7 @@ class Outcome:
         suspended = self.ledger.suspended
         standings = [
             found
-            for found in sorted(self.board.standings, key=lambda found: found.rank)
+            for found in sorted(self.board.standings, key=attrgetter("rank"))
             if found.job.key not in suspended
         ]
         resizes = list(self._resizes(standings))
@@ -67,6 +68,8 @@ class Outcome:
     @staticmethod
     def _resizes(standings: Iterable[Standing]) -> Iterator[Resize]:
         for standing in standings:
+            if not standing.moved:
+                continue
             before, after = standing.role.size, standing.lasting
             # One restart for all of its growth: not now for some, and again for the rest.
             waits = standing.restarts and standing.promised and after > before

@@ -32,7 +32,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 def seat_unbound(board: Board) -> None:
     """Pods of started roles without a node: they are on their way, minimums before extras."""
     for minimum in (True, False):
-        for standing in board.standings:
+        for standing in board.restless:
             for position, _ in standing.unbound:
                 if (position < standing.floor) == minimum:
                     _seat(board, standing, position)
@@ -41,7 +41,7 @@ def seat_unbound(board: Board) -> None:
 def _seat(board: Board, standing: Standing, position: int) -> None:
     for now in (True, False):
         if rows := place(board.grid, Want(standing.fit, 1), now=now):
-            standing.seats[position] = Seat(rows[0], now=now, fresh=False)
+            standing.take_place(position, Seat(rows[0], now=now, fresh=False))
             return
 
 
@@ -60,6 +60,8 @@ class Queue:
     """Whether a job was held that could start in a cluster without training jobs."""
     _refused: dict[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
     """What did not fit, and why: asking for the same again would find no more room."""
+    _alone: dict[tuple[tuple[int, int], ...], bool] = field(default_factory=dict)
+    """Whether it would fit in a cluster without training jobs."""
 
     @property
     def extras(self) -> Extras:
@@ -70,7 +72,7 @@ class Queue:
         return self._extras
 
     def serve(self) -> None:
-        for standing in self.board.standings:
+        for standing in self.board.restless:
             if standing.seats:
                 self._minimum(standing)
         gangs = [
@@ -116,7 +118,7 @@ class Queue:
         rest = Want(standing.fit, len(lacking) - len(claim.placed[0]))
         rows = claim.placed[0] + self._preempt(Asker((rest,), job.priority, level, reason))
         for position, row in zip(lacking, rows, strict=False):
-            standing.seats[position] = Seat(row, now=False, fresh=False)
+            standing.take_place(position, Seat(row, now=False, fresh=False))
         self.ledger.hold(job.key, reasons.MINIMUM_PENDING)
 
     def _complete(self, found: Gang) -> None:
@@ -237,10 +239,15 @@ class Queue:
     def _pass_over(self, found: Gang, reason: str) -> None:
         """Held for want of room; the first such job may not be passed for ever (backfill)."""
         self.ledger.wait(found.job.key, reason)
-        if self._head is None and not self._passed and fits_empty(self.board, found):
+        if self._head is None and not self._passed and self._fits_alone(found):
             self._passed = True
             if self.board.past(found.job.queued_at, self.board.limits.queue_patience):
                 self._head = found.job.key
+
+    def _fits_alone(self, found: Gang) -> bool:
+        if found.signature not in self._alone:
+            self._alone[found.signature] = fits_empty(self.board, found)
+        return self._alone[found.signature]
 
     def _above_budget(self, found: Gang, line: Line, needs: int) -> None:
         """Others pass it, but nobody who counts in the same budget for ever."""

@@ -8,122 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want
+from edl.planner.givers import Givers
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling
 from edl.planner.reclaim import Claim, Extras, Rules, make_room
 from edl.planner.repack import one_more
-from edl.planner.standing import NOWHERE, Seat, Standing
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from edl.planner.standing import Seat, Standing
 
 _LOOKS: Final = 8_192
 """At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
 _REPACKS: Final = 4
 """A plan's vain tries to move its new seats."""
-
-
-class Givers:
-    """Roles that may give, as arrays over them: one look finds whoever helps a taker most."""
-
-    def __init__(self, board: Board, standings: Sequence[Standing]) -> None:
-        self._board = board
-        self.standings = standings
-        lines, count = len(board.grid.names), len(standings)
-        self._share = np.zeros(count)
-        self._after = np.full(count, -np.inf)
-        self._row = np.full(count, NOWHERE)
-        self._priority = np.array([found.job.priority for found in standings], dtype=np.int64)
-        self._rank = np.array([found.rank for found in standings], dtype=np.int64)
-        self._need: Ints = np.zeros((lines, count), dtype=np.int64)
-        self._by_line: dict[Line, Ints] = {}
-        self._places = {standing: place for place, standing in enumerate(standings)}
-        self._helpful: dict[Fit, Ints] = {}
-        self._most: dict[tuple[Fit | None, int], float] = {}
-        """How satisfied at most who helps a shape stays (None: anybody), by the priority asked."""
-        for standing, place in self._places.items():
-            for line, amount in standing.fit.need:
-                self._need[line, place] = amount
-            self.look_at(standing)
-
-    def look_at(self, standing: Standing) -> None:
-        """Read a role again after its size changed."""
-        place = self._places.get(standing)
-        self.forget()
-        if place is not None:
-            gives = standing.size > standing.floor
-            self._share[place] = self._board.share(standing)
-            self._after[place] = self._board.share(standing, -1) if gives else -np.inf
-            self._row[place] = standing.seats[-1].row if gives else NOWHERE
-
-    def forget(self) -> None:
-        """Room has moved: who helps whom is to be found out anew."""
-        self._helpful.clear()
-        self._most.clear()
-
-    def any_for(self, taker: Standing, fit: Fit | None = None) -> bool:
-        """Whether somebody stays more satisfied than the taker is; of those who help this shape."""
-        key = (fit, taker.job.priority)
-        most = self._most.get(key)
-        if most is None:
-            after, priority = self._after, self._priority
-            if fit is not None:
-                places = self._helping(fit)
-                after, priority = after[places], priority[places]
-            most = float(np.max(after[priority <= taker.job.priority], initial=-np.inf))
-            self._most[key] = most
-        return most > self._board.share(taker)
-
-    def _helping(self, fit: Fit) -> Ints:
-        found = self._helpful.get(fit)
-        if found is None:
-            found = self.helpful(fit, np.arange(len(self.standings)))
-            self._helpful[fit] = found
-        return found
-
-    def candidates(self, taker: Standing) -> Ints:
-        """Places of those who stay more satisfied than the taker is now."""
-        fair = self._after > self._board.share(taker)
-        return np.flatnonzero(fair & (self._priority <= taker.job.priority))
-
-    def helpful(self, fit: Fit, places: Ints) -> Ints:
-        """Those whose last replica leaves room for one pod of this shape on its node."""
-        places = places[self._row[places] != NOWHERE]
-        rows = self._row[places]
-        helps: NDArray[np.bool_] = fit.eligible[rows]
-        for line, amount in fit.need:
-            helps = helps & (self._board.grid.soon[line, rows] + self._need[line, places] >= amount)
-        return places[helps]
-
-    def paying(self, bill: Bill, places: Ints, *, together: bool) -> Ints:
-        """Those whose last replica leaves enough of the budgets that are short; or helps to."""
-        pays: NDArray[np.bool_] = np.ones(len(places), dtype=np.bool_)
-        for line, cost in bill.costs:
-            if line.soon < cost:
-                least = 1 if together else cost - line.soon
-                pays = pays & (self._costs(line)[places] >= least)
-        return places[pays]
-
-    def _costs(self, line: Line) -> Ints:
-        if line not in self._by_line:
-            bills = (standing.bill for standing in self.standings)
-            found = [bill.cost(line) if bill else 0 for bill in bills]
-            self._by_line[line] = np.array(found, dtype=np.int64)
-        return self._by_line[line]
-
-    def most_satisfied(self, places: Ints) -> Standing:
-        """Among equals the one that is last in the total order."""
-        share = self._share[places]
-        best = places[share == share.max()]
-        return self.standings[int(best[np.argmax(self._rank[best])])]
 
 
 @dataclass(slots=True)
@@ -138,25 +40,23 @@ class Rebalance:
     _gave_up: list[Standing] = field(default_factory=list)
     _hopeless: set[Fit] = field(default_factory=set)
     """Shapes for which a search among several givers found nothing."""
-
-    def __post_init__(self) -> None:
-        giving = [
-            found
-            for found in self.board.standings
-            if found.moves and not (found.manual or found.cooling or _settled(found))
-        ]
-        self.givers = Givers(self.board, giving)
+    _vain: dict[tuple[Fit, int], float] = field(default_factory=dict)
+    """How satisfied is who asked in vain since the last move, by shape and priority: who has as
+    much will do so, too."""
 
     def run(self, stuck: Sequence[Standing]) -> None:
+        share = self.board.policy.share
         heap = [
-            (self.board.share(taker), taker.rank, taker)
+            (share(taker, len(taker.seats)), taker.rank, taker)
             for taker in stuck
-            if taker.moves and not taker.held
+            if not taker.held and taker.moves
         ]
         heapify(heap)
+        if heap:
+            self.givers = Givers(self.board, list(filter(_gives, self.board.standings)))
         while heap:
             _, rank, taker = heappop(heap)
-            if (self._repack(taker) or self._move(taker)) and taker.size < taker.cap:
+            if self._serve(taker) and taker.size < taker.cap:
                 heappush(heap, (self.board.share(taker), rank, taker))
         # Who gave may have taken from others since, and is as large as before.
         less = (giver for giver in self._gave_up if giver.size < giver.role.size)
@@ -165,22 +65,47 @@ class Rebalance:
             self._wait()
         self._let_takers_go_first()
 
+    def _serve(self, taker: Standing) -> bool:
+        """One replica more for the least satisfied, if there is a way."""
+        # Who gave meanwhile is less satisfied than when he was put into the heap.
+        kind, share = (taker.fit, taker.job.priority), self.board.share(taker)
+        if share >= self._vain.get(kind, inf):
+            return False
+        served = self._repack(taker) or self._move(taker)
+        if served:
+            self._vain.clear()
+        elif taker.bill is None and self._gives_up(taker):
+            self._vain[kind] = share
+        return served
+
+    def _gives_up(self, taker: Standing) -> bool:
+        """Whether there is no search left for this shape whose result may differ."""
+        return self._repacks_no_more() and (self._looks <= 0 or taker.fit in self._hopeless)
+
     def _repack(self, taker: Standing) -> bool:
         """Room among the seats of this plan costs nobody anything."""
-        if not self._repacks or self.board.calm < inf or self._gave_up:
+        if self._repacks_no_more():
             return False
         if one_more(self.board, self.ceiling, taker):
             self.givers.look_at(taker)
+            # New seats of others may be on other nodes now.
+            for moved in (one for one in self.givers.standings if one.moved):
+                self.givers.look_at(moved)
             return True
         self._repacks -= 1
         return False
+
+    def _repacks_no_more(self) -> bool:
+        return not self._repacks or self.board.calm < inf or bool(self._gave_up)
 
     def _let_takers_go_first(self) -> None:
         """Who gave a moment ago grows again when those have grown for whom it gave.
 
         Else the scheduler might put its pods where theirs are to go, and all would begin anew.
         """
-        growing = [one for one in self.board.standings if one.grows and not one.starts]
+        growing = [
+            one for one in self.board.standings if one.moved and one.grows and not one.starts
+        ]
         gives = self.board.policy.gives
         gave = [one for one in growing if reasons.balanced(gives, one.role.reason)]
         for standing in gave if len(gave) < len(growing) else ():
@@ -252,6 +177,7 @@ class Rebalance:
             self._hopeless.add(taker.fit)
             return False
         taker.seats.append(Seat(claim.placed[0][0], now=False, fresh=True))
+        taker.moved = True
         for giver in claim.risen:
             self._gave(taker, giver)
         return True
@@ -267,6 +193,7 @@ class Rebalance:
         self.givers.look_at(giver)
         if giver.size < giver.role.size:
             giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
+            giver.told = True
             self._gave_up.append(giver)
 
 
@@ -275,6 +202,7 @@ def _weight(claim: Claim) -> float:
     return sum(giver.bulk * len(seats) for giver, seats in claim.risen.items())
 
 
-def _settled(standing: Standing) -> bool:
+def _gives(standing: Standing) -> bool:
     """A job that cannot be planned keeps what it has, and so does one that is nearly finished."""
-    return bool(standing.job.problem or standing.job.missing or standing.finishing)
+    stays = standing.manual or standing.cooling or standing.finishing or standing.job.missing
+    return standing.moves and not stays

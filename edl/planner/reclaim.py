@@ -8,7 +8,8 @@ claim does not use is put back.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from functools import reduce
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -49,12 +50,11 @@ class Spare:
     def __init__(self, grid: Grid, standings: Iterable[Standing], rules: Rules) -> None:
         self._grid = grid
         self._by_level: dict[float, Ints] = {}
-        rows: dict[tuple[float, Fit], list[int]] = defaultdict(list)
+        rows: dict[tuple[float, Fit], list[Ints]] = defaultdict(list)
         for standing in standings:
-            extras = standing.seats[rules.least(standing) :]
-            rows[standing.level, standing.fit].extend(seat.row for seat in extras)
+            rows[standing.level, standing.fit].append(standing.rows[rules.least(standing) :])
         for (level, fit), found in rows.items():
-            self._add_all(level, fit, np.array(found, dtype=np.int64))
+            self._add_all(level, fit, np.concatenate(found))
 
     def _add_all(self, level: float, fit: Fit, rows: Ints) -> None:
         counts = np.bincount(rows[rows >= 0], minlength=len(self._grid.rows))
@@ -74,8 +74,10 @@ class Spare:
 
     def room(self, level: float) -> Ints:
         """The room on `soon` if all extras within reach were gone."""
-        within = [found for key, found in self._by_level.items() if key <= level]
-        found: Ints = np.sum([self._grid.soon, *within], axis=0)
+        found: Ints = self._grid.soon.copy()
+        for key, extras in self._by_level.items():
+            if key <= level:
+                found += extras
         return found
 
 
@@ -92,14 +94,25 @@ class Extras:
 
     def next(self, level: float) -> Standing | None:
         """The role that yields next to a claim of this level; it leaves the heap."""
-        for standing in self._unsorted:
-            self.back(standing)
-        self._unsorted = ()
+        if self._unsorted:
+            self._sort()
         while self._heap and self._heap[0][0] <= level:
             *_, serial, standing = heappop(self._heap)
             if self._latest[standing] == serial:
                 return standing
         return None
+
+    def _sort(self) -> None:
+        """Most claims take nothing: only now it matters who yields first."""
+        latest, least, key = self._latest, self._rules.least, self._rules.key
+        latest |= {standing: latest.get(standing, 0) + 1 for standing in self._unsorted}
+        self._heap += [
+            (*key(standing), -standing.rank, latest[standing], standing)
+            for standing in self._unsorted
+            if standing.size > least(standing)
+        ]
+        heapify(self._heap)
+        self._unsorted = ()
 
     def back(self, standing: Standing) -> None:
         """Into the heap again, as it stands now; an older entry counts no more."""
@@ -192,7 +205,7 @@ class Claim:
         if not self.seated():
             room = extras.spare.room(level)
             helps = [want.fit.capacity(room) > 0 for want in self.missing if want.pods]
-            useful = np.any(helps, axis=0).tolist()
+            useful = reduce(np.logical_or, helps).tolist()
             self._pass(extras, level, lambda found: _on(found, useful), self.complete)
         if not self.complete():
             self._pass(extras, level, lambda _: True, self.complete)

@@ -219,7 +219,7 @@ class Rehearsal:
     def _know(self, fit: Fit) -> None:
         """How many pods of a shape there is room for, and what those before it may take of that."""
         if fit not in self._capacity:
-            self._capacity[fit] = int(fit.by_room(self.board.before).sum())
+            self._capacity[fit] = int(fit.by_room(self.board.grid.before).sum())
             self._hurt[fit] = sum(
                 pods * self._cost(fit, other) for other, pods in self._ahead.items()
             )
@@ -248,7 +248,7 @@ class Rehearsal:
         if not self._stages:
             total = self.board.grid.allocatable
             self._stages = [
-                Stage(self.board.before, total, taste, near=near) for taste, near in _TASTES
+                Stage(self.board.grid.before, total, taste, near=near) for taste, near in _TASTES
             ]
             for stage, demand in product(self._stages, self.board.demands):
                 stage.takes(Party(self.board.rows_of(demand.shape).fit, min(demand.count, _MOST)))

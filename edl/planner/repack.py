@@ -59,7 +59,7 @@ def _given(board: Board) -> list[Place]:
     """
     given: list[Place] = []
     for standing in board.standings:
-        if standing.starts or standing.fit.binding is not None:
+        if not standing.moved or standing.starts or standing.fit.binding is not None:
             continue
         size = standing.size
         given += [(standing, place) for place in range(size - _fresh(standing.seats), size)]

@@ -15,19 +15,20 @@ def suspend(board: Board, ledger: Ledger) -> None:
     for job in board.jobs:
         if job.paused:
             ledger.hold(job.key, reasons.PAUSED)
-    for standing in board.standings:
+    for standing in board.restless:
         if standing.job.paused:
             ledger.suspended[standing.job.key] = reasons.PAUSED
         elif why := _half_stopped(standing) or _lost(board, standing):
             ledger.suspended.setdefault(standing.job.key, why)
         elif _minimum_pending(board, standing):
             ledger.suspended.setdefault(standing.job.key, reasons.GANG_PENDING)
-    for standing in board.standings:
+    for standing in board.restless:
         while standing.job.key in ledger.suspended and standing.seats:
             standing.rise(board.grid)
+    board.restless = [found for found in board.restless if found.seats]
     board.standings = [found for found in board.standings if found.seats]
-    off = ledger.held.keys() | ledger.suspended
-    board.jobs = [job for job in board.jobs if job.key not in off]
+    if off := ledger.held.keys() | ledger.suspended:
+        board.jobs = [job for job in board.jobs if job.key not in off]
 
 
 def _half_stopped(standing: Standing) -> str:
@@ -95,7 +96,7 @@ def _minimum_pending(board: Board, standing: Standing) -> bool:
 
 def shrink(board: Board) -> None:
     """Shrinks that wait for nobody: manual sizes, a lowered max, extras that stayed pending."""
-    for standing in board.standings:
+    for standing in board.restless:
         if standing.moves:
             manual = target(standing.role)
             size = standing.role.max if manual is None else manual

@@ -22,17 +22,11 @@ class Seating(NamedTuple):
 
 @dataclass(slots=True)
 class Rows:
-    """Nodes of the pods of one shape: `surplus` is on its way out, `ours` and `homes` are all."""
+    """Pods of one shape, and the nodes of those that are on their way out."""
 
     fit: Fit
     there: "There"
     surplus: list[int] = field(default_factory=list)
-    ours: list[int] = field(default_factory=list)
-    homes: list[tuple[str, ...]] = field(default_factory=list)
-    """Of roles whose replicas are all there, the nodes by name."""
-
-    def all(self) -> list[int]:
-        return self.ours + [self.there[name].row for home in self.homes for name in home]
 
 
 class There(dict[str, Seat]):
@@ -46,24 +40,16 @@ class There(dict[str, Seat]):
         return found
 
 
-def occupy(role: Role, nodes: dict[str, int], rows: Rows) -> list[Pod]:
-    """Note where a role's pods are; those that hold a node and stay there."""
-    bound = [pod for pod in role.pods if pod.node and not pod.ended]
-    rows.ours.extend(nodes.get(pod.node, NOWHERE) for pod in bound)
-    return [pod for pod in bound if not pod.terminating]
-
-
 def vacate(role: Role, nodes: dict[str, int], rows: Rows) -> None:
     """A suspended or ended role: whatever still runs is on its way out."""
-    rows.surplus.extend(nodes.get(pod.node, NOWHERE) for pod in occupy(role, nodes, rows))
+    bound = (pod for pod in role.pods if pod.node and not pod.ended and not pod.terminating)
+    rows.surplus.extend(nodes.get(pod.node, NOWHERE) for pod in bound)
 
 
 def seat(job: TrainingJob, role: Role, nodes: dict[str, int], rows: Rows) -> Seating:
     """The seats of a started role: `role.size` of them, the last one is given up first."""
     if home := _home(job, role):
-        rows.homes.append(home)
         return Seating(list(map(rows.there.__getitem__, home)), [])
-    occupy(role, nodes, rows)
     live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
     ranked = role.tandem and all(pod.index >= 0 for pod in live)
     keep = _ranked if ranked else _unranked

@@ -5,10 +5,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from edl.model import Resizing, Role, TrainingJob
 from edl.planner.budgets import Bill
 from edl.planner.fit import Fit
-from edl.planner.grid import Grid
+from edl.planner.grid import Grid, Ints
 from edl.planner.policies import Policy
 
 NOWHERE = -1
@@ -81,6 +83,13 @@ class Standing:
     """The other roles start when its pods have their nodes."""
     reason: str = ""
     """Why its size changes in this plan."""
+    given: tuple[Seat, ...] = ()
+    """Its seats before the plan."""
+    moved: bool = False
+    """Its seats were changed since, perhaps changed back."""
+    _rows: Ints | None = None
+    told: bool = False
+    """Whether it may grow was decided, too."""
     bill: Bill | None = None
     """What one more replica counts in budgets; None where there are none."""
 
@@ -89,9 +98,23 @@ class Standing:
         return len(self.seats)
 
     @property
+    def rows(self) -> Ints:
+        """The nodes of its seats, NOWHERE for none; int64[size]."""
+        if self.moved:
+            return np.array([seat.row for seat in self.seats], dtype=np.int64)
+        if self._rows is None:
+            self._rows = np.array([seat.row for seat in self.given], dtype=np.int64)
+        return self._rows
+
+    @property
     def place(self) -> int:
         """Its job's place in the total order."""
         return self.rank // ROLES
+
+    @property
+    def is_back(self) -> bool:
+        """Whether it stands as it did before the plan."""
+        return not self.told and (not self.moved or self.given == tuple(self.seats))
 
     @property
     def lasting(self) -> int:
@@ -132,10 +155,16 @@ class Standing:
 
     def sit(self, grid: Grid, row: int, *, now: bool) -> None:
         """One replica more."""
+        self.moved = True
         grid.take(row, self.fit.need, now=now)
         self.seats.append(_given(row, now))
         if self.bill:
             self.bill.take(now=now)
+
+    def take_place(self, position: int, seat: Seat) -> None:
+        """A replica on its way is expected there; its room is taken already."""
+        self.moved = True
+        self.seats[position] = seat
 
     @property
     def grows(self) -> bool:
@@ -158,6 +187,7 @@ class Standing:
 
     def rise(self, grid: Grid) -> Seat:
         """One replica less: the last seat's room comes back."""
+        self.moved = True
         seat = self.seats.pop()
         if seat.row != NOWHERE:
             grid.give(seat.row, self.fit.need, now=seat.now)

@@ -9,7 +9,7 @@ import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.fit import Fit, Want, pack
+from edl.planner.fit import Fit, Want, fewest, pack
 from edl.planner.gang import Gang, fits_empty
 from edl.planner.grid import Ints
 
@@ -63,5 +63,5 @@ def short(board: Board, room: Ints, wants: Sequence[Want]) -> str:
 
 def _plain_capacity(room: Ints, fit: Fit) -> Ints:
     """How many pods each node takes by its sums, whoever is there."""
-    most = np.min([room[line] // amount for line, amount in fit.need], axis=0)
+    most = fewest(room[line] // amount for line, amount in fit.need)
     return np.where(fit.eligible, np.maximum(most, 0), 0)

@@ -1,11 +1,12 @@
 """Who decides over the jobs: the planner as in the cluster, or nobody but the scheduler."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from edl.model import Demand, Role, Target, TrainingJob
 from edl.planner.decide import decide
+from edl.planner.memory import Memory
 from edl.planner.plan import Admission, Plan
 from edl.simulator import written
 from edl.simulator.actor import Actor
@@ -26,6 +27,7 @@ class Led:
     elastic: Elastic
     watcher: Watcher
     demands: Callable[[], Iterator[Demand]]
+    _memory: Memory = field(default_factory=Memory)
 
     def arrived(self, actor: Actor) -> None:
         """It waits until the planner starts it."""
@@ -37,7 +39,7 @@ class Led:
         """One round of the reconciler."""
         self.company.tell()
         state = self.stage.state(self.company.jobs(), self.demands())
-        plan = decide(state, self.elastic.policy, self.elastic.limits)
+        plan = decide(state, self.elastic.policy, self.elastic.limits, self._memory)
         self.stage.timeline.decisions += 1
         self.watcher.decided(self.stage.now, state, plan)
         self._say_why(plan)

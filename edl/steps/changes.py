@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from edl import contract
+from edl import contract, history
+from edl.history import Entry, Operation
 from edl.model import Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Resize
-from edl.steps import history, patches, removal, scaling
-from edl.steps.history import Entry, Operation
+from edl.steps import patches, removal, scaling
 from edl.writes import Note, Write
 
 

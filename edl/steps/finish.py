@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from edl import contract, phases
+from edl import contract, history, phases
 from edl.contract import CleanUp
+from edl.history import Entry, Operation
 from edl.model import Ending, Role, Target, TrainingJob
-from edl.steps import history, patches
-from edl.steps.history import Entry, Operation
+from edl.steps import patches
 from edl.writes import Delete, Json, Step
 
 

@@ -94,11 +94,11 @@ def _workers(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> _Wo
     size = min(targets.get(role.name, role.size), role.size)
     wanted = _staying(role, size)
     ready = frozenset(pod.index for pod in wanted if pod.ready)
-    left = [JOIN - (now - pod.created_at) for pod in wanted if not pod.ready]
+    left = [_left(JOIN, pod.created_at, now) for pod in wanted if not pod.ready]
     # A pod that the Job controller has yet to create joins as well, but a quota may forbid it.
     since = role.resized_at or job.started_at
-    missing = [JOIN - (now - since)] if since and len(wanted) < size else []
-    joining = min((time for time in left + missing if time > timedelta()), default=None)
+    missing = [_left(JOIN, since, now)] if since and len(wanted) < size else []
+    joining = min(filter(None, left + missing), default=None)
     return _Workers(role, size, ready, joining)
 
 
@@ -160,8 +160,7 @@ def _time_to_settle(pod: Pod, now: datetime) -> timedelta | None:
     """How long a launcher may still be starting its workers, None before and after."""
     if _is_gated(pod) or pod.ready_since is None:
         return None
-    left = SETTLE - (now - pod.ready_since)
-    return left if left > _NOW else None
+    return _left(SETTLE, pod.ready_since, now)
 
 
 def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
@@ -169,7 +168,7 @@ def _time_to_confirm(pod: Pod, now: datetime) -> timedelta | None:
     if _is_gated(pod) or pod.published_at is None or pod.confirmed_at == pod.published_at:
         return None
     age = now - pod.published_at
-    return max(CONFIRM - age, _NOW) if age < FORGET else None
+    return (_left(CONFIRM, pod.published_at, now) or _NOW) if age < FORGET else None
 
 
 def _listed(pod: Pod) -> frozenset[int]:
@@ -185,8 +184,17 @@ def _time_to_leave(pod: Pod, published: frozenset[int] | None, now: datetime) ->
     """How long the pods that are no longer listed still need; None when they had their time."""
     if published is not None or pod.published_at is None:
         return LEAVE
-    left = LEAVE - (now - pod.published_at)
-    return left if left > _NOW else None
+    return _left(LEAVE, pod.published_at, now)
+
+
+def _left(wait: timedelta, since: datetime, now: datetime) -> timedelta | None:
+    """What is left of a wait; None when it is over.
+
+    So it is from a moment that lies still further ahead: one of two clocks is wrong, and nobody
+    waits until it has come there.
+    """
+    left = wait - (now - since)
+    return left if _NOW < left <= 2 * wait else None
 
 
 def _patch(

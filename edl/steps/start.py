@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from edl import addresses, contract, pins
+from edl import addresses, contract, history, pins
 from edl.frameworks import FRAMEWORKS
+from edl.history import Entry, Operation
 from edl.model import Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Admission, Suspension
-from edl.steps import history, patches
-from edl.steps.history import Entry, Operation
+from edl.steps import patches
 from edl.steps.keys import keys
 from edl.steps.surroundings import surroundings
 from edl.writes import Json, Step

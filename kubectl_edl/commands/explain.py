@@ -10,7 +10,7 @@ from kubectl_edl.completions import job_names
 from kubectl_edl.deciding import Asked, Deciding, asking, deciding
 from kubectl_edl.find import training_job
 from kubectl_edl.operations import past
-from kubectl_edl.options import Reading, one_namespace
+from kubectl_edl.options import Reading, one_namespace, printing
 from kubectl_edl.patience import patient
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
@@ -63,21 +63,15 @@ Examples:
 @click.argument("job", shell_complete=job_names)
 @asking
 @one_namespace
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(("table", "json", "yaml")),
-    default="table",
-    help="Form of the answer.",
-)
+@printing
 @click.pass_obj
-def explain(world: World, job: str, scope: Scope, asked: Asked, output: str) -> None:
+def explain(world: World, job: str, scope: Scope, asked: Asked, reading: Reading) -> None:
     connection = world.connect(scope)
 
     def read() -> Report:
         return _report(world, connection, job, asked)
 
-    show(world, Reading(output, watch=False), read)
+    show(world, reading, read)
 
 
 COMMAND: Final = explain

@@ -6,19 +6,22 @@ import click
 
 from kubectl_edl.completions import job_names
 from kubectl_edl.find import training_job
+from kubectl_edl.happenings import happenings
 from kubectl_edl.operations import past
-from kubectl_edl.options import Reading, one_namespace
+from kubectl_edl.options import Reading, one_namespace, printing
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.screens.history import history_report
 from kubectl_edl.show import show
-from kubectl_edl.survey import survey_training
+from kubectl_edl.survey import allowed, survey_training
 from kubectl_edl.world import Scope, World
 
+_WARNINGS: Final = 10
 _HELP: Final = """List what a training job went through: starts, resizes, pauses, its end.
 
 It is kept on the Jobs themselves (edl.dev/history), so it outlives their Events: the last 50
-operations of each role.
+operations of each role. Below them stands what Kubernetes warned of in the last hour: the last ten
+Warning Events about its Jobs and pods; kubectl edl events has the others.
 
 \b
 PHASE is what became of it:
@@ -40,7 +43,8 @@ Examples:
 \b
 -o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobHistory",
   "metadata": {"name", "namespace"},
-  "operations": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason"}]}
+  "operations": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason"}],
+  "warnings": [{"at", "object", "reason", "message", "count"}]}
   operation: started, restarted, resumed, grown, shrunk, removed, failed, suspended or ended.
 """
 
@@ -48,24 +52,27 @@ Examples:
 @click.command("history", help=_HELP, epilog=EXIT_CODES_HELP)
 @click.argument("job", shell_complete=job_names)
 @one_namespace
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(("table", "json", "yaml")),
-    default="table",
-    help="Form of the answer.",
-)
+@printing
 @click.pass_obj
-def history(world: World, job: str, scope: Scope, output: str) -> None:
+def history(world: World, job: str, scope: Scope, reading: Reading) -> None:
     connection = world.connect(scope)
 
     def read() -> Report:
         now = world.now()
         survey = survey_training(connection, "", now)
         found = training_job(job, survey, connection)
-        return history_report(found.key, past(found), now).hinting(survey.hints)
+        jobs = {found.key.namespace: {role.job for role in found.roles}}
+        hints: list[str] = []
+        seen = allowed(
+            lambda: happenings(connection.cluster, found.key.namespace, jobs, ours=False),
+            "what Kubernetes warned of is missing",
+            hints,
+        )
+        warned = [one for one in seen if one.warning][-_WARNINGS:]
+        report = history_report(found.key, past(found), now, warned)
+        return report.hinting((*survey.hints, *hints))
 
-    show(world, Reading(output, watch=False), read)
+    show(world, reading, read)
 
 
 COMMAND: Final = history

@@ -1,6 +1,5 @@
 """`kubectl edl label`: from a file to a labelled file, or a live Job made anew."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -12,6 +11,7 @@ from kubectl_edl.label_jobs import Recreation, label_job
 from kubectl_edl.labels import Labels
 from kubectl_edl.options import Command, bundled, one_namespace
 from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.sources import Named
 from kubectl_edl.world import Scope, World
 
 _HELP: Final = """Make an ordinary Job elastic.
@@ -35,14 +35,6 @@ Examples:
   # The same, only to see what would be created
   kubectl edl label resnet --framework none --min 1 --max 8 --recreate --dry-run client
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A manifest, the Job in it or on the cluster, or both."""
-
-    name: str = ""
-    filename: str = ""
 
 
 _SOURCE: Final = (
@@ -80,7 +72,7 @@ _RECREATION: Final = (
 
 
 def _source(function: Command) -> Command:
-    return bundled(Source, "source", _SOURCE)(function)
+    return bundled(Named, "source", _SOURCE)(function)
 
 
 def _labels(function: Command) -> Command:
@@ -98,7 +90,7 @@ def _recreation(function: Command) -> Command:
 @one_namespace
 @click.pass_obj
 def label(
-    world: World, source: Source, labels: Labels, recreation: Recreation, scope: Scope
+    world: World, source: Named, labels: Labels, recreation: Recreation, scope: Scope
 ) -> None:
     if source.filename:
         world.out.write(label_file(world.stdin, source.filename, source.name, labels))

@@ -8,7 +8,7 @@ from edl.errors import Forbidden
 from edl.phases import ending
 from edl.planner.plan import Held
 from kubectl_edl.deciding import Asked, Deciding, asking, deciding
-from kubectl_edl.options import Reading, everywhere
+from kubectl_edl.options import Reading, everywhere, printing
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.show import show
@@ -61,21 +61,15 @@ Examples:
 @click.option("--diff", is_flag=True, help="Sizes before and after, role by role.")
 @asking
 @everywhere
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(("table", "wide", "json", "yaml")),
-    default="table",
-    help="Form of the answer.",
-)
+@printing
 @click.pass_obj
-def plan(world: World, scope: Scope, asked: Asked, output: str, *, diff: bool) -> None:
+def plan(world: World, scope: Scope, asked: Asked, reading: Reading, *, diff: bool) -> None:
     connection = world.connect(scope)
 
     def read() -> Report:
         return _report(world, connection, asked, diff=diff)
 
-    show(world, Reading(output, watch=False), read)
+    show(world, reading, read)
 
 
 COMMAND: Final = plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.planner.policies import POLICIES
-from kubectl_edl.options import bundled, everywhere
+from kubectl_edl.options import FORM, bundled, everywhere
 from kubectl_edl.refusals import EXIT_CODES_HELP
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ _OPTIONS: Final = (
     click.option(
         "-o",
         "--output",
-        type=click.Choice(("table", "wide", "json", "yaml", "name")),
+        type=FORM,
         help="Default: table; wide: every job.",
     ),
     click.option("--plot", metavar="FILE", help="A picture: .png, .svg or .pdf."),

@@ -4,8 +4,6 @@ import json
 from collections.abc import Sequence
 
 from edl.writes import Json
-from kubectl_edl.printers.report import Report
-from kubectl_edl.printers.table import Layout
 
 
 def json_text(document: Json) -> str:
@@ -26,15 +24,3 @@ def yaml_text(document: Json) -> str:
     from kubectl_edl.manifests import dump  # noqa: PLC0415 (YAML is a third of a cold start)
 
     return dump(document)
-
-
-def print_json(report: Report, layout: Layout) -> str:  # noqa: ARG001 (every printer's shape)
-    return json_text(report.document)
-
-
-def print_yaml(report: Report, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    return yaml_text(report.document)
-
-
-def print_names(report: Report, layout: Layout) -> str:  # noqa: ARG001 (the same)
-    return "".join(f"{name}\n" for name in report.names)

@@ -94,12 +94,21 @@ def _header(explained: Explained, now: datetime) -> str:
         "Phase": explained.view.phase.value,
         "Reason": explained.view.reason,
         "Queue": _place(found) if found else "",
-        ("Starts" if any(role.suspended for role in job.live) else "Grows"): (
-            when(explained.estimate, now) if explained.estimate else ""
-        ),
+        **_when(explained, now),
         "Decided by": explained.deciding.says if found else "",
     }
     return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+
+
+def _when(explained: Explained, now: datetime) -> dict[str, str]:
+    """When it starts, or grows; nothing where no role may grow: the table says why not."""
+    live = explained.view.job.live
+    if explained.estimate is None:
+        return {}
+    if any(role.suspended for role in live):
+        return {"Starts": when(explained.estimate, now)}
+    may_grow = any(role.wanted is None and role.size < role.max for role in live)
+    return {"Grows": when(explained.estimate, now)} if may_grow else {}
 
 
 def _place(found: Explanation) -> str:

@@ -6,41 +6,58 @@ from typing import Final
 
 from edl.model import JobKey
 from edl.writes import Json
+from kubectl_edl.happenings import Happening
 from kubectl_edl.operations import Past
 from kubectl_edl.printers.age import age
+from kubectl_edl.printers.paint import meaning
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
+from kubectl_edl.screens.events import warnings_table
 from kubectl_edl.views import RESOURCE, time_text
 
 _COLUMNS: Final = (
     Column("OPERATION"),
-    Column("PHASE"),
+    Column("PHASE", colour=meaning),
     Column("SIZES"),
     Column("REASON", shrinks=True),
     Column("AGE"),
 )
 
 
-def history_report(key: JobKey, past: Sequence[Past], now: datetime) -> Report:
-    """One line an operation, the newest last."""
+def history_report(
+    key: JobKey, past: Sequence[Past], now: datetime, warnings: Sequence[Happening] = ()
+) -> Report:
+    """One line an operation, the newest last, and what Kubernetes warned of."""
     rows = tuple(
         (one.operation.value, one.phase, one.text, one.reason, age(one.at, now)) for one in past
     )
     return Report(
-        sections=(Table(_COLUMNS, rows),)
-        if rows
-        else (f"{key.name}: nothing has happened yet.\n",),
-        objects=(_document(key, past),),
+        sections=(
+            Table(_COLUMNS, rows) if rows else f"{key.name}: nothing has happened yet.\n",
+            warnings_table(warnings, now, key.namespace),
+        ),
+        objects=(_document(key, past, warnings),),
         names=(f"{RESOURCE}/{key.name}",),
     )
 
 
-def _document(key: JobKey, past: Sequence[Past]) -> Json:
+def _document(key: JobKey, past: Sequence[Past], warnings: Sequence[Happening]) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": "TrainingJobHistory",
         "metadata": {"name": key.name, "namespace": key.namespace},
         "operations": [operation_document(one) for one in past],
+        "warnings": [_warning_document(one) for one in warnings],
+    }
+
+
+def _warning_document(one: Happening) -> Json:
+    return {
+        "at": time_text(one.last),
+        "object": one.about,
+        "reason": one.event.get("reason") or "",
+        "message": one.event.get("message") or "",
+        "count": one.count,
     }
 
 

@@ -13,7 +13,7 @@ from kubectl_edl.moves import Move
 from kubectl_edl.printers.age import duration
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
-from kubectl_edl.views import time_text
+from kubectl_edl.views import RESOURCE, time_text
 
 _NAMESPACE: Final = Column("NAMESPACE")
 _CHANGES: Final = (
@@ -67,7 +67,7 @@ def plan_report(planned: Planned, *, diff: bool) -> Report:
             _footer(planned),
         ),
         objects=(_document(planned),),
-        names=(),
+        names=tuple(dict.fromkeys(f"{RESOURCE}/{move.job.name}" for move in planned.moves)),
     )
 
 

@@ -20,10 +20,10 @@ _POSITION: Final = Column("POSITION")
 _NAMESPACE: Final = Column("NAMESPACE")
 _COLUMNS: Final = (
     Column("NAME"),
-    Column("PRIORITY"),
+    Column("PRIORITY", spare=2),
     Column("MINIMUM", wide=True),
     Column("WAITING-FOR"),
-    Column("AHEAD"),
+    Column("AHEAD", spare=1),
     Column("STARTS"),
     Column("REASON", shrinks=True),
     Column("AGE"),

@@ -23,15 +23,15 @@ _RUNS: Final = (
     Column("ENDED"),
     Column("WAIT-MEAN"),
     Column("WAIT-MEDIAN", wide=True),
-    Column("WAIT-MAX"),
-    Column("COMPLETION-MEAN"),
+    Column("WAIT-MAX", spare=2),
+    Column("COMPLETION-MEAN", spare=1),
     Column("COMPLETION-MEDIAN", wide=True),
     Column("MAKESPAN"),
 )
 _AFTER: Final = (
-    Column("BELOW-MIN"),
-    Column("RESTARTS"),
-    Column("POD-STOPS"),
+    Column("BELOW-MIN", spare=3),
+    Column("RESTARTS", spare=3),
+    Column("POD-STOPS", spare=3),
     Column("DECISIONS", wide=True),
 )
 _JOBS: Final = (

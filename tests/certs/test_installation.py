@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from certs.bundle import Bundle, CertificateError, from_files, service_names, to_files
-from certs.installation import WEBHOOK_KINDS, Installation, ensure, secret_target, store
+from certs.installation import (
+    WEBHOOK_KINDS,
+    Installation,
+    ensure,
+    rotate,
+    secret_target,
+    store,
+)
 from certs.issue import issue
 from certs.verify import bundle_problem
 from edl.errors import Conflict, Forbidden
@@ -140,6 +147,52 @@ def test_renewal_leaves_the_trust_of_the_other_replica_alone(cluster: FakeCluste
     new = ensure(cluster, INSTALLATION, NOW + timedelta(days=300)).bundle
     assert new.pair != old.pair
     assert trusted(cluster, MUTATING) == {old.trust}
+
+
+def test_a_secret_that_is_deleted_takes_nobodys_trust_away(cluster: FakeCluster) -> None:
+    old = ensure(cluster, INSTALLATION, NOW).bundle
+    cluster.delete(SECRET)
+    new = ensure(cluster, INSTALLATION, NOW).bundle
+    assert new.authority != old.authority
+    assert trusted(cluster, MUTATING) == {new.authority.certificate + old.authority.certificate}
+
+
+class Overtaken(FakeCluster):
+    """Between our reading of the Secret and our writing of the trust, another replica rotates."""
+
+    behind = False
+
+    def get(self, target: Target) -> Json:
+        found = super().get(target)
+        if target == SECRET and self.behind:
+            self.behind = False
+            rotate(self, INSTALLATION, NOW)
+        return found
+
+
+def test_who_was_overtaken_never_puts_an_older_trust_back() -> None:
+    cluster = Overtaken(lambda: NOW)
+    as_shipped(cluster)
+    ensure(cluster, INSTALLATION, NOW)
+    for target in (MUTATING, VALIDATING):
+        webhooks = [each | {"clientConfig": {}} for each in cluster.get(target)["webhooks"]]
+        cluster.patch(target, {"webhooks": webhooks})  # so that there is something to write
+    cluster.behind = True
+    found = ensure(cluster, INSTALLATION, NOW)
+    assert not cluster.behind, "it was overtaken"
+    assert found.bundle.overlaps
+    assert trusted(cluster, MUTATING) == trusted(cluster, VALIDATING) == {kept(cluster).trust}
+
+
+def test_when_all_know_the_successor_the_secret_holds_one_authority_again(
+    cluster: FakeCluster,
+) -> None:
+    ensure(cluster, INSTALLATION, NOW)
+    new = rotate(cluster, INSTALLATION, NOW).bundle
+    assert "previous.crt" in cluster.get(SECRET)["data"]
+    ensure(cluster, INSTALLATION, NOW, settled=new.authority.certificate)
+    assert "previous.crt" not in cluster.get(SECRET)["data"]
+    assert trusted(cluster, VALIDATING) == {new.authority.certificate}
 
 
 def test_a_bundle_of_ones_own_replaces_what_was_there(cluster: FakeCluster) -> None:

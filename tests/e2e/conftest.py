@@ -16,7 +16,7 @@ from sandbox import Sandbox, inside
 from sandbox.real import missing
 from sandbox.shared import of_test_run
 from tests.e2e.support.install import install
-from tests.e2e.support.stalls import Stalls
+from tests.e2e.support.stalls import Stalls, rows
 from tests.e2e.support.training import training_in
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from sandbox.named import Cluster
     from tests.e2e.support.training import Training
-
-TABLE = pytest.StashKey[Stalls]()
 
 
 def require_a_real_node() -> None:
@@ -62,7 +60,7 @@ def training(installed_cluster: Cluster) -> Iterator[Training]:
 @pytest.fixture
 def stalls(request: pytest.FixtureRequest) -> Stalls:
     """Takes rows of the table that the run prints at its end."""
-    return request.config.stash.setdefault(TABLE, Stalls())
+    return Stalls(request.node.user_properties)
 
 
 @pytest.fixture
@@ -82,6 +80,8 @@ def own_real_sandbox(request: pytest.FixtureRequest) -> Callable[[], Sandbox]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if table := terminalreporter.config.stash.get(TABLE, None):
+    tests = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    called = (report for report in tests if report.when == "call")
+    if table := rows(found for report in called for found in report.user_properties):
         terminalreporter.section("seconds without a step at each resize")
-        terminalreporter.write_line(str(table))
+        terminalreporter.write_line("\n".join(table))

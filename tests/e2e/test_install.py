@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sandbox.named import Cluster
     from tests.e2e.support.training import Training
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 # Records of what happened, and of who is alive.
 PASSING = {"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"}

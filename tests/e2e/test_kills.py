@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from edl.writes import Json
     from tests.e2e.support.training import Training
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 IDLE = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(86400)"
 

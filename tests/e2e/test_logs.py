@@ -15,7 +15,7 @@ from tests.e2e.support.busybox import IMAGE, load
 if TYPE_CHECKING:
     from tests.e2e.support.training import Training
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 SMALL = ("--image", IMAGE, "--cpu", "20m", "--memory", "16Mi")
 ITEM = "echo item $JOB_COMPLETION_INDEX; sleep 2; printf 'done, without an end of line'"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.stalls import Stalls
     from tests.e2e.support.training import Training
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
 SCHEDULER, SERVER, WORKER = JOBS = ("digits-mx-scheduler", "digits-mx-server", "digits-mx-worker")
 DATA = "mxnet-data"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.stalls import Stalls
     from tests.e2e.support.training import Training
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
 COLLECTIVE, COLLECTIVE_DATA = "digits-collective", "paddle-collective-data"
 MASTER, TRAINER = "digits-paddle-master", "digits-paddle-trainer"

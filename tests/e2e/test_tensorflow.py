@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.stalls import Stalls
     from tests.e2e.support.training import Training
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
 JOBS = ("digits-chief", "digits-ps", "digits-worker")
 LASTING = ("digits-chief", "digits-ps")

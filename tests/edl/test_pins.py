@@ -115,3 +115,11 @@ TERMS = st.lists(
 def test_pins_leave_no_trace(own: Json, nodes: list[str]) -> None:
     text = pins.kept(own)
     assert merged(merged(own, pins.pinned(text, nodes)), pins.unpinned(text)) == own
+
+
+@pytest.mark.parametrize("text", ["", "All", "3", "[]", '{"nodeAffinity": 3}', '{"other": {}}'])
+def test_a_text_that_nobody_of_ours_wrote_keeps_nothing(text: str) -> None:
+    affinity: Json = {"nodeAffinity": {"a": 1}, "podAffinity": {}}
+    assert pins.own(affinity, text) == {"podAffinity": {}}
+    assert pins.unpinned(text) == {"nodeAffinity": None}
+    assert pins.pinned(text, ["n1"]) == pins.pinned("null", ["n1"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edl.errors import Forbidden, Invalid, Unreachable
-from edl.kube.client import ApiServer, connect
+from edl.kube.client import PAGE_SIZE, ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox.named import Cluster as SandboxCluster
@@ -24,13 +24,13 @@ class TestApiServer(ClusterContract):
 
 
 def test_a_long_list_comes_in_pages_of_one_version(cluster: ApiServer, namespace: str) -> None:
-    for number in range(501):
-        cluster.create(*lease(namespace, f"n{number:03}"))
+    for number in range(PAGE_SIZE + 1):
+        cluster.create(*lease(namespace, f"n{number:04}"))
     selection = Selection("Lease", namespace)
     pages = list(cluster.pages(selection))
-    assert [len(page.items) for page in pages] == [500, 1]
+    assert [len(page.items) for page in pages] == [PAGE_SIZE, 1]
     assert len({page.version for page in pages}) == 1
-    assert len(cluster.list(selection).items) == 501
+    assert len(cluster.list(selection).items) == PAGE_SIZE + 1
 
 
 def test_a_refused_object_says_why(cluster: ApiServer, namespace: str) -> None:

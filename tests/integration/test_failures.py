@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from edl import contract
 from edl.kube.client import connect
 from edl.model import Target
+from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from sandbox.installation import (
     Installation,
@@ -80,6 +82,15 @@ def test_the_api_server_may_restart(broken: Installation, scene: Stage) -> None:
     assert {name: broken.cluster.running()[name] for name in RECONCILERS} == pids
 
 
+def test_simulated_nodes_go_on_when_what_simulates_them_was_killed(
+    broken: Installation, scene: Stage
+) -> None:
+    broken.cluster.kill("kwok")
+    broken.cluster.start("kwok")
+    scene.apply(*tensorflow("mnist", "1..2"))
+    scene.until_runs("mnist-worker", 2)
+
+
 def test_one_of_two_leads_and_the_other_takes_over(broken: Installation, scene: Stage) -> None:
     scene.until(lambda: leader(scene) in RECONCILERS, "somebody leads")
     first = leader(scene)
@@ -101,10 +112,25 @@ def test_a_leader_that_slept_changes_nothing_when_it_wakes_up(
     scene.until(lambda: leader(scene) not in ("", sleeper), "the other one leads")
     scene.annotate("mnist-worker", replicas="2")
     scene.until_runs("mnist-worker", 2)
-    version = scene.job("mnist-worker")["metadata"]["resourceVersion"]
+    before = settled(scene, "mnist-worker")
     broken.cluster.kill(sleeper, signal.SIGCONT)
     scene.until(lambda: "leads no longer" in log(broken, sleeper), "it notices")
-    assert scene.job("mnist-worker")["metadata"]["resourceVersion"] == version
+    assert settled(scene, "mnist-worker") == before
+
+
+def settled(scene: Stage, name: str) -> Json:
+    """The Job once its own controller has counted the pods that went; without that count."""
+
+    def counted() -> bool:
+        job = scene.job(name)
+        status, size = job["status"], job["spec"]["parallelism"]
+        return status.get("active") == status.get("ready") == size and not status.get("terminating")
+
+    scene.until(counted, f"the pods of {name} are counted")
+    found = scene.job(name)
+    notes = found["metadata"]["annotations"].items()
+    ours = {note: text for note, text in notes if note.startswith(contract.PREFIX)}
+    return {"uid": found["metadata"]["uid"], "spec": found["spec"], "notes": ours}
 
 
 def test_new_versions_take_over_under_running_jobs(broken: Installation, scene: Stage) -> None:

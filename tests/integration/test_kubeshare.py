@@ -119,7 +119,7 @@ def test_an_index_that_was_gone_for_a_moment_settles_on_one_pod_and_costs_nothin
 ) -> None:
     """The Job controller makes an index anew when it looks between KubeShare's two calls."""
     chief, ps, worker = tensorflow("mnist", "2")
-    with KubeShare(installed.api, gap=1.5) as slow:
+    with KubeShare(installed.api, gap=4.0) as slow:
         installed.apply(chief, ps, with_share(worker))
         until_settled(installed, "mnist-worker", 2)
         assert slow.bound > 2, "it did look"

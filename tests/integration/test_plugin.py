@@ -40,6 +40,10 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         return self.kubectl("edl", *args, "-n", self.namespace, kubeconfig=kubeconfig, given=given)
 
+    def edl_alone(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """For commands that know no namespace."""
+        return self.kubectl("edl", *args)
+
     def kubectl(
         self, *args: str, kubeconfig: Path | None = None, given: str | None = None
     ) -> subprocess.CompletedProcess[str]:

@@ -23,7 +23,7 @@ from sandbox import NodeGroup, Sandbox
 from sandbox.installation import install
 from tests.integration.support.stage import Stage, elastic, stage
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 SEED: Final = 20_26
 CLUSTERS: Final = 12

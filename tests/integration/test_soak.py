@@ -15,7 +15,7 @@ from sandbox import NodeGroup, Sandbox
 from sandbox.installation import install
 from tests.integration.support.stage import Stage, elastic, horovod, stage, tensorflow, web
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 ACTIONS: Final = 45
 PROTECTED: Final = ("chief", "ps", "launcher")

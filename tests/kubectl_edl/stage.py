@@ -36,6 +36,9 @@ class Stage:
     minutes_ago: float = 5
     namespace: str = "default"
     width: int | None = None
+    height: int | None = None
+    unicode: bool = True
+    coloured: bool = False
     answers: str | None = None
     """What the user types; None without a terminal."""
     between: list[Callable[[], object]] = field(default_factory=list)
@@ -85,8 +88,16 @@ class Stage:
             connect=self._connect,
             changes=self._changes,
             width=self.width,
+            size=self._size if self.height else None,
+            unicode=self.unicode,
+            coloured=self.coloured,
             kubectl=self._kubectl,
         )
+
+    def _size(self) -> tuple[int, int]:
+        assert self.width is not None
+        assert self.height is not None
+        return self.width, self.height
 
     def _clock(self) -> datetime:
         return self.now.pop(0) if len(self.now) > 1 else self.now[0]
@@ -101,7 +112,7 @@ class Stage:
 
     def _changes(self, cluster: Cluster, selection: Selection) -> Iterator[None]:
         assert cluster is not None
-        assert selection.labels == contract.FRAMEWORK
+        assert selection.kind == "Event" or selection.labels == contract.FRAMEWORK
         for happen in self.between:
             happen()
             yield

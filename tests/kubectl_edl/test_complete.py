@@ -58,7 +58,8 @@ def test_namespaces_are_offered(stage: Stage) -> None:
 def test_flags_and_their_values_are_offered(stage: Stage) -> None:
     assert completed(stage, "scale", "mnist", "--dry") == ["--dry-run", ":4"]
     assert completed(stage, "scale", "mnist", "--role", "") == ["chief", "ps", "worker", ":4"]
-    assert completed(stage, "status", "-o", "") == ["table", "wide", "json", "yaml", "name", ":4"]
+    assert completed(stage, "status", "-o", "y") == ["yaml", ":4"]
+    assert completed(stage, "status", "-o", "jsonpath=") == ["jsonpath=", ":4"]
     assert completed(stage, "label", "--framework", "t") == ["tensorflow", ":4"]
 
 

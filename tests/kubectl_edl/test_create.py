@@ -367,6 +367,19 @@ def test_a_name_that_is_taken_is_found_before_anything_is_created() -> None:
     assert stored(stage) == ["mnist-ps"]
 
 
+def test_a_training_job_of_the_same_name_gets_no_strangers_into_its_cast() -> None:
+    stage = Stage(wrapped=completing())
+    created(*MNIST, stage=stage)
+    found = created("tensorflow", "mnist", "--image", "train:1", stage=stage)
+    assert found.code == 1
+    assert found.err == (
+        "error: job.batch/mnist: a training job of this name exists already in namespace default, "
+        "of mnist-chief, mnist-ps, mnist-worker; "
+        "another NAME, or: kubectl delete job -l edl.dev/job=mnist -n default\n"
+    )
+    assert len(stored(stage)) == 3
+
+
 def test_what_was_created_before_a_refusal_is_taken_back() -> None:
     stage = Stage(wrapped=completing(mnist_worker=Invalid("exceeded quota: jobs", 403)))
     found = created(*MNIST, stage=stage)

@@ -130,6 +130,12 @@ def test_pods_that_wait_say_why(stage: Stage) -> None:
     assert "small-7-x7       node-1   2m    container main: ErrImagePull: no\n" in found
 
 
+def test_when_it_grows_is_said_only_of_a_job_that_may_grow(stage: Stage) -> None:
+    assert "\nGrows: " in stage.run("explain", "small").out
+    assert stage.run("scale", "small", "6").code == 0
+    assert "\nGrows: " not in stage.run("explain", "small").out
+
+
 def test_what_happened_is_shown(stage: Stage) -> None:
     grown = "2026-11-21T11:55:00Z grown 4 6 idle room: 6 of 8 fit"
     stage.patch("small", {"metadata": {"annotations": {contract.HISTORY: grown}}})

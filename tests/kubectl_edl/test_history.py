@@ -3,7 +3,8 @@ import json
 import pytest
 
 from edl import contract
-from tests.kubectl_edl.stage import Stage, mnist
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import Stage, event, mnist
 
 STARTED = "2026-11-21T11:00:00Z started {0} {0} its gang fits: 4 pods"
 WORKER = """\
@@ -56,6 +57,18 @@ def test_roles_that_a_crash_kept_apart_started_together(stage: Stage) -> None:
     first, second, *_ = found["operations"]
     assert [size["role"] for size in first["sizes"]] == ["chief", "ps", "worker"]
     assert second["operation"] == "grown"
+
+
+def test_what_happened_within_one_second_keeps_its_order(stage: Stage) -> None:
+    second = "2026-11-21T11:00:00Z"
+    paused = f"{second} suspended {{0}} {{0}} paused"
+    resized = f"{second} grown 1 4 idle room\n{second} shrunk 4 2 manual size"
+    for name, count in (("mnist-chief", 1), ("mnist-ps", 2)):
+        told(stage, name, f"{STARTED.format(count)}\n{paused.format(count)}")
+    told(stage, "mnist-worker", f"{STARTED.format(1)}\n{resized}\n{paused.format(2)}")
+    found = json.loads(stage.run("history", "mnist", "-o", "json").out)
+    operations = [(one["operation"], len(one["sizes"])) for one in found["operations"]]
+    assert operations == [("started", 3), ("grown", 1), ("shrunk", 1), ("suspended", 3)]
 
 
 def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
@@ -113,3 +126,31 @@ def test_a_job_that_did_nothing_yet_says_so(stage: Stage) -> None:
 
 def test_no_such_job_is_exit_code_3(stage: Stage) -> None:
     assert stage.run("history", "mnits").code == 3
+
+
+def test_what_kubernetes_warned_of_stands_below(stage: Stage) -> None:
+    warned = event("mnist-worker", "FailedCreate", "exceeded quota", minutes_ago=2, warning=True)
+    stage.create(warned)
+    stage.create(event("mnist-worker", "Grown", "worker 3 to 4", minutes_ago=1))
+    above, below = stage.run("history", "mnist").out.split("\n\n")
+    assert above.startswith("OPERATION   PHASE ")
+    assert below == (
+        "LAST SEEN   TYPE      REASON         OBJECT             MESSAGE\n"
+        "2m          Warning   FailedCreate   Job/mnist-worker   exceeded quota\n"
+    )
+    assert json.loads(stage.run("history", "mnist", "-o", "json").out)["warnings"] == [
+        {
+            "at": "2026-11-21T11:58:00Z",
+            "object": "Job/mnist-worker",
+            "reason": "FailedCreate",
+            "message": "exceeded quota",
+            "count": 1,
+        }
+    ]
+
+
+def test_whoever_may_not_list_events_learns_what_is_missing(stage: Stage) -> None:
+    stage.wrapped = fenced("Event")
+    found = stage.run("history", "mnist")
+    assert found.code == 0
+    assert found.err.startswith("hint: what Kubernetes warned of is missing: ")

@@ -323,6 +323,23 @@ def test_a_connection_that_breaks_is_taken_up_again_without_a_line_twice(stage: 
     assert (again.tail, again.after) == (None, "2026-11-21T11:59:00.000000000Z")
 
 
+class Away(Broken):
+    """An API server that does not reach the kubelets."""
+
+    def log(self, wanted: LogRequest) -> Iterator[str]:
+        raise Unreachable(f"no answer from the node of {wanted.pod.name}")
+        yield
+
+
+def test_a_log_that_cannot_be_read_is_said_once_however_often_it_is_tried(stage: Stage) -> None:
+    stage.wrapped = lambda cluster: typed("Cluster", Away(cluster))
+    stage.between = [lambda: None, lambda: None, lambda: over(stage)]
+    found = stage.run("logs", "mnist", "-f")
+    *waits, end = found.err.splitlines()
+    assert (found.out, end) == ("", "mnist is done")
+    assert len(waits) == len(set(waits)) > 1
+
+
 def test_a_queued_job_is_waited_for() -> None:
     queued = Stage()
     made = [queued.put(manifest) for manifest in cast()]

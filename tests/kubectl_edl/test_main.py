@@ -133,17 +133,6 @@ def test_flags_may_stand_before_the_command(stage: Stage) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_has_two_examples_and_the_exit_codes(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert Stage().run(name, "--help").code == 0
-    text = capsys.readouterr().out
-    assert text.count(f"  kubectl edl {name}") >= 2
-    assert "Exit codes: 0 done" in text
-    assert max(map(len, text.splitlines())) <= 100
-
-
 def test_the_overview_lists_each_command_as_the_command_describes_itself() -> None:
     context = CLI.make_context("kubectl edl", ["version"])
     assert all(CLI.get_command(context, name) for name in CLI.list_commands(context))

@@ -21,7 +21,7 @@ def test_a_picture_shows_the_runs_beside_each_other(tmp_path: Path) -> None:
     for path in paths:
         args = ("-f", str(scenario), "--policy", "fair", "--plain")
         found = Stage().run("simulate", *args, "--plot", str(path))
-        assert (found.code, found.err) == (0, "")
+        assert (found.code, found.err) == (0, f"drawn into {path}\n")
     svg, png = (path.read_bytes() for path in paths)
     assert b"<svg" in svg
     assert png.startswith(b"\x89PNG")

@@ -9,7 +9,7 @@ from edl import contract
 from edl.model import ClusterState, Ending, JobKey, Resizing, Role, Shape, TrainingJob
 from edl.planner.plan import Admission, Held, Plan
 from edl.resources import Resources
-from kubectl_edl.printers import PRINTERS
+from kubectl_edl.printers import print_report
 from kubectl_edl.printers.table import Layout
 from kubectl_edl.screens.queue import queue_report
 from kubectl_edl.waiting import by_arrival, in_plan
@@ -59,7 +59,7 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
         ),
     )
     report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
-    assert PRINTERS["table"](report, Layout()) == (
+    assert print_report(report, Layout()) == (
         "POSITION   NAME   PRIORITY   WAITING-FOR                  AHEAD             "
         "STARTS      REASON                      AGE\n"
         "0          new    0          8 CPU, 16Gi memory, 2 pods   <none>            "
@@ -78,7 +78,7 @@ def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
     ahead = tuple(JobKey("a", name) for name in ("bert", "gpt", "vit", "zoo"))
     plan = Plan(held=(Held(found.key, "short of CPU", 300, ahead),))
     report = queue_report(in_plan(state(found), plan), NOW, found.key.namespace)
-    assert " bert,gpt,vit,+296 " in PRINTERS["table"](report, Layout())
+    assert " bert,gpt,vit,+296 " in print_report(report, Layout())
 
 
 def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:

@@ -1,5 +1,7 @@
 """Workers that leave by name, growths in time, scripts in the launcher, and the exit codes."""
 
+import shlex
+import subprocess
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +12,10 @@ from edl import contract
 from edl.writes import Json
 from tests.kubectl_edl.stage import NOW, Run, Stage, job, mnist, pod
 
-FOUND = "held at 3 (min 1, max 12); the reconciler moves it when there is room: kubectl edl status"
+FOUND = (
+    "held at 3 (min 1, max 12); "
+    "the reconciler sees to it, growth when there is room: kubectl edl status"
+)
 
 
 def horovod(stage: Stage, workers: int = 12, name: str = "hvd") -> None:
@@ -243,6 +248,24 @@ def test_a_script_runs_in_the_launcher_after_a_growth(stage: Stage) -> None:
     assert found.code == 0
     command = ("timeout", "60", "sh", "/app/scaler.sh", "--add", "a b", hosts(4, 5))
     assert stage.kubectl_calls == [((*LAUNCHER, "--", "env", "LEVEL=1; rm -rf /", *command), "")]
+
+
+ODD = ("it's", "a\nb", "$(touch executed)", "`touch executed`", "; touch executed", "*", "\\", '"')
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_no_shell_reads_what_is_said_to_a_script(stage: Stage, tmp_path: Path, odd: str) -> None:
+    """The words behind `--`, run here as the kubelet runs them."""
+    horovod(stage, 4)
+    (tmp_path / odd).write_text('printf "%s|" "$0" "$1" "$2" "$LEVEL"\n')
+    stage.between = [lambda: None]
+    script = f"{shlex.quote(f'{tmp_path}/{odd}')} {shlex.quote(odd)}"
+    stage.run("scale", "hvd", "3", "--script", script, "--env", f"LEVEL={odd}")
+    ((arguments, _),) = stage.kubectl_calls
+    command = arguments[arguments.index("--") + 1 :]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{tmp_path}/{odd}|{odd}|{hosts(3)}|{odd}|"
+    assert not (tmp_path / "executed").exists()
 
 
 def test_before_a_shrink_it_is_told_who_leaves(stage: Stage) -> None:

@@ -64,7 +64,8 @@ def test_wide_adds_priority_start_and_nodes(stage: Stage) -> None:
 def test_a_terminal_of_80_characters_shortens_the_reason(stage: Stage) -> None:
     stage.width = 80
     lines = stage.run("status").out.splitlines()
-    assert lines[2].endswith("waits for...   2m")
+    assert lines[0].split()[1:3] == ["PHASE", "ROLES(NOW/MIN..MAX)"], "what is spare is left out"
+    assert lines[2].endswith("waits for the Job…   2m")
 
 
 def test_an_empty_namespace_is_named_on_stderr(stage: Stage) -> None:
@@ -88,23 +89,35 @@ def test_a_training_job_in_detail(stage: Stage) -> None:
         "Started:    not yet\n"
         "Reason:     grown into idle room\n"
         "\n"
-        "ROLE     JOB            SIZE   MIN   MAX   RUNNING   PENDING   REASON\n"
-        "chief    mnist-chief    1      1     1     1         0         <none>\n"
-        "ps       mnist-ps       2      2     2     2         0         <none>\n"
-        "worker   mnist-worker   4      1     12    3         1         grown into idle room\n"
-        "\n"
-        "NAME                ROLE     INDEX   STATUS    NODE     AGE\n"
-        "mnist-chief-0-x0    chief    0       Running   node-1   5m\n"
-        "mnist-ps-0-x0       ps       0       Running   node-1   5m\n"
-        "mnist-ps-1-x1       ps       1       Running   node-1   5m\n"
-        "mnist-worker-0-x0   worker   0       Running   node-1   5m\n"
-        "mnist-worker-1-x1   worker   1       Running   node-2   5m\n"
-        "mnist-worker-2-x2   worker   2       Running   node-1   5m\n"
-        "mnist-worker-3-x3   worker   3       Pending   <none>   5m\n"
+        "NAME                      STATUS      SIZE                   LAST 5m            "
+        "NODE     AGE   REASON\n"
+        "mnist                     Running     █████░······ 7/15      ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄   "
+        "         5m    grown into idle room\n"
+        "├─ chief                  Running     █            1/1\n"
+        "│  └─ mnist-chief-0-x0    Running                                               "
+        "node-1   5m\n"
+        "├─ ps                     Running     ██           2/2\n"
+        "│  ├─ mnist-ps-0-x0       Running                                               "
+        "node-1   5m\n"
+        "│  └─ mnist-ps-1-x1       Running                                               "
+        "node-1   5m\n"
+        "└─ worker                 1 Pending   ███░········ 4/1..12   ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃\n"
+        "   ├─ mnist-worker-0-x0   Running                                               "
+        "node-1   5m\n"
+        "   ├─ mnist-worker-1-x1   Running                                               "
+        "node-2   5m\n"
+        "   ├─ mnist-worker-2-x2   Running                                               "
+        "node-1   5m\n"
+        "   └─ mnist-worker-3-x3   Pending                                               "
+        "         5m    the scheduler has not looked at it yet\n"
         "\n"
         "LAST SEEN   JOB            REASON    MESSAGE\n"
         "4m30s       mnist-chief    Started   the gang fits\n"
         "60s         mnist-worker   Grown     worker 2 to 4\n"
+        "\n"
+        "What is in the way:\n"
+        "  1. mnist-worker-3-x3 waits: the scheduler has not looked at it yet\n"
+        "     way out: kubectl edl explain mnist -n default\n"
     )
 
 
@@ -197,7 +210,8 @@ def test_the_documented_shape_names_every_field(stage: Stage) -> None:
     stage.create(event("mnist-chief", "Started", "the gang fits", minutes_ago=4))
     one = json.loads(stage.run("status", "mnist", "-o", "json").out)
     role = one["roles"][0]
-    fields = {*one, *one["metadata"], *role, *role["pods"][0], *one["changes"][0]}
+    parts = (one["metadata"], role, role["pods"][0], one["changes"][0], one["obstacles"][0])
+    fields = {*one, *(field for part in parts for field in part)}
     assert [field for field in fields if f'"{field}"' not in (status.COMMAND.help or "")] == []
 
 

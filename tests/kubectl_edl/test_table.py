@@ -35,13 +35,13 @@ def test_wide_shows_every_column() -> None:
 def test_a_terminal_that_is_too_narrow_shortens_the_reason_only() -> None:
     assert render(TABLE, Layout(width=40)) == (
         "NAME            REASON               AGE\n"
-        "mnist           waits for the J...   5m\n"
+        "mnist           waits for the Job…   5m\n"
         "a-longer-name   <none>               3d\n"
     )
 
 
 def test_a_terminal_never_shortens_a_reason_to_nothing() -> None:
-    assert render(TABLE, Layout(width=10)).splitlines()[1] == "mnist           waits for...   5m"
+    assert render(TABLE, Layout(width=10)).splitlines()[1] == "mnist           waits for t…   5m"
 
 
 def test_a_table_without_rows_prints_nothing_not_even_a_header() -> None:

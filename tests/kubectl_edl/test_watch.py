@@ -81,8 +81,8 @@ def test_a_terminal_is_drawn_again(stage: Stage) -> None:
     stage.width = 120
     drawn = stage.run("status", "-w").out
     screens = OVER.split(drawn)[::2]
-    assert [len(screen.splitlines()) for screen in screens] == [3, 3, 3, 4]
-    assert OVER.findall(drawn) == ["3", "3", "3"], "each begins where the last one began"
+    assert [len(screen.splitlines()) for screen in screens] == [16, 16, 16, 18]
+    assert OVER.findall(drawn) == ["16", "16", "16"], "each begins where the last one began"
 
 
 def test_a_terminal_without_jobs_says_so_until_there_is_one() -> None:
@@ -91,7 +91,7 @@ def test_a_terminal_without_jobs_says_so_until_there_is_one() -> None:
     drawn = stage.run("status", "-w").out
     screens = [drawn[: drawn.index("\x1b")], drawn[drawn.index("\x1b[J") + 3 :]]
     assert screens[0] == "No training jobs found in default namespace.\n"
-    assert screens[1].startswith("NAME ")
+    assert screens[1].startswith("1 training job: 1 Queued\n\nNAME ")
 
 
 def test_the_queue_can_be_watched_as_well(stage: Stage) -> None:

@@ -125,13 +125,16 @@ def test_no_right_is_given_by_wildcard_and_none_twice(document: Json) -> None:
     assert len(given) == len(set(given))
 
 
-def test_the_webhook_reaches_named_objects_and_reads_namespaces() -> None:
+def test_the_webhook_reaches_named_objects_reads_namespaces_and_makes_its_secret_again() -> None:
     rules = [
         rule for kind in ("Role", "ClusterRole") for rule in found(kind, "edl-webhook")["rules"]
     ]
-    (read,) = (rule for rule in rules if "resourceNames" not in rule)
+    create, read = (rule for rule in rules if "resourceNames" not in rule)
     assert (read["resources"], read["verbs"]) == (["namespaces"], ["get", "list", "watch"])
-    named = [rule for rule in rules if rule is not read]
+    # Whoever creates a Secret without a right to read it learns nothing by it.
+    assert (create["resources"], create["verbs"]) == (["secrets"], ["create"])
+    assert create in found("Role", "edl-webhook")["rules"], "in its own namespace only"
+    named = [rule for rule in rules if rule not in (create, read)]
     assert {tuple(rule["verbs"]) for rule in named} == {("get", "patch")}
 
 
@@ -139,7 +142,8 @@ def test_the_reconciler_can_give_pods_these_rights_and_no_others() -> None:
     rules = found("ClusterRole", "edl-reconciler")["rules"]
     roles = [rule for rule in rules if "clusterroles" in rule["resources"]]
     (rule,) = roles
-    given = [contract.LAUNCHER_CLUSTER_ROLE, contract.PEERS_CLUSTER_ROLE]
+    # What edl-peers gives, the reconciler has itself: no right to bind is needed for that.
+    given = [contract.LAUNCHER_CLUSTER_ROLE]
     assert (rule["verbs"], rule["resourceNames"]) == (["bind"], given)
     assert all(found("ClusterRole", name) for name in given)
 

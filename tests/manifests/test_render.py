@@ -5,7 +5,8 @@ import yaml
 from click.testing import CliRunner
 
 from edl.writes import Json
-from manifests import render
+from manifests import installation, render
+from manifests.values import Values
 
 CONFIGURATIONS = {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
@@ -23,7 +24,7 @@ def launchers_image(documents: tuple[Json, ...]) -> list[str]:
         variable["value"]
         for container in containers(documents)
         for variable in container.get("env", ())
-        if variable["name"] == render.IMAGE_VARIABLE
+        if variable["name"] == installation.IMAGE_VARIABLE
     ]
 
 
@@ -57,7 +58,7 @@ def test_launchers_take_kubectl_from_the_image_that_the_webhook_runs() -> None:
 
 
 def test_another_image_is_everywhere() -> None:
-    documents = render.with_image(render.load(), "example.test/edl:9")
+    documents = installation.documents(Values(image="example.test/edl:9"))
     assert {each["image"] for each in containers(documents)} == {"example.test/edl:9"}
     assert launchers_image(documents) == ["example.test/edl:9"]
     assert "kubectl-edl:0" not in render.release("example.test/edl:9")
@@ -89,6 +90,6 @@ def test_a_url_replaces_the_service_and_keeps_the_path() -> None:
 
 def test_the_base_itself_stays_as_it_was() -> None:
     documents = render.load()
-    render.with_image(documents, "other")
+    installation.documents(Values(image="other"))
     render.with_webhook_url(documents, "https://127.0.0.1:1", b"")
     assert documents == render.load()

@@ -280,8 +280,30 @@ def test_who_decides_long_rests_longer_before_the_next_ring_counts(
     assert bell.waited == (RESYNC, pytest.approx(rest))
 
 
-def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
+def test_an_alarm_says_how_old_the_first_news_is_that_ended_the_wait() -> None:
+    time = Time()
+    alarm = Alarm(0, time.monotonic)
+    assert alarm.since_ring() is None
+    alarm.ring()
+    time.seconds += 2
+    alarm.ring()
+    alarm.wait(0)
+    time.seconds += 3
+    assert alarm.since_ring() == 5
+    alarm.wait(0)
+    assert alarm.since_ring() is None
+
+
+def test_who_acts_rests_from_deciding(world: World) -> None:
     world.deciding = 0.1
+    bell = Bell()
+    world.hand.seconds = 0.15  # for each of two
+    world.loop.run(bell, Alone())
+    assert bell.waited == (RESYNC, pytest.approx(0.1))
+
+
+def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
+    world.deciding = LONGEST_ACT * MOST_DECIDING
     world.hand.seconds = 2 * LONGEST_ACT
     bell = Bell()
     world.loop.run(bell, Alone())

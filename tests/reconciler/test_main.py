@@ -1,11 +1,8 @@
-import json
-import logging
 import signal
 
 import pytest
 from click.testing import CliRunner
 
-from reconciler.logs import JsonLines
 from reconciler.main import main
 
 
@@ -38,22 +35,3 @@ def test_what_cannot_work_is_said_in_one_line(arguments: list[str], problem: str
     assert problem in result.output
     assert "Traceback" not in result.output
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, []), "a child would be deaf to SIGTERM"
-
-
-def test_a_log_line_is_one_json_object() -> None:
-    record = logging.LogRecord("n", logging.INFO, "f", 1, "grown %s", ("by 2",), None)
-    record.fields = {"job": "web/train", "sizes": {"worker": 3}}
-    line = json.loads(JsonLines().format(record))
-    assert (line["message"], line["level"], line["job"]) == ("grown by 2", "info", "web/train")
-    assert line["sizes"] == {"worker": 3}
-    assert line["time"].endswith("+00:00")
-
-
-def test_a_traceback_stays_on_its_line() -> None:
-    with pytest.raises(ZeroDivisionError) as error:
-        raise ZeroDivisionError("a bug")
-    cause = (error.type, error.value, error.tb)
-    record = logging.LogRecord("n", logging.ERROR, "f", 1, "failed", (), cause)
-    text = JsonLines().format(record)
-    assert "\n" not in text
-    assert "ZeroDivisionError: a bug" in json.loads(text)["traceback"]

@@ -1,15 +1,18 @@
 """The whole reconciler on a cluster in memory: it reads, decides, writes, and hands over."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from http.client import HTTPConnection
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 
 from edl.errors import Forbidden, NotFound
 from edl.inject.admission import Context, Request, mutate
+from edl.kube.cluster import Cluster
 from edl.kube.fake import FakeCluster
 from edl.model import Target
 from edl.planner.decide import decide
@@ -102,7 +105,7 @@ def test_a_job_that_cannot_be_written_stops_no_other(
     until(lambda: bool(failures("edl_failures_total", {"kind": "Forbidden"})))
 
 
-def elected(fake: FakeCluster, name: str) -> Process:
+def elected(fake: Cluster, name: str) -> Process:
     terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
     return Process(fake, PLAN, CLOCKS, Elector(fake, LEASE, name, CLOCKS, terms))
 
@@ -132,6 +135,37 @@ def test_one_of_two_leads_and_the_other_takes_over_at_once(fake: FakeCluster) ->
     assert leader(fake) == ""
 
 
+class Slow(FaultyCluster):
+    """The first patch of a Job is not answered before `answers` is set."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        super().__init__(cluster)
+        self.asked_for, self.answers = Event(), Event()
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        if target.kind == "Job":
+            self.asked_for.set()
+            assert self.answers.wait(SECONDS)
+        return super().patch(target, body, dry_run=dry_run)
+
+
+def test_who_ends_finishes_what_is_on_its_way_and_then_gives_the_leadership_back(
+    fake: FakeCluster,
+) -> None:
+    slow = Slow(fake)
+    process = elected(slow, "first")
+    port = process.start(Address("127.0.0.1", 0))
+    submit(fake, JOB)
+    assert slow.asked_for.wait(SECONDS)
+    ending = Thread(target=process.stop)
+    ending.start()
+    until(lambda: get(port, "/readyz") == (503, "shutting down\n"))
+    assert (leader(fake), spec(fake)["suspend"]) == ("first", True)
+    slow.answers.set()
+    ending.join(SECONDS)
+    assert (leader(fake), spec(fake)["suspend"]) == ("", False)
+
+
 def get(port: int, path: str) -> tuple[int, str]:
     connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     connection.request("GET", path)
@@ -154,6 +188,41 @@ def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
         assert get(port, "/")[0] == 404
     finally:
         process.stop()
+
+
+def test_readiness_says_what_is_missing_and_who_leads(fake: FakeCluster) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["list"] = [Forbidden("not yet", 403)] * 12
+    process = elected(cluster, "first")
+    port = process.start(Address("127.0.0.1", 0))
+    try:
+        status, text = get(port, "/readyz")
+        assert (status, text.partition(":")[0]) == (503, "not read yet")
+        until(lambda: get(port, "/readyz") == (200, "leads\n"))
+        second = elected(fake, "second")
+        standby = second.start(Address("127.0.0.1", 0))
+        try:
+            until(lambda: get(standby, "/readyz") == (200, "stands by\n"))
+        finally:
+            second.stop()
+    finally:
+        process.stop()
+
+
+def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster) -> None:
+    process = Process(fake, PLAN, CLOCKS)
+    port = process.start(Address("127.0.0.1", 0, debug=True))
+    try:
+        submit(fake, JOB)
+        until(lambda: '"web/items"' in get(port, "/debug/plan")[1])
+    finally:
+        process.stop()
+    closed = Process(fake, PLAN, CLOCKS)
+    port = closed.start(Address("127.0.0.1", 0))
+    try:
+        assert get(port, "/debug/plan") == (404, "/healthz /readyz /metrics\n")
+    finally:
+        closed.stop()
 
 
 def test_a_port_that_is_taken_is_told(fake: FakeCluster) -> None:

@@ -45,6 +45,17 @@ def test_a_refusal_is_a_proper_answer_and_a_log_line(caplog: pytest.LogCaptureFi
     assert "1. a: is bad 2. b: too" in line
 
 
+def test_nobody_writes_a_line_of_his_own_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    core = failing(Denied([Finding("a", "is\nbad")]))
+    forged = "alice\n2026-01-01 INFO webhook: all is well"
+    body = reviews.review(reviews.job(), userInfo={"username": forged}, name="a\nb", uid="1\r\n2")
+    client(core=core).post("/mutate", data=body, content_type=JSON)
+    (line,) = caplog.messages
+    assert len(line.splitlines()) == 1
+    assert "by alice 2026-01-01 INFO" in line
+
+
 def test_a_defect_is_refused_in_words_and_logged_with_its_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -5,7 +5,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from webhook.inline import ERRAND, Inline, Message, Scope
+from webhook.inline import ERRAND, SMALL, Inline, Message, Scope
 
 LIMIT = 100
 
@@ -101,6 +101,43 @@ def test_a_content_length_that_lies_is_not_believed() -> None:
     app = Seen()
     call(app, Client(part(b"hello")), headers=[(b"content-length", b"3")])
     assert (app.body, app.environ["CONTENT_LENGTH"]) == (b"hello", "5")
+
+
+class Endless(Client):
+    """Sends the first half of its body and waits; the server has it all when it goes on."""
+
+    def __init__(self, size: int) -> None:
+        half = b"x" * (size // 2)
+        super().__init__(part(half, more=True), part(half))
+        self.goes_on = asyncio.Event()
+        self.waits = asyncio.Event()
+
+    async def receive(self) -> Message:
+        if len(self._messages) == 1:
+            self.waits.set()
+            await self.goes_on.wait()
+        return await super().receive()
+
+
+def test_large_bodies_share_their_memory_and_small_ones_need_none() -> None:
+    async def test() -> None:
+        served = Inline(Seen(), 10 * SMALL, bool, shared=3 * SMALL)
+        first, second = Endless(6 * SMALL), Client(part(b"x" * 4 * SMALL))
+        small = Client(part(b"x" * SMALL))
+        reading = asyncio.create_task(served(scope(), first.receive, first.send))
+        await first.waits.wait()
+        await served(scope(), second.receive, second.send)
+        await served(scope(), small.receive, small.send)
+        assert [each.received[0]["status"] for each in (second, small)] == [503, 200]
+        assert second.received[1]["body"] == b"too many large bodies are being read; try again\n"
+        first.goes_on.set()
+        await reading
+        assert first.received[0]["status"] == 503, "its second half is too much as well"
+        alone = Client(part(b"x" * 4 * SMALL))
+        await served(scope(), alone.receive, alone.send)
+        assert alone.received[0]["status"] == 200, "what was read and left is free again"
+
+    asyncio.run(test())
 
 
 def test_nothing_is_asked_for_a_client_that_left() -> None:

@@ -63,6 +63,20 @@ def test_several_findings_are_numbered_and_all_there(decide: Judge) -> None:
 
 
 @BOTH
+def test_a_message_is_no_larger_than_a_user_reads(decide: Judge) -> None:
+    findings = [Finding(f"path{number}", "x" * 9_000, "a way out") for number in range(200)]
+    core = failing(Denied(findings))
+    refusal = decide(question(reviews.job(framework="none")), SILENT, core, CONTEXT).answer.refusal
+    assert refusal is not None
+    lines = refusal.message.splitlines()
+    assert lines[0] == "200 problems in Job default/mnist:"
+    assert (len(lines), lines[-1]) == (52, "  …")
+    assert lines[1].startswith("  1. path0: xxx")
+    assert lines[1].endswith("xxx; a way out")
+    assert max(map(len, lines)) < 2_100
+
+
+@BOTH
 def test_a_defect_refuses_a_labelled_object_with_the_reason(decide: Judge) -> None:
     error = KeyError("spec")
     found = decide(question(reviews.job(framework="none")), SILENT, failing(error), CONTEXT)

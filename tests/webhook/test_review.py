@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webhook import reviews
-from webhook.review import Answer, BadReview, Refusal, decode, encode
+from webhook.review import DEEPEST, Answer, BadReview, Refusal, decode, encode
 
 
 def test_a_question_is_read() -> None:
@@ -56,6 +56,24 @@ def test_anything_else_is_refused_in_one_line(body: bytes, reason: str) -> None:
     assert reason in str(refused.value)
     assert refused.value.status == 400
     assert "\n" not in str(refused.value)
+
+
+def nested(levels: int) -> dict[str, object]:
+    """So many objects and lists, the outermost included."""
+    inner: object = 1
+    for level in range(levels - 1):
+        inner = [inner] if level % 2 else {"a": inner}
+    return {"a": inner}
+
+
+@pytest.mark.parametrize("field", ["object", "oldObject"])
+def test_a_bottomless_object_is_refused_and_a_deep_one_is_not(field: str) -> None:
+    found = decode(reviews.review(reviews.job(), operation="UPDATE", **{field: nested(DEEPEST)}))
+    assert found.operation == "UPDATE"
+    body = reviews.review(reviews.job(), operation="UPDATE", **{field: nested(DEEPEST + 1)})
+    with pytest.raises(BadReview, match="the object is nested deeper than 100 levels") as refused:
+        decode(body)
+    assert refused.value.status == 400
 
 
 @given(st.binary(max_size=80))

@@ -251,7 +251,7 @@ async def test_new_certificates_under_load_lose_nothing(tmp_path: Path) -> None:
 @wire.in_loop
 async def test_sigterm_refuses_readiness_first_and_finishes_what_has_begun(tmp_path: Path) -> None:
     whole = wire.request("POST", "/mutate", question("last"))
-    with wire.webhook(tmp_path, "--drain", "5") as served:
+    with wire.webhook(tmp_path, "--drain", "3") as served:
         async with served.connection() as begun, served.connection() as idle:
             await begun.send(whole[:-10])
             served.signal()

@@ -65,8 +65,8 @@ class Process:
     log: Path
     bundle: Bundle
 
-    def connection(self) -> "Connection":
-        return Connection(self.port, self.bundle.trust)
+    def connection(self, identity: Path | None = None) -> "Connection":
+        return Connection(self.port, self.bundle.trust, identity)
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         os.kill(self.process.pid, number)
@@ -78,9 +78,12 @@ class Process:
 class Connection:
     """One TLS connection; `async with` opens it. Bytes go out exactly as they are given."""
 
-    def __init__(self, port: int, trust: bytes) -> None:
+    def __init__(self, port: int, trust: bytes, identity: Path | None = None) -> None:
+        """`identity` is a file NAME.crt beside its NAME.key: the client's own certificate."""
         self._port = port
         self._context = ssl.create_default_context(cadata=trust.decode())
+        if identity is not None:
+            self._context.load_cert_chain(identity, identity.with_suffix(".key"))
         self.reader = asyncio.StreamReader()
         self.writer: asyncio.StreamWriter
 
@@ -142,7 +145,7 @@ def webhook(directory: Path, *words: str) -> Iterator[Process]:
     """A webhook process with fresh certificates in `directory`; ended when the block ends."""
     bundle = fresh_bundle()
     files_in.write(directory / "certificates", to_files(bundle))
-    port, log = _free_port(), directory / "log"
+    port, log = free_port(), directory / "log"
     command = [sys.executable, "-m", "webhook", "--cert-dir", str(directory / "certificates")]
     command += ["--port", str(port), "--image", "kubectl-edl:test", "--drain", "0"]
     command += ["--no-namespaces", *words]
@@ -169,7 +172,7 @@ def _wait_until_it_listens(running: Process) -> None:
     raise AssertionError(running.logged())
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

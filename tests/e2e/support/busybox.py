@@ -19,7 +19,7 @@ from sandbox.places import places
 from sandbox.real import archive
 
 IMAGE = "docker.io/library/busybox:1"
-WITHIN = 30.0  # seconds until a test gives up
+WITHIN = 60.0  # seconds until a test gives up
 FOR_EVER = "exec busybox sleep 86400"
 Json = dict[str, Any]
 

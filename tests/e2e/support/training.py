@@ -26,7 +26,7 @@ READER = "reader"
 class Training(Stage):
     """A Stage with real pods: their files, their processes, and the plugin."""
 
-    within = 120.0
+    within = 240.0
 
     def example(
         self, name: str, steps: int, pace: float = 0.1, file: str = "job.yaml", image: str = ""

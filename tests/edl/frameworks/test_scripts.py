@@ -25,6 +25,22 @@ exec-*) while [ "$1" != -- ]; do shift; done; shift; exec 3<&0; setsid "$@" <&3 
 esac
 """
 HOST = "mnist-worker-1.mnist.lab.svc"
+ODD = (
+    "it's",
+    'a "b" c',
+    "a\nb",
+    "$(touch executed)",
+    "`touch executed`",
+    "; touch executed #",
+    "&& touch executed",
+    "*",
+    "~",
+    "-n",
+    "${HOME}",
+    "\\",
+    "é\t ",
+)
+"""What no shell may read as anything but a text. `executed` would be a file in its directory."""
 
 
 @pytest.fixture
@@ -49,7 +65,9 @@ def is_marked(folder: Path) -> bool:
 
 def kubexec(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = ["/bin/sh", str(folder / "kubexec.sh"), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=30, check=False
+    )
 
 
 def calls(folder: Path) -> list[str]:
@@ -75,6 +93,51 @@ def test_quotes_and_newlines_survive_as_horovod_sends_them(folder: Path) -> None
     command = f"cd / > /dev/null 2>&1 ; env ODD={shlex.quote(odd)} printenv ODD"
     done = kubexec(folder, HOST, command)
     assert done.stdout == f"{odd}\n"
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_value_that_is_quoted_for_ssh_arrives_as_it_is(folder: Path, odd: str) -> None:
+    """In a variable, as an argument, and as the name of a script."""
+    (folder / odd).write_text('printf "%s|" "$0" "$1" "$VALUE"\n')
+    quoted = shlex.quote(odd)
+    done = kubexec(folder, HOST, f"VALUE={quoted} sh ./{quoted} {quoted}")
+    assert done.stdout == f"./{odd}|{odd}|{odd}|"
+    assert not (folder / "executed").exists()
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_host_is_never_read_as_a_command(folder: Path, odd: str) -> None:
+    (folder / "pods").write_text("")
+    script = folder / "kubexec.sh"
+    script.write_text(script.read_text().replace("for pause in 1 2 4 8 0", "for pause in 0"))
+    for host in (odd, f"{odd}-1", f"mnist-{odd}.mnist.lab.svc"):
+        done = kubexec(folder, host, "true")
+        assert done.returncode == 1
+        assert "has no running pod" in done.stderr
+    assert not (folder / "executed").exists()
+    # One word each, however odd: kubectl sees a selector, never options of its own.
+    assert all(call.startswith("get pods --selector=") for call in looks(folder))
+
+
+def looks(folder: Path) -> list[str]:
+    """What kubectl was asked for pods; a host with a newline takes two lines."""
+    return [call for call in calls(folder) if call.startswith(("get", "exec"))]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [scripts.KUBEXEC, scripts.DISCOVER_HOSTS, scripts.WAIT_FOR_COMMANDS, scripts.WAIT_FOR_SSH],
+)
+def test_a_script_is_whole_and_evaluates_nothing(script: str) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-n"], input=script, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "eval" not in script.split()
+    # A user's words stand behind `sh -c 'constant' name`, as arguments.
+    assert "/bin/sh -c" not in script.replace('/bin/sh -c "$in_the_pod" kubexec "$*"', "").replace(
+        '/bin/sh -c "$1" </dev/null', ""
+    )
 
 
 def test_a_command_reads_nothing(folder: Path) -> None:
@@ -201,6 +264,22 @@ def test_discovery_prints_the_live_host_list(tmp_path: Path) -> None:
         ["/bin/sh", "-c", script], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout == "a:1\nb:1\n"
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_discovery_prints_what_stands_there_and_reads_nothing(tmp_path: Path, odd: str) -> None:
+    (tmp_path / "hostfile").write_text(f"{odd}\n")
+    script = scripts.DISCOVER_HOSTS.replace(EDL_HOSTFILE, str(tmp_path / "hostfile"))
+    done = subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout == f"{odd}\n"
+    assert not (tmp_path / "executed").exists()
 
 
 def test_a_worker_leaves_when_its_commands_have_ended_and_is_not_done(tmp_path: Path) -> None:

@@ -50,3 +50,10 @@ def test_without_a_framework_a_bare_pod_only_gets_its_labels() -> None:
     found = created(given)
     assert found["spec"] == given["spec"]
     assert labels(found)[contract.JOB] == "solo"
+
+
+def test_a_pod_cannot_be_suspended_and_is_not_paused() -> None:
+    """The API server drops the field; a file that is injected offline may have it."""
+    once = created(pod("mnist", framework="none", job="mnist", spec={"suspend": True}))
+    assert created(once) == once
+    assert contract.PAUSED not in annotations(once)

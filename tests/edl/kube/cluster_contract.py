@@ -216,6 +216,19 @@ class ClusterContract:
         Timer(0.2, watch.close).start()
         assert list(_changes(watch)) == []
 
+    def test_what_is_applied_is_created_and_then_changed(
+        self, cluster: ClusterWithLogs, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        assert cluster.apply(target, manifest, dry_run=True)["spec"] == manifest["spec"]
+        with pytest.raises(NotFound):
+            cluster.get(target)
+        created = cluster.apply(target, manifest)
+        assert version_of(cluster.apply(target, manifest)) == version_of(created)
+        changed = manifest | {"spec": manifest["spec"] | {"leaseTransitions": 2}}
+        assert cluster.apply(target, changed, force=True)["spec"] == changed["spec"]
+        assert cluster.get(target)["metadata"]["uid"] == created["metadata"]["uid"]
+
     def test_the_log_of_a_pod_that_is_not_there_is_not_found(
         self, cluster: ClusterWithLogs, namespace: str
     ) -> None:

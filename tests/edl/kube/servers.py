@@ -16,10 +16,10 @@ from edl.kube.login import Login
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A body as an API server sends it; text is sent as it is."""
+    """A body as an API server sends it; text is sent as it is, and bytes as what was packed."""
 
     status: int
-    body: Mapping[str, Any] | str
+    body: Mapping[str, Any] | str | bytes
 
 
 CUT = Answer(0, "")
@@ -50,6 +50,12 @@ def status(code: int, message: str) -> Answer:
     return Answer(code, body)
 
 
+def _sent(body: Mapping[str, Any] | str | bytes) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    return (body if isinstance(body, str) else json.dumps(body)).encode()
+
+
 @contextmanager
 def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
     """The script and the server's address."""
@@ -65,11 +71,13 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
             answer = script.next()
             if answer is CUT:
                 return
-            body = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+            body = _sent(answer.body)
             self.send_response(answer.status)
-            self.send_header("Content-Length", str(len(body.encode())))
+            self.send_header("Content-Length", str(len(body)))
+            if isinstance(answer.body, bytes):
+                self.send_header("Content-Encoding", "gzip")
             self.end_headers()
-            self.wfile.write(body.encode())
+            self.wfile.write(body)
 
         do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - http.server's names
 

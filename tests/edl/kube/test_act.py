@@ -1,4 +1,6 @@
 import base64
+import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING
@@ -6,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl.errors import Forbidden, Unreachable
-from edl.kube.act import Failure, Writer
-from edl.kube.announce import Announcer, event, write_event
+from edl.kube.act import Failure, Report, Writer, never
+from edl.kube.announce import Announcer, Undisturbed, event, write_event
 from edl.kube.cluster import Selection
 from edl.kube.fake import FakeCluster
 from edl.kube.keys import key_pair
@@ -184,6 +186,45 @@ def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
         announcer.announce(Note(JOB, "uid-1", "Grown", message))
     announcer.close(10)
     assert len(fake.list(Selection("Event")).items) == 3
+
+
+class Busy:
+    """An actuator that has something told at once, and is not through yet."""
+
+    def __init__(self, fake: FakeCluster, announcer: Announcer, until: Callable[[], bool]) -> None:
+        self.meanwhile = -1
+        self._fake = fake
+        self._announcer = announcer
+        self._until = until
+
+    def act(self, steps: Sequence[Step], _enough: Callable[[], bool] = never) -> Report:
+        self._announcer.announce(NOTE)
+        for _ in range(1000):
+            self.meanwhile = len(self._fake.list(Selection("Event")).items)
+            if self._until() or self.meanwhile:
+                break
+            time.sleep(0.01)
+        return Report(done=tuple(steps))
+
+
+def test_events_are_written_when_the_writes_that_they_tell_of_are_through(
+    fake: FakeCluster,
+) -> None:
+    announcer = Announcer(fake, lambda: NOW, patience=600)
+    moments = count()
+    busy = Busy(fake, announcer, until=lambda: next(moments) > 20)
+    report = Undisturbed(busy, announcer).act([Step(KEY, ())])
+    announcer.close(10)
+    assert report.done == (Step(KEY, ()),)
+    assert (busy.meanwhile, len(fake.list(Selection("Event")).items)) == (0, 1)
+
+
+def test_where_writes_never_end_events_have_their_turn_too(fake: FakeCluster) -> None:
+    announcer = Announcer(fake, lambda: NOW, patience=0.01)
+    busy = Busy(fake, announcer, until=lambda: False)
+    Undisturbed(busy, announcer).act([])
+    announcer.close(10)
+    assert busy.meanwhile == 1
 
 
 def test_what_was_not_begun_when_it_was_enough_is_left(

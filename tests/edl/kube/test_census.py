@@ -60,7 +60,8 @@ def do(world: World, deed: Deed, late: list[tuple[str, bytes]]) -> None:
             late.clear()
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.laws
+@settings(max_examples=300)
 @given(deeds())
 def test_a_census_is_what_observing_everything_says(done: list[Deed]) -> None:
     world = World()

@@ -1,3 +1,4 @@
+import gzip
 import socket
 
 import pytest
@@ -110,7 +111,7 @@ def test_a_list_follows_its_pages() -> None:
         listing = api(address).list(Selection("Job", "web", "a=b"))
     assert listing.items == (b'{"x": 1}', b'{"x": 2}')
     assert script.asked[1].path == (
-        "/apis/batch/v1/namespaces/web/jobs?labelSelector=a%3Db&limit=500&continue=a%2Bb"
+        "/apis/batch/v1/namespaces/web/jobs?labelSelector=a%3Db&limit=1000&continue=a%2Bb"
     )
 
 
@@ -120,6 +121,21 @@ def test_a_list_whose_pages_took_too_long_is_read_at_once() -> None:
     with serving(first, status(410, "expired"), whole) as (script, address):
         assert api(address).list(Selection("Pod")).version == "9"
     assert script.asked[2].path == "/api/v1/pods?"
+
+
+def test_a_packed_answer_is_unpacked() -> None:
+    packed = gzip.compress(b'{"metadata": {"resourceVersion": "5"}, "items": [{"x": 1}]}')
+    with serving(Answer(200, packed)) as (_, address):
+        assert api(address).list(Selection("Job")).items == (b'{"x": 1}',)
+
+
+def test_a_packed_answer_that_is_broken_is_none() -> None:
+    broken = gzip.compress(b"{}")[:-4] + b"oops"
+    with (
+        serving(Answer(200, broken)) as (_, address),
+        pytest.raises(Unreachable, match="no answer"),
+    ):
+        api(address).list(Selection("Job"))
 
 
 def test_a_list_of_nothing_may_be_null() -> None:

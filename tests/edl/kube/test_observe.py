@@ -139,6 +139,16 @@ def test_pods_come_with_the_role_that_owns_them_by_index() -> None:
     assert state.demands == ()
 
 
+def test_a_pod_elsewhere_that_names_a_job_of_ours_as_its_owner_is_a_strangers() -> None:
+    """Whoever knows a Job's uid can write it on a pod of any namespace."""
+    mine = job_pod("mnist-worker-0", 0, "mnist-worker")
+    forged = job_pod("mnist-worker-1", 1, "mnist-worker")
+    forged["metadata"]["namespace"] = "strangers"
+    found = only(look(snapshot(MNIST, [mine, forged])))
+    assert found == only(look(snapshot(MNIST, [mine])))
+    assert [pod.name for pod in found.roles[2].pods] == ["mnist-worker-0"]
+
+
 def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
     notes = {
         "edl.dev/replicas": "3",
@@ -155,6 +165,13 @@ def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
     assert role.reason == "room for others"
     assert found.paused
     assert found.started_at == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
+
+
+def test_a_start_that_is_still_to_come_was_written_by_a_wrong_clock() -> None:
+    worker = member("worker", notes={"edl.dev/started-at": "2026-01-02T00:00:00Z"}, suspend=False)
+    found = only(look(snapshot([member("chief"), member("ps"), worker])))
+    assert found.started_at
+    assert found.started_at < NOW
 
 
 def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
@@ -282,7 +299,7 @@ def test_a_job_that_cannot_be_read_hides_no_other() -> None:
         else fact
         for fact in found.jobs
     ]
-    items, mnist = look(replace(found, jobs=odd)).jobs
+    items, mnist = look(structs.replace(found, jobs=odd)).jobs
     assert (items.problem, mnist.problem) == ("", "it cannot be read: KeyError: 'caffe'")
 
 

@@ -118,6 +118,25 @@ def test_a_cluster_that_was_restored_from_a_backup_is_believed(
     assert store.values() == ["and on"]
 
 
+def test_each_version_of_an_object_is_read_once() -> None:
+    read: list[str] = []
+
+    def decode(raw: bytes) -> str:
+        read.append(text_of(raw))
+        return read[-1]
+
+    store = Store(decode)
+    store.hear(json.dumps(body("a", 1, "x")).encode())
+    store.accept(body("a", 2, "ours"))
+    assert store.hear(json.dumps(body("a", 2, "ours")).encode()) == 2
+    store.hear(json.dumps(body("a", 3, "and on")).encode())
+    store.accept(body("a", 3, "and on"))
+    assert store.values() == ["and on"]
+    store.hear(json.dumps(body("a", 4, "its end")).encode(), gone=True)
+    assert store.values() == []
+    assert read == ["x", "ours", "and on"]
+
+
 def test_one_unreadable_object_hides_no_others(caplog: pytest.LogCaptureFixture) -> None:
     def read(raw: bytes) -> str:
         if b"bad" in raw:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from edl.model import Charge, ClusterState, JobKey, Role
 from edl.planner import reasons
-from edl.planner.board import set_up
 from edl.planner.budgets import Line
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
+from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
 from edl.planner.standing import Standing
 from tests.edl.planner.acting import act

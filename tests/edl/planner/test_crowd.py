@@ -21,12 +21,13 @@ from edl.model import (
     Taint,
     Term,
 )
-from edl.planner.board import Board, set_up
+from edl.planner.board import Board
 from edl.planner.decide import seat
 from edl.planner.fit import Want, place
 from edl.planner.gang import gang, place_now
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
+from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
 from edl.planner.standing import NOWHERE
 from tests.edl.planner.neighbourhood import Placed, Street

@@ -7,11 +7,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
-from edl.planner.board import Board, set_up
+from edl.planner.board import Board
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
+from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
 from edl.resources import SHARED_GPU, Resources
 from tests.edl.planner.plans import held, plan_for, sizes

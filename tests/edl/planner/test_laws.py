@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
-from edl.planner.board import set_up
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
+from edl.planner.opening import set_up
 from edl.planner.plan import Plan
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet

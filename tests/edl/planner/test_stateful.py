@@ -21,10 +21,10 @@ from hypothesis.stateful import (
 )
 
 from edl.model import ClusterState, Ending, JobKey, Node, Resizing, Role, TrainingJob
-from edl.planner.board import set_up
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
+from edl.planner.opening import set_up
 from edl.planner.plan import Plan
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet

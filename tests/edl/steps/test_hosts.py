@@ -186,6 +186,19 @@ def test_then_the_pods_go() -> None:
     assert [note.message for note in step.notes] == ["worker 3 → 2: room for nginx"]
 
 
+def test_nobody_waits_for_a_publication_that_is_still_to_come() -> None:
+    """Whoever wrote it had a wrong clock."""
+    told = launcher([0, 1], published_at=NOW + seconds(3600))
+    step, _ = shrink(horovod(told, pods("worker", range(3))), 2)
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
+
+
+def test_a_publication_that_is_still_to_come_is_confirmed_at_once() -> None:
+    told = launcher(range(3), published_at=NOW + seconds(3600), confirmed_at=None)
+    (reminder,) = publish(horovod(told, pods("worker", range(3))), {}, NOW).writes
+    assert contract.CONFIRMED_AT in written(reminder)
+
+
 def test_a_restart_in_the_middle_continues_where_it_was() -> None:
     """Every moment of a shrink is seen by a process that knows nothing but the cluster."""
     job = horovod(launcher(range(4)), pods("worker", range(4)), size=4)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from edl import contract
 from edl.kube.client import connect
 from edl.model import Target
 from edl.writes import Json
@@ -138,17 +139,19 @@ def read(cluster: Cluster, target: Target) -> Json:
     return connect(str(cluster.kubeconfig)).get(target)
 
 
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that comes soon."""
-    deadline = time.monotonic() + WITHIN
+def until(holds: Callable[[], bool], within: float = WITHIN) -> None:
+    """Wait for something that comes soon; `within` seconds."""
+    deadline = time.monotonic() + within
     while not holds():
         assert time.monotonic() < deadline, "it never came"
         time.sleep(0.1)
 
 
-def as_account(cluster: Cluster, account: str, folder: Path) -> Path:
-    """A kubeconfig with the rights of a ServiceAccount in edl-system, and no others."""
-    token = cluster.kubectl("create", "token", account, "-n", "edl-system").strip()
+def as_account(
+    cluster: Cluster, account: str, folder: Path, namespace: str = contract.SYSTEM_NAMESPACE
+) -> Path:
+    """A kubeconfig with the rights of a ServiceAccount, and no others, in its namespace."""
+    token = cluster.kubectl("create", "token", account, "-n", namespace).strip()
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -159,7 +162,9 @@ def as_account(cluster: Cluster, account: str, folder: Path) -> Path:
             }
         ],
         "users": [{"name": "it", "user": {"token": token}}],
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "contexts": [
+            {"name": "it", "context": {"cluster": "it", "user": "it", "namespace": namespace}}
+        ],
         "current-context": "it",
     }
     path = folder / f"{account}.kubeconfig"

@@ -7,6 +7,7 @@ import pytest
 
 from edl.inject import admission
 from edl.inject.admission import Context, Request
+from edl.kube.client import connect
 from edl.model import Target
 from edl.writes import Json
 from sandbox.errors import SandboxError
@@ -146,9 +147,8 @@ def test_running_pods_of_a_labelled_job_do_not_wait_for_it(
     webhook: Webhook, namespace: str
 ) -> None:
     create(webhook.cluster, namespace, labelled("mnist", namespace))
-    job = ("-n", namespace, "job", "mnist")
-    as_reconciler = "--as=system:serviceaccount:edl-system:edl-reconciler"
-    webhook.cluster.kubectl("patch", *job, "-p", '{"spec":{"suspend":false}}', as_reconciler)
+    reconciler = connect(str(webhook.installation.folder / "reconciler.kubeconfig"))
+    reconciler.patch(Target("Job", namespace, "mnist"), {"spec": {"suspend": False}})
     first = the_pod(webhook.cluster, namespace)
     with webhook.dead():
         webhook.cluster.kubectl("delete", "pod", "-n", namespace, first, "--wait=false")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from edl import contract
-from edl.steps.history import LONGEST, MOST, Entry, Operation, annotation, entries
+from edl.history import LONGEST, MOST, Entry, Operation, annotation, entries
 from tests.edl.trainings import NOW, role, seconds
 
 GROWN = Entry(NOW, Operation.GROWN, 2, 4, "idle room: 4 of 6 fit")

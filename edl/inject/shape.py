@@ -1,0 +1,130 @@
+"""The types of what the core reads in a manifest: objects, lists and texts where they belong.
+
+The API server sends nothing else; a file that is injected offline, or somebody who only plays the
+API server, may. Looked at once, at the door: inside, nobody doubts a list.
+"""
+
+from collections.abc import Iterator
+from types import NoneType
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.writes import Json
+
+Shape: TypeAlias = "type[str | int] | dict[str, Shape] | list[Shape]"
+"""A scalar, an object with these members of these shapes (and any other), a list of one shape."""
+
+_MAP: Final[Shape] = {}
+_TEXTS: Final[dict[str, Shape]] = {}
+"""An object of texts alone: labels or annotations. Known by being this very value."""
+_META: Final[Shape] = {
+    "labels": _TEXTS,
+    "annotations": _TEXTS,
+    "finalizers": [str],
+    "ownerReferences": [_MAP],
+}
+_CONTAINER: Final[Shape] = {
+    "name": str,
+    "env": [{"name": str}],
+    "ports": [{"name": str}],
+    "volumeMounts": [{"name": str, "mountPath": str}],
+    "resources": {"limits": _MAP, "requests": _MAP},
+    "lifecycle": _MAP,
+}
+_TERM: Final[Shape] = {"matchExpressions": [_MAP], "matchFields": [_MAP]}
+_NODE_AFFINITY: Final[Shape] = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]}
+}
+_POD: Final[Shape] = {
+    **dict.fromkeys(
+        (
+            *("hostname", "nodeName", "priorityClassName", "restartPolicy", "schedulerName"),
+            *("serviceAccount", "serviceAccountName", "subdomain"),
+        ),
+        str,
+    ),
+    "affinity": {"nodeAffinity": _NODE_AFFINITY},
+    "containers": [_CONTAINER],
+    "initContainers": [_CONTAINER],
+    "nodeSelector": _MAP,
+    "overhead": _MAP,
+    "schedulingGates": [_MAP],
+    "volumes": [{"name": str}],
+}
+_JOB: Final[Shape] = {
+    "backoffLimit": int,
+    "completions": int,
+    "managedBy": str,
+    "parallelism": int,
+    "suspend": bool,
+    "template": {"metadata": _META, "spec": _POD},
+}
+_SPECS: Final[dict[str, Shape]] = {"Job": _JOB, "Pod": _POD, "Namespace": _MAP}
+
+
+def _whole(spec: Shape) -> Shape:
+    return {"kind": str, "metadata": _META, "spec": spec}
+
+
+def _compiled(shape: Shape) -> Any:  # noqa: ANN401 - a type
+    """The shape as a type of msgspec, which checks it in a twentieth of the time."""
+    if shape is _TEXTS:
+        return dict[str, str]
+    if shape is _MAP:
+        return dict[str, Any]
+    if isinstance(shape, dict):
+        members = [(name, _compiled(inner) | None, None) for name, inner in shape.items()]
+        return msgspec.defstruct("Checked", members)
+    return list[_compiled(shape[0])] if isinstance(shape, list) else shape  # type: ignore[misc]
+
+
+_COMPILED: Final = {kind: _compiled(_whole(spec)) for kind, spec in _SPECS.items()}
+_WORDS: Final[dict[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a fraction",
+    NoneType: "null",
+}
+
+
+def check(manifest: Json) -> None:
+    """Raises Denied, with every path, where something in a Job, pod or Namespace is misshapen."""
+    found = manifest.get("kind")
+    kind = found if isinstance(found, str) and found in _SPECS else "Job"
+    try:
+        msgspec.convert(manifest, _COMPILED[kind])
+    except msgspec.ValidationError:
+        if findings := list(_misfits("", manifest, _whole(_SPECS[kind]))):
+            raise Denied(findings) from None
+
+
+def _misfits(path: str, value: Any, shape: Shape) -> Iterator[Finding]:  # noqa: ANN401 - JSON
+    belongs = shape if isinstance(shape, type) else type(shape)
+    found = type(value)
+    if found is not belongs:
+        yield Finding(path, _WORDS[found], f"{_WORDS[belongs]} belongs here")
+    elif shape is _TEXTS:
+        yield from _no_texts(path, value)
+    elif isinstance(shape, dict):
+        for name, inner in shape.items():
+            # The API server reads a member that is null as one that is not there.
+            if (member := value.get(name)) is not None:
+                yield from _misfits(f"{path}.{name}" if path else name, member, inner)
+    elif isinstance(shape, list):
+        for index, item in enumerate(value):
+            yield from _misfits(f"{path}[{index}]", item, shape[0])
+
+
+def _no_texts(path: str, values: Json) -> Iterator[Finding]:
+    """The API server reads null as empty, which no name of ours may be."""
+    for name, value in values.items():
+        null = value is None and not name.startswith(contract.PREFIX)
+        if not isinstance(value, str) and not null:
+            text = "" if value is None else value
+            yield Finding(f"{path}[{name}]", f"{value!r} is no text", f'quote it: "{text}"')

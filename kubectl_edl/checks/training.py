@@ -1,0 +1,191 @@
+"""Training jobs that will not get on by themselves."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from edl import contract
+from edl.errors import Forbidden
+from edl.model import ClusterState, Phase, TrainingJob
+from edl.phases import ending, phase
+from edl.resources import Resources
+from kubectl_edl.checks import reconciler
+from kubectl_edl.checks.diagnosis import Diagnosis, Findings, Patient, failure, warning, well
+from kubectl_edl.deciding import Asked, deciding
+from kubectl_edl.printers.age import duration
+from kubectl_edl.survey import Survey, survey_cluster, survey_training
+from kubectl_edl.views import job_reason
+
+_SHOWN: Final = 10
+_TRIED: Final = 20
+"""Of the queued jobs so many are tried alone: each takes a decision over all nodes."""
+_CAST: Final = timedelta(minutes=2)
+_NOTICED: Final = timedelta(minutes=1)
+_SLOW: Final = timedelta(minutes=10)
+
+_Rule: TypeAlias = Callable[[TrainingJob, datetime], Diagnosis | None]
+
+
+def stuck(patient: Patient) -> Findings:
+    """By their phases and reasons: waiting for what nobody brings, half started, never ending."""
+    jobs = _jobs(patient).jobs
+    bad = [said for job in jobs if (said := _stuck(job, patient.now))]
+    yield from bad[:_SHOWN]
+    if len(bad) > _SHOWN:
+        yield warning(f"and {len(bad) - _SHOWN} more like them", "kubectl edl status -A")
+    if not bad:
+        yield well(f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
+
+
+def never(patient: Patient) -> Findings:
+    """Queued jobs that would not even start if they were alone in the cluster."""
+    from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
+
+    state = survey_cluster(patient.connection.cluster, patient.now)
+    by = deciding(patient.connection, Asked(), patient.now)
+    namespace = patient.connection.scope.namespace
+    queued = [
+        job
+        for job in state.jobs
+        if phase(job) is Phase.QUEUED and not job.problem and namespace in ("", job.key.namespace)
+    ]
+    hopeless = 0
+    for job in queued[:_TRIED]:
+        plan = decide(alone(state, job), by.settings.value(), by.settings.limits)
+        # What waits for time only may start later; so may who fits now.
+        if plan.admissions or plan.recheck_after is not None:
+            continue
+        hopeless += 1
+        reason = next((held.reason for held in plan.held if held.job == job.key), "nothing fits")
+        yield warning(
+            f"{job.key} would not start in an empty cluster either: {reason}",
+            f"kubectl edl explain {job.key.name} -n {job.key.namespace}",
+        )
+    if not hopeless:
+        tried = min(len(queued), _TRIED)
+        yield well(f"each of the {tried} queued could start" if queued else "nobody is queued")
+
+
+def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
+    """The same cluster without the other training jobs and all that their pods hold."""
+    given_back: defaultdict[str, Resources] = defaultdict(Resources)
+    for role in (role for one in state.jobs for role in one.roles):
+        for pod in role.pods:
+            if pod.node and not pod.ended:
+                given_back[pod.node] += role.shape.requests
+    nodes = tuple(replace(node, used=node.used - given_back[node.name]) for node in state.nodes)
+    return replace(state, nodes=nodes, jobs=(job,), demands=(), bare=())
+
+
+def _jobs(patient: Patient) -> Survey:
+    """Everybody's, unless a namespace was named or only one's own may be read."""
+    connection = patient.connection
+    everywhere = replace(connection, namespace=connection.scope.namespace)
+    try:
+        return survey_training(everywhere, "", patient.now)
+    except Forbidden:
+        return survey_training(connection, "", patient.now)
+
+
+def _stuck(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    return next((said for rule in _RULES if (said := rule(job, now))), None)
+
+
+def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    """Paused and ended ones harm nobody."""
+    del now
+    if not job.problem or ending(job) is not None:
+        return None
+    return warning(f"{job.key}: {job.problem}", _status(job))
+
+
+def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    waits = now - job.queued_at
+    if phase(job) is not Phase.INCOMPLETE or waits < _CAST:
+        return None
+    return warning(
+        f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.missing)}: "
+        "nothing starts before the whole cast is there",
+        f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}",
+    )
+
+
+def _unnoticed(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    waits = now - job.queued_at
+    said = any(role.reason for role in job.roles)
+    if phase(job) is not Phase.QUEUED or said or waits < _NOTICED:
+        return None
+    return failure(
+        f"{job.key} has been queued for {duration(waits)}, and no reconciler has looked at it",
+        reconciler.LOGS,
+    )
+
+
+def _half_started(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    """A gang starts whole; the reconciler completes a start or takes it back within minutes."""
+    waiting = [role.name for role in job.live if role.suspended]
+    since = job.started_at
+    if ending(job) or not waiting or len(waiting) == len(job.live) or since is None:
+        return None
+    if now - since < _SLOW:
+        return None
+    return failure(
+        f"{job.key} is half started: {', '.join(waiting)} still suspended after "
+        f"{duration(now - since)}",
+        _explain(job),
+    )
+
+
+def _starting(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    if phase(job) is not Phase.STARTING or job.started_at is None or now - job.started_at < _SLOW:
+        return None
+    pods = [pod for role in job.live for pod in role.pods if not (pod.ready or pod.ended)]
+    return warning(
+        f"{job.key} has been starting for {duration(now - job.started_at)}: {len(pods)} of its "
+        "pods are not ready",
+        f"kubectl describe pods -n {job.key.namespace} -l {contract.JOB}={job.key.name}",
+    )
+
+
+def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    moments = [role.resized_at for role in job.live if role.resized_at]
+    if phase(job) is not Phase.SCALING or not moments or now - max(moments) < _SLOW:
+        return None
+    return warning(
+        f"{job.key} has been on its way to a new size for {duration(now - max(moments))}: "
+        f"{job_reason(job)}",
+        _explain(job),
+    )
+
+
+def _finishing(job: TrainingJob, now: datetime) -> Diagnosis | None:
+    ended = [role.ended_at for role in job.roles if role.ended_at]
+    if phase(job) is not Phase.FINISHING or not ended or now - max(ended) < _SLOW:
+        return None
+    left = ", ".join(role.name for role in job.live)
+    return failure(
+        f"{job.key} has ended {duration(now - max(ended))} ago, and {left} has not been ended",
+        reconciler.LOGS,
+    )
+
+
+_RULES: Final[tuple[_Rule, ...]] = (
+    _unreadable,
+    _incomplete,
+    _unnoticed,
+    _half_started,
+    _starting,
+    _scaling,
+    _finishing,
+)
+"""The first that holds speaks: the others say the same less well."""
+
+
+def _status(job: TrainingJob) -> str:
+    return f"kubectl edl status {job.key.name} -n {job.key.namespace}"
+
+
+def _explain(job: TrainingJob) -> str:
+    return f"kubectl edl explain {job.key.name} -n {job.key.namespace}"

@@ -1,0 +1,92 @@
+"""`kubectl edl events`."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+import click
+
+from edl.kube.cluster import Selection
+from edl.model import TrainingJob
+from kubectl_edl.completions import job_names
+from kubectl_edl.find import training_job
+from kubectl_edl.happenings import Happening, happenings
+from kubectl_edl.options import Reading, everywhere, reading
+from kubectl_edl.printers.report import Report
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.screens.events import events_report
+from kubectl_edl.show import continued, show
+from kubectl_edl.survey import survey_training
+from kubectl_edl.world import Connection, Scope, World
+
+_TYPES: Final = ("Normal", "Warning")
+_HELP: Final = """List the Events of training jobs, their Jobs and their pods, the newest last.
+
+Ours (Started, Grown, Shrunk, …) and Kubernetes' own (Scheduled, Pulled, FailedScheduling, …) in
+one order, as kubectl events prints them. Kubernetes forgets Events after an hour; what a training
+job went through stays in kubectl edl history. Pods that are gone already count, by their names.
+
+\b
+Examples:
+  # What happens to a training job and its pods
+  kubectl edl events mnist
+  # All that is wrong in all namespaces, as it comes
+  kubectl edl events -A --types Warning -w
+  # For a script: why pods were not scheduled
+  kubectl edl events mnist -o json | jq -r '.items[]|select(.reason=="FailedScheduling").message'
+
+\b
+-o json: {"apiVersion": "v1", "kind": "EventList", "items": [Kubernetes' Event]}
+-o wide adds SOURCE, who says so, and COUNT.
+"""
+
+
+@click.command("events", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", required=False, shell_complete=job_names)
+@everywhere
+@reading
+@click.option(
+    "--types",
+    multiple=True,
+    type=click.Choice(_TYPES, case_sensitive=False),
+    help="Only these; may be repeated.",
+)
+@click.pass_obj
+def events(
+    world: World, job: str | None, scope: Scope, reading: Reading, types: tuple[str, ...]
+) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        found = _found(world, connection, job, reading.selector)
+        chosen = [one for one in found if not types or one.event.get("type") in types]
+        whose = job or "training jobs"
+        return events_report(chosen, world.now(), connection.namespace, whose)
+
+    if reading.watch:
+        changes = world.changes(connection.cluster, Selection("Event", connection.namespace))
+        continued(world, reading, read, changes)
+    else:
+        show(world, reading, read)
+
+
+COMMAND: Final = events
+
+
+def _found(
+    world: World, connection: Connection, job: str | None, selector: str
+) -> Sequence[Happening]:
+    survey = survey_training(connection, selector, world.now())
+    if job is None:
+        jobs = _jobs(survey.jobs)
+        return happenings(connection.cluster, connection.namespace, jobs, ours=not selector)
+    found = training_job(job, survey, connection)
+    return happenings(connection.cluster, found.key.namespace, _jobs([found]), ours=False)
+
+
+def _jobs(found: Sequence[TrainingJob]) -> Mapping[str, Collection[str]]:
+    """The names of their Jobs, by namespace."""
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for job in found:
+        names[job.key.namespace] |= {role.job for role in job.roles}
+    return names

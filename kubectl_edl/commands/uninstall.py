@@ -1,0 +1,50 @@
+"""`kubectl edl uninstall`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.installing import uninstall as installing
+from kubectl_edl.installing.uninstall import How
+from kubectl_edl.options import Command, a_cluster, bundled
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.world import Scope, World
+
+_HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
+
+Jobs that run go on at the size that they have. Jobs that queue stay suspended: said first is how
+many, and how one is started by hand. Nothing else of ours stays behind.
+
+\b
+Examples:
+  # What would go, and what becomes of the Jobs
+  kubectl edl uninstall --dry-run client
+  # In a script
+  kubectl edl uninstall --yes
+"""
+_HOW: Final = (
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option(
+        "--dry-run",
+        type=click.Choice(("none", "client")),
+        default="none",
+        help="client: say what would go, delete nothing.",
+    ),
+    click.option("--wait/--no-wait", default=True, help="Until it is gone; default: wait."),
+    click.option("--timeout", default=120.0, show_default=True, help="Seconds to wait."),
+)
+
+
+def _how(function: Command) -> Command:
+    return bundled(How, "how", _HOW)(function)
+
+
+@click.command("uninstall", help=_HELP, epilog=EXIT_CODES_HELP)
+@_how
+@a_cluster
+@click.pass_obj
+def uninstall(world: World, how: How, scope: Scope) -> None:
+    installing.uninstall(world, scope, how)
+
+
+COMMAND: Final = uninstall

@@ -1,0 +1,63 @@
+"""`kubectl edl unlabel`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.completions import job_names
+from kubectl_edl.options import Command, Writing, bundled, one_namespace, writing
+from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.sources import Named
+from kubectl_edl.world import Scope, World
+
+_HELP: Final = """Hand an elastic Job back to its user, as an ordinary one.
+
+With JOB: takes our labels and annotations off every Job of the training job. What runs goes on
+running at the size that it has; what is queued stays suspended, and its user starts it. Nobody
+queues, resizes or ends it any more; its pods keep their environment and addresses. Afterwards
+kubectl edl label --recreate is the way back.
+
+With -f: prints the manifests without the labels, for kubectl apply; with JOB only the one of that
+name, everything else comes out as it went in.
+
+\b
+Examples:
+  # It runs on, and nobody resizes it any more
+  kubectl edl unlabel mnist
+  # Let the API server check it, and change nothing
+  kubectl edl unlabel mnist -n team-a --dry-run server
+  # The file that it came from
+  kubectl edl unlabel -f mnist.yaml > plain.yaml
+"""
+_SOURCE: Final = (
+    click.argument("name", metavar="[JOB]", required=False, shell_complete=job_names),
+    click.option(
+        "-f",
+        "--filename",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        help="A manifest, - for stdin.",
+    ),
+)
+
+
+def _source(function: Command) -> Command:
+    return bundled(Named, "named", _SOURCE)(function)
+
+
+@click.command("unlabel", help=_HELP, epilog=EXIT_CODES_HELP)
+@_source
+@one_namespace
+@writing
+@click.pass_obj
+def unlabel(world: World, named: Named, scope: Scope, writing: Writing) -> None:
+    from kubectl_edl.unlabelling import unlabel_file, unlabel_job  # noqa: PLC0415 (not for --help)
+
+    if named.filename:
+        world.out.write(unlabel_file(world.stdin, named.filename, named.name))
+    elif named.name:
+        unlabel_job(world, world.connect(scope), named.name, writing)
+    else:
+        raise click.UsageError("What? Give the name of a Job, or a manifest with -f.")
+
+
+COMMAND: Final = unlabel

@@ -1,0 +1,185 @@
+"""The Flask app: the page, its events, and what may be asked of it.
+
+| path | | |
+|---|---|---|
+| `/` | GET | the page; `?token=…` is taken into a cookie, once |
+| `/events` | GET | server-sent events: `state`, a picture as JSON (`picture.page`), and `beat` |
+| `/what-if` | POST | {"namespace", "name", "max"} → `imagining`'s answer |
+| `/scale` | POST | {"namespace", "name", "size": 6 or null} → {"said"}; only if it is allowed |
+
+Errors are {"error": one line}.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from threading import BoundedSemaphore
+from typing import Final, TypeVar
+
+import msgspec
+from flask import Flask, Response, redirect, render_template, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as AnyResponse
+
+from edl.errors import EdlError, Forbidden, NotFound, Unreachable
+from edl.writes import Json
+from kubectl_edl.dashboard import imagining, resizing
+from kubectl_edl.dashboard.board import Board, stream
+from kubectl_edl.dashboard.gate import PAGE_HEADER, Asked, Gate, Refusal
+from kubectl_edl.refusals import Missing
+
+MOST_STREAMS: Final = 64
+_LIMIT: Final = 4096
+"""Bytes of a body: a name and a number."""
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_STATUS: Final[tuple[tuple[type[EdlError], HTTPStatus], ...]] = (
+    (Missing, HTTPStatus.NOT_FOUND),
+    (NotFound, HTTPStatus.NOT_FOUND),
+    (Forbidden, HTTPStatus.FORBIDDEN),
+    (Unreachable, HTTPStatus.BAD_GATEWAY),
+)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the paths need. `resize` is None where nothing may be changed."""
+
+    gate: Gate
+    board: Board
+    imagine: Callable[[imagining.Wish], Json]
+    about: Json
+    """`server`, `namespace` (empty for all) and `version`, for the page's head."""
+    resize: Callable[[resizing.Wish], str] | None = None
+    cookie: str = "edl-dashboard"
+
+
+def create_app(desk: Desk) -> Flask:
+    """The dashboard as a WSGI app."""
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = _LIMIT
+    app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 0
+    app.before_request(partial(_check, desk))
+    app.after_request(_harden)
+    app.add_url_rule("/", "page", partial(_page, desk))
+    app.add_url_rule("/events", "events", partial(_events, desk, BoundedSemaphore(MOST_STREAMS)))
+    app.add_url_rule("/what-if", "what-if", partial(_what_if, desk), methods=["POST"])
+    app.add_url_rule("/scale", "scale", partial(_scale, desk), methods=["POST"])
+    app.register_error_handler(EdlError, _failed)
+    app.register_error_handler(msgspec.DecodeError, _misshapen)
+    app.register_error_handler(HTTPException, _unknown)
+    return app
+
+
+def _check(desk: Desk) -> AnyResponse | None:
+    asked = Asked(
+        path=request.path,
+        method=request.method,
+        host=_said("Host"),
+        origin=_said("Origin"),
+        site=_said("Sec-Fetch-Site"),
+        page=_said(PAGE_HEADER),
+        tokens=(
+            _said("Authorization").removeprefix("Bearer "),
+            request.cookies.get(desk.cookie, ""),
+            _given(),
+        ),
+    )
+    refusal = desk.gate.refusal(asked)
+    return _refused(refusal) if refusal else None
+
+
+def _said(header: str) -> str:
+    return request.headers.get(header, "")
+
+
+def _given() -> str:
+    """A token in the address: only the page's own, which takes it away at once."""
+    return request.args.get("token", "") if request.path == "/" else ""
+
+
+def _harden(response: Response) -> Response:
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _page(desk: Desk) -> AnyResponse:
+    if desk.gate.knows(token := _given()):
+        # Not in the address any longer: histories and shoulders would read it there.
+        answer = redirect("/", HTTPStatus.SEE_OTHER)
+        answer.set_cookie(desk.cookie, token, httponly=True, samesite="Strict")
+        return answer
+    text = render_template(
+        "page.html",
+        about=desk.about,
+        header=PAGE_HEADER,
+        secret=desk.gate.page,
+        scales=desk.resize is not None,
+    )
+    return Response(text, content_type="text/html; charset=utf-8")
+
+
+def _events(desk: Desk, seats: BoundedSemaphore) -> Response:
+    if not seats.acquire(blocking=False):
+        text = f"{MOST_STREAMS} pages look already: close some"
+        return _refused(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, text))
+    answer = Response(stream(desk.board), content_type="text/event-stream")
+    answer.call_on_close(seats.release)
+    return answer
+
+
+def _what_if(desk: Desk) -> Response:
+    return _json(desk.imagine(_body(imagining.Wish)))
+
+
+def _scale(desk: Desk) -> Response:
+    if desk.resize is None:
+        text = "this dashboard only reads; start it with --allow-scale to change sizes here"
+        return _refused(Refusal(HTTPStatus.FORBIDDEN, text))
+    return _json({"said": desk.resize(_body(resizing.Wish))})
+
+
+def _body(kind: type[_T]) -> _T:
+    """Raises msgspec.DecodeError (ValidationError is one)."""
+    return msgspec.json.decode(request.get_data(), type=kind)
+
+
+def _json(body: object, status: int = HTTPStatus.OK) -> Response:
+    return Response(msgspec.json.encode(body), status, content_type="application/json")
+
+
+def _refused(refusal: Refusal) -> Response:
+    if request.accept_mimetypes.accept_html and request.path == "/":
+        text = render_template("refused.html", text=refusal.text)
+        return Response(text, refusal.status, content_type="text/html; charset=utf-8")
+    return _json({"error": refusal.text}, refusal.status)
+
+
+def _failed(error: EdlError) -> Response:
+    found = (status for kind, status in _STATUS if isinstance(error, kind))
+    return _json({"error": str(error)}, next(found, HTTPStatus.UNPROCESSABLE_ENTITY))
+
+
+def _misshapen(error: msgspec.DecodeError) -> Response:
+    return _json({"error": f"the body is not what is asked for: {error}"}, HTTPStatus.BAD_REQUEST)
+
+
+def _unknown(error: HTTPException) -> Response:
+    """What Flask itself refuses: an unknown path, another method, a body that is too large."""
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    return _json({"error": f"{request.method} {request.path}: {error.name}"}, status)

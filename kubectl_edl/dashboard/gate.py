@@ -1,0 +1,110 @@
+"""Who may ask: by the name a browser used, by the token, and for writes by our page's own secret.
+
+- A page of somebody else whose name is made to point here (DNS rebinding) comes with its own name
+  in `Host`: only addresses and our own names are answered.
+- A page of somebody else that writes (CSRF) cannot know the secret that stands in our page, and its
+  browser tells its `Origin`.
+"""
+
+from dataclasses import dataclass
+from hmac import compare_digest
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+PAGE_HEADER: Final = "X-EDL-Page"
+OPEN: Final = "/static/"
+"""What is the same for everybody and says nothing of the cluster: scripts and colours."""
+_SAME: Final = frozenset({"", "same-origin", "none"})
+_READS: Final = frozenset({"GET", "HEAD"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a request decides. `tokens` are all that it shows: cookie, header, address."""
+
+    path: str
+    method: str
+    host: str
+    origin: str = ""
+    site: str = ""
+    """`Sec-Fetch-Site`."""
+    page: str = ""
+    """The secret that it knows."""
+    tokens: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why not, and what to do instead."""
+
+    status: HTTPStatus
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """`names` are ours besides addresses; an empty `token` asks for none."""
+
+    page: str
+    """The secret that only our own page knows."""
+    names: frozenset[str] = frozenset({"localhost"})
+    token: str = ""
+
+    def refusal(self, asked: Asked) -> Refusal | None:
+        """None for who may."""
+        return self._host(asked) or self._known(asked) or self._writes(asked)
+
+    def knows(self, token: str) -> bool:
+        return bool(self.token) and _same(token, self.token)
+
+    def _host(self, asked: Asked) -> Refusal | None:
+        try:
+            name = urlsplit(f"//{asked.host}").hostname or ""
+        except ValueError:
+            name = ""
+        if name in self.names or _is_address(name):
+            return None
+        return Refusal(
+            HTTPStatus.MISDIRECTED_REQUEST,
+            f'Host "{asked.host}" is no name of this dashboard; open it by the address that '
+            "kubectl edl dashboard printed",
+        )
+
+    def _known(self, asked: Asked) -> Refusal | None:
+        if not self.token or asked.path.startswith(OPEN):
+            return None
+        if any(self.knows(token) for token in asked.tokens):
+            return None
+        return Refusal(
+            HTTPStatus.UNAUTHORIZED,
+            "this dashboard needs its token: open the address that kubectl edl dashboard printed, "
+            "with ?token=…, or send the header Authorization: Bearer TOKEN",
+        )
+
+    def _writes(self, asked: Asked) -> Refusal | None:
+        if asked.method in _READS:
+            return None
+        if asked.origin not in ("", f"http://{asked.host}") or asked.site not in _SAME:
+            return Refusal(HTTPStatus.FORBIDDEN, "another page may not ask for this")
+        if _same(asked.page, self.page):
+            return None
+        return Refusal(
+            HTTPStatus.FORBIDDEN,
+            f"the header {PAGE_HEADER} is missing or old: the dashboard was started again; "
+            "load the page again",
+        )
+
+
+def _same(given: str, secret: str) -> bool:
+    return compare_digest(given.encode(), secret.encode())
+
+
+def _is_address(name: str) -> bool:
+    """An address cannot be made to point elsewhere."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""How full nodes are, resource by resource: requests of bound pods, of what is allocatable."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from edl.model import Node
+from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.writes import Json
+
+MOST_NODES: Final = 200
+_FIRST: Final = (CPU, MEMORY)
+_MOST: Final = 4
+_STEPS: Final = (25, 50, 75, 95)
+_GIB: Final = 2**30
+_LARGE: Final = 100 * _GIB
+"""From here on, whole ones."""
+
+
+def names(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The resources worth showing: CPU, memory, then devices (`nvidia.com/gpu`) by name."""
+    offered = {name for node in nodes for name, _ in node.allocatable}
+    devices = sorted(name for name in offered if "/" in name or name.startswith("shared"))
+    return (*(name for name in _FIRST if name in offered), *devices)[:_MOST]
+
+
+def title(name: str) -> str:
+    """`CPU`, `Memory`, `gpu` of `nvidia.com/gpu`."""
+    return {CPU: "CPU", MEMORY: "Memory"}.get(name, name.rpartition("/")[2])
+
+
+def amount(name: str, value: int) -> str:
+    """A bare figure: cores, GiB, or pieces."""
+    if name == CPU:
+        return f"{value / 1000:.6g}"
+    if name == MEMORY:
+        return f"{value / _GIB:.3g} GiB" if value < _LARGE else f"{value / _GIB:.0f} GiB"
+    return str(value)
+
+
+def share(used: Resources, offered: Resources, name: str) -> int:
+    """Whole percent; 0 of nothing, and above 100 on a node that became smaller."""
+    most = offered.get(name)
+    return round(100 * used.get(name) / most) if most else 0
+
+
+def totals(nodes: Sequence[Node]) -> list[Json]:
+    """Of the whole cluster, a line a resource."""
+    shown = names(nodes)
+    used = {name: sum(node.used.get(name) for node in nodes) for name in shown}
+    offered = {name: sum(node.allocatable.get(name) for node in nodes) for name in shown}
+    return [_load(Resources.of(used), Resources.of(offered), name) for name in shown]
+
+
+def each(nodes: Sequence[Node]) -> list[Json]:
+    """The first `MOST_NODES` by name, a line each."""
+    shown = names(nodes)
+    first = sorted(nodes, key=lambda node: node.name)[:MOST_NODES]
+    return [
+        {
+            "name": node.name,
+            "schedulable": node.schedulable,
+            "pods": node.used.get(PODS),
+            "loads": [_load(node.used, node.allocatable, name) for name in shown],
+        }
+        for node in first
+    ]
+
+
+def spread(nodes: Sequence[Node]) -> list[Json]:
+    """How many nodes are how full in CPU: one line a step of load."""
+    loads = [share(node.used, node.allocatable, CPU) for node in nodes]
+    bounds = [*zip((0, *_STEPS), _STEPS, strict=False), (_STEPS[-1], None)]
+    return [
+        {
+            "title": f"{low} to {high} %" if high else f"{low} % and more",
+            "nodes": sum(low <= load and (high is None or load < high) for load in loads),
+        }
+        for low, high in bounds
+    ]
+
+
+def _load(used: Resources, offered: Resources, name: str) -> Json:
+    return {
+        "name": name,
+        "title": title(name),
+        "share": share(used, offered, name),
+        "used": amount(name, used.get(name)),
+        "offered": amount(name, offered.get(name)),
+    }

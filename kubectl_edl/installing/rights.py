@@ -1,0 +1,41 @@
+"""Whether the user may install: asked before anything is half done."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from edl.kube.cluster import RESOURCES, Cluster
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.checks.rights import Right
+from kubectl_edl.refusals import Refused
+
+_ASKERS: Final = 8
+_APPLY: Final = ("get", "create", "patch")
+
+
+def check(cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _APPLY) -> None:
+    """Raise Refused with every right that is missing."""
+    if _may(cluster, Right("*", "*", "*")):
+        return
+    needed = sorted({right for document in documents for right in _rights(document, verbs)})
+    with ThreadPoolExecutor(_ASKERS) as pool:
+        allowed = list(pool.map(lambda right: _may(cluster, right), needed))
+    missing = [str(right) for right, may in zip(needed, allowed, strict=True) if not may]
+    if missing:
+        raise Refused(
+            f"you may not {', '.join(missing)}; nothing was changed: have somebody with the role "
+            "cluster-admin do it, or choose other credentials with --context"
+        )
+
+
+def _rights(document: Json, verbs: Sequence[str]) -> list[Right]:
+    resource = RESOURCES[document["kind"]]
+    namespace = document["metadata"].get("namespace", "")
+    return [Right(verb, resource.plural, resource.group, namespace) for verb in verbs]
+
+
+def _may(cluster: Cluster, right: Right) -> bool:
+    asked = {"spec": {"resourceAttributes": right.attributes}}
+    answer = cluster.create(Target("SelfSubjectAccessReview", "", ""), asked)
+    return bool((answer.get("status") or {}).get("allowed"))

@@ -1,0 +1,51 @@
+"""`kubectl edl uninstall`: everything of ours, and no Job of anybody."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from kubectl_edl.installing import farewell, removal
+from kubectl_edl.installing.applying import name_of, refuse_helm
+from kubectl_edl.refusals import Refused
+from kubectl_edl.world import Scope, World
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How it is done; `timeout` in seconds."""
+
+    yes: bool = False
+    dry_run: str = "none"
+    wait: bool = True
+    timeout: float = 120.0
+
+
+def uninstall(world: World, scope: Scope, how: How) -> None:
+    """Raise Refused where nobody can say yes, TimedOut when something stays."""
+    cluster = world.connect(scope).cluster
+    refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
+    targets = removal.installed(cluster)
+    if not targets:
+        world.say("nothing of kubectl-edl is installed in this cluster")
+        return
+    for sentence in farewell.sentences(cluster):
+        world.warn(sentence)
+    if how.dry_run == "client":
+        for target in targets:
+            world.say(f"{name_of(target)} deleted (dry run)")
+        return
+    if not how.yes and not _confirmed(world, len(targets)):
+        world.warn("kubectl-edl stays as it is")
+        return
+    for target in removal.remove(cluster, targets):
+        world.say(f"{name_of(target)} deleted")
+    if how.wait:
+        removal.wait_until_gone(world, cluster, targets, timedelta(seconds=how.timeout))
+
+
+def _confirmed(world: World, count: int) -> bool:
+    question = f"Delete kubectl-edl, {count} objects, from this cluster?"
+    if not world.stdin.isatty():
+        raise Refused(f"{question} Nobody can answer here: add --yes")
+    world.err.write(f"{question} [y/N] ")
+    world.err.flush()
+    return world.stdin.readline().strip().lower() in ("y", "yes")

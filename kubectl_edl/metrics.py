@@ -1,0 +1,46 @@
+"""What pods and nodes use now, as metrics-server measures it; None where nobody does."""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from edl.errors import Forbidden, NotFound, Unreachable
+from edl.kube.cluster import Cluster, Selection
+from edl.resources import Resources
+from edl.writes import Json
+
+_UNKNOWN: Final = "hint: what is used is not known"
+Used = Mapping[tuple[str, str], Resources]
+"""By namespace and name; nodes have no namespace."""
+
+
+def used_by_pods(cluster: Cluster, namespace: str, hints: list[str]) -> Used | None:
+    return _used(cluster, Selection("PodMetrics", namespace), hints)
+
+
+def used_by_nodes(cluster: Cluster, hints: list[str]) -> Used | None:
+    return _used(cluster, Selection("NodeMetrics"), hints)
+
+
+def _used(cluster: Cluster, selection: Selection, hints: list[str]) -> Used | None:
+    """`hints` gets why nothing is known."""
+    try:
+        found = [json.loads(item) for item in cluster.list(selection).items]
+    except NotFound:
+        hints.append(f"{_UNKNOWN}: the cluster has no metrics-server (metrics.k8s.io)")
+        return None
+    except (Forbidden, Unreachable) as error:
+        hints.append(f"{_UNKNOWN}: {error}")
+        return None
+    return {_key(one): _usage(one) for one in found}
+
+
+def _key(one: Json) -> tuple[str, str]:
+    metadata = one["metadata"]
+    return metadata.get("namespace") or "", metadata["name"]
+
+
+def _usage(one: Json) -> Resources:
+    """A node's own, or its containers' together."""
+    parts = [container.get("usage") for container in one.get("containers") or ()]
+    return sum(map(Resources.parse, parts or [one.get("usage")]), Resources())

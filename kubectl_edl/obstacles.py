@@ -1,0 +1,139 @@
+"""What keeps a training job from going on, and the way out of each."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.model import Phase, Pod, PodPhase
+from kubectl_edl.changes import Change
+from kubectl_edl.unplaced import Unplaced
+from kubectl_edl.views import JobView, pod_status
+
+_SOON: Final = timedelta(seconds=30)
+"""So long nothing is stuck: pods come, images are pulled."""
+_LATELY: Final = timedelta(minutes=10)
+_IMAGE: Final = re.compile(r"ErrImage|ImagePull|InvalidImageName")
+_CONFIG: Final = re.compile(r"CreateContainerConfigError|CreateContainerError")
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing in the way, in a sentence, and what a user does about it."""
+
+    what: str
+    way_out: str
+
+
+def obstacles(
+    view: JobView, waiting: Sequence[Unplaced], changes: Sequence[Change], now: datetime
+) -> tuple[Obstacle, ...]:
+    """The most important first; none for a job that goes on by itself.
+
+    `waiting` are its pods that do not run, `changes` the last Events of its Jobs.
+    """
+    found = _OF_PHASE.get(view.phase, _of_pods)(view, now)
+    missing = _of_missing_pods(view, changes, now)
+    return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
+
+
+def _flags(view: JobView) -> str:
+    return f"{view.job.key.name} -n {view.job.key.namespace}"
+
+
+def _problem(view: JobView) -> Iterator[Obstacle]:
+    if view.job.problem:
+        yield Obstacle(view.job.problem, "correct it, delete the Jobs and apply them again")
+
+
+def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    del now
+    if view.job.missing:
+        names = ", ".join(f"{view.job.key.name}-{role}" for role in view.job.missing)
+        noun = "Job" if len(view.job.missing) == 1 else "Jobs"
+        yield Obstacle(
+            f"it waits for its {noun} {names}", "kubectl apply them: nothing starts before"
+        )
+
+
+def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    if now - view.job.queued_at > _SOON and not view.job.problem:
+        unseen = not any(role.reason for role in view.job.roles)
+        way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
+        yield Obstacle(view.reason, way)
+
+
+def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    del now
+    yield Obstacle("it is paused", f"kubectl edl resume {_flags(view)}")
+
+
+def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    del now
+    yield Obstacle(
+        view.reason,
+        f"kubectl edl logs {_flags(view)} says why; delete its Jobs and apply them to try again",
+    )
+
+
+def _of_pods(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    """Pods that run, and never become ready."""
+    for role in view.roles:
+        late = [pod for pod in role.role.pods if _never_ready(pod, now)]
+        are = "is" if len(late) == 1 else "are"
+        if late and view.phase not in _OVER:
+            yield Obstacle(
+                f"{_pods(len(late))} of {role.role.name} {are} not ready: {late[0].name}",
+                f"kubectl describe pod {late[0].name} -n {view.job.key.namespace}",
+            )
+
+
+def _never_ready(pod: Pod, now: datetime) -> bool:
+    unready = pod.phase is PodPhase.RUNNING and pod_status(pod) == "NotReady"
+    return unready and now - pod.created_at > _SOON
+
+
+def _of_missing_pods(view: JobView, changes: Sequence[Change], now: datetime) -> Iterator[Obstacle]:
+    """Pods that the Job controller cannot make: it says why in an Event."""
+    for shown in view.roles:
+        role = shown.role
+        said = [one for one in changes if one.warning and one.job == role.job]
+        if len(role.pods) >= shown.size or not said or now - said[-1].at > _LATELY:
+            continue
+        kind = "resourcequota" if "exceeded quota" in said[-1].message else f"job {role.job}"
+        yield Obstacle(
+            f"{role.job}: {said[-1].reason}: {said[-1].message}",
+            f"kubectl describe {kind} -n {view.job.key.namespace}",
+        )
+
+
+def _of_waiting(view: JobView, waiting: Sequence[Unplaced], now: datetime) -> Iterator[Obstacle]:
+    """Pods that wait, those with one reason together."""
+    late = [pod for pod in waiting if pod.since is None or now - pod.since > _SOON]
+    for why in dict.fromkeys(pod.why for pod in late):
+        same = [pod for pod in late if pod.why == why]
+        named = f"{same[0].name} waits" if len(same) == 1 else f"{_pods(len(same))} wait"
+        yield Obstacle(f"{named}: {why}", _way_out(view, same[0]))
+
+
+def _way_out(view: JobView, pod: Unplaced) -> str:
+    describe = f"kubectl describe pod {pod.name} -n {view.job.key.namespace}"
+    if _IMAGE.search(pod.why):
+        return f"is the image's name right, and may this cluster pull it? {describe}"
+    if _CONFIG.search(pod.why):
+        return f"a ConfigMap or Secret that it names is missing: {describe}"
+    return describe if pod.node else f"kubectl edl explain {_flags(view)}"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FINISHING})
+_OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterator[Obstacle]]]] = {
+    Phase.INCOMPLETE: _incomplete,
+    Phase.QUEUED: _queued,
+    Phase.PAUSED: _paused,
+    Phase.FAILED: _failed,
+}

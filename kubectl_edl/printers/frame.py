@@ -1,0 +1,40 @@
+"""A picture on a terminal, drawn over the one before it."""
+
+import re
+
+from kubectl_edl.printers.glyphs import ascii_only
+from kubectl_edl.printers.paint import FAINT, painted
+from kubectl_edl.printers.table import Layout
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_RESET = "\x1b[0m"
+
+
+def over(drawn: str) -> str:
+    """Back to where the last picture began, and nothing below: what stood above it stays."""
+    lines = drawn.count("\n")
+    return f"\x1b[{lines}F\x1b[J" if lines else ""
+
+
+def fitted(text: str, layout: Layout) -> str:
+    """No line wraps, and the cursor's own line stays free: else the next picture goes astray."""
+    lines = text.splitlines()
+    if layout.height is not None and len(lines) >= layout.height:
+        shown = max(layout.height - 2, 0)
+        more = f"… {len(lines) - shown} more lines"
+        more = more if layout.unicode else ascii_only(more)
+        lines = [*lines[:shown], painted(more, FAINT if layout.coloured else "")]
+    width = layout.width
+    return "".join(f"{line if width is None else cut(line, width)}\n" for line in lines)
+
+
+def cut(line: str, width: int) -> str:
+    """So many characters of a line; colours take no room."""
+    if len(_ESCAPE.sub("", line)) <= width:
+        return line
+    kept, left = "", width
+    for part in re.split(f"({_ESCAPE.pattern})", line):
+        escape = _ESCAPE.fullmatch(part)
+        kept += part if escape else part[:left]
+        left -= 0 if escape else len(part[:left])
+    return kept if kept.endswith(_RESET) or "\x1b" not in kept else kept + _RESET

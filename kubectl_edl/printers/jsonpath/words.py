@@ -1,0 +1,53 @@
+"""Texts as Go reads and writes them: quoted literals, and values where a template prints them."""
+
+import json
+import re
+from typing import Final
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
+)
+_LETTERS: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
+"""Any other letter stands for itself."""
+HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_LONGEST_WHOLE: Final = 1e21
+
+
+def unquoted(text: str) -> str:
+    """The text of a literal in single or double quotes."""
+    return _ESCAPE.sub(_letter, text[1:-1])
+
+
+def _letter(match: re.Match[str]) -> str:
+    *numbers, octal, letter = match.groups()
+    for digits in numbers:
+        if digits:
+            return chr(int(digits, 16))
+    return chr(int(octal, 8)) if octal else _LETTERS.get(letter, letter)
+
+
+def json_line(value: object) -> str:
+    """Go's encoding/json: sorted keys, no blanks, safe inside of HTML."""
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return text.translate(HTML)
+
+
+def plain(value: object) -> str:
+    """How a template prints a value: objects and lists as JSON."""
+    return json_line(value) if isinstance(value, dict | list) else go_text(value)
+
+
+def go_text(value: object) -> str:
+    """Go's `%v`: `map[a:1 b:2]`, `[x y]`, `true`, `<nil>`; custom columns print so."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LONGEST_WHOLE:
+        return str(int(value))
+    if isinstance(value, dict):
+        pairs = (f"{key}:{go_text(value[key])}" for key in sorted(value))
+        return f"map[{' '.join(pairs)}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    return str(value)

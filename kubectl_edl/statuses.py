@@ -1,0 +1,33 @@
+"""What `kubectl edl status` tells, from the lists that it asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubectl_edl.screens.status import list_report
+from kubectl_edl.survey import survey_training
+from kubectl_edl.views import view
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kubectl_edl.asked import Asked
+    from kubectl_edl.printers.report import Report
+    from kubectl_edl.views import JobView
+
+
+def fleet(asked: Asked, selector: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:
+    """All training jobs that are selected."""
+    survey = survey_training(asked.connection, selector, now, asked)
+    views = tuple(view(job) for job in survey.jobs)
+    report = list_report(views, now, asked.connection.namespace)
+    return views, report.hinting(survey.hints)
+
+
+def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:
+    """The one of this name."""
+    from kubectl_edl.closeup import closeup  # noqa: PLC0415 (not for all of them)
+
+    survey = survey_training(asked.connection, "", now, asked)
+    shown, report = closeup(name, survey, asked.connection, now)
+    return (shown,), report.hinting(survey.hints)

@@ -1,0 +1,80 @@
+"""`--for --timeout` of `kubectl edl status`; `until` waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kubectl_edl.options import bundled
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from click.shell_completion import CompletionItem
+
+    from edl.model import Phase
+    from kubectl_edl.options import Command
+
+EXIT_CODES: Final = (
+    "Exit codes: 0 done, 1 refused or no answer, 2 wrong usage, 3 not found, "
+    "5 --for: not reached in time, 6 --for: it has ended otherwise, 130 interrupted."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Phases of which one is to be reached, within `timeout`; without phases only to look on."""
+
+    phases: tuple[Phase, ...] = ()
+    timeout: timedelta | None = None
+
+
+class _OnePhase(click.ParamType["Phase"]):
+    name = "PHASE"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Phase:
+        return _phases().convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return _phases().shell_complete(ctx, param, incomplete)
+
+
+def _phases() -> click.Choice[Phase]:
+    from edl.model import Phase  # noqa: PLC0415 (not before anything was asked of the cluster)
+
+    return click.Choice(list(Phase), case_sensitive=False)
+
+
+class _Length(click.ParamType["timedelta"]):
+    name = "DURATION"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        from edl import form  # noqa: PLC0415 (the same)
+
+        length = form.duration(value)
+        if length is None:
+            self.fail(f"{value}: no length of time, such as 30s, 5m or 2h30m", param, ctx)
+        return length
+
+
+def waiting(function: Command) -> Command:
+    """`--for --timeout`, as `wanted`."""
+    options = (
+        click.option(
+            "--for",
+            "phases",
+            multiple=True,
+            type=_OnePhase(),
+            help="Wait until it is Running, Succeeded, Failed, …; may be repeated.",
+        ),
+        click.option("--timeout", type=_Length(), help="With --for or -w: give up after that."),
+    )
+    return bundled(Wanted, "wanted", options)(function)

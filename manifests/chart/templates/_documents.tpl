@@ -1,0 +1,27 @@
+{{/*
+What is installed stands in files/, written from manifests/base and manifests/components: one source for
+kustomize, kubectl and this chart. Values change it in _adjust.tpl.
+*/}}
+
+{{/* The documents of a file, as a JSON array. */}}
+{{- define "edl.file" -}}
+{{- $documents := list }}
+{{- range splitList "\n---\n" (.files.Get (printf "files/%s.yaml" .name)) }}
+{{- $documents = append $documents (fromYaml .) }}
+{{- end }}
+{{- toJson $documents }}
+{{- end }}
+
+{{/* The base with the components that the values switch on, as a JSON array. */}}
+{{- define "edl.documents" -}}
+{{- $names := list "base" }}
+{{- if .Values.networkPolicy.enabled }}{{ $names = append $names "network-policy" }}{{ end }}
+{{- if .Values.fence.enabled }}{{ $names = append $names "fence" }}{{ end }}
+{{- if .Values.certManager.enabled }}{{ $names = append $names "cert-manager" }}{{ end }}
+{{- if .Values.monitoring.enabled }}{{ $names = append $names "monitoring" }}{{ end }}
+{{- $documents := list }}
+{{- range $names }}
+{{- $documents = concat $documents (include "edl.file" (dict "files" $.Files "name" .) | fromJsonArray) }}
+{{- end }}
+{{- toJson $documents }}
+{{- end }}

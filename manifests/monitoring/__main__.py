@@ -1,0 +1,10 @@
+"""`python -m manifests.monitoring`: write the dashboard and docs/metrics.md."""
+
+from manifests.documents import HERE
+from manifests.monitoring import rendered
+from manifests.monitoring.reference import reference
+
+if __name__ == "__main__":
+    for path, text in rendered().items():
+        path.write_text(text)
+    (HERE.parent / "docs" / "metrics.md").write_text(reference())

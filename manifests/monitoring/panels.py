@@ -1,0 +1,300 @@
+"""The dashboard as a table of questions.
+
+Gauges of the cluster come from the leader alone, so `max` is the one that leads: what a former
+leader said fades after Prometheus' five minutes.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One line of a panel; `legend` may name labels: `{{cause}}`."""
+
+    text: str
+    legend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel; `unit` is Grafana's word, `width` in 24ths of the page."""
+
+    title: str
+    help: str
+    unit: str
+    queries: tuple[Query, ...]
+    width: int = 8
+    stacked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Panels under a heading."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def _quantiles(metric: str, window: str, by: str = "") -> tuple[Query, ...]:
+    labels = f"le, {by}" if by else "le"
+    name = f"{{{{{by}}}}} " if by else ""
+    return tuple(
+        Query(
+            f"histogram_quantile({part}, sum by ({labels}) (rate({metric}_bucket[{window}])))",
+            f"{name}p{part * 100:g}",
+        )
+        for part in (0.5, 0.95, 0.99)
+    )
+
+
+_NOW: Final = "$__rate_interval"
+_HOUR: Final = "1h"
+"""For what happens seldom: a start, a resize."""
+
+ROWS: Final = (
+    Row(
+        "Queue",
+        (
+            Panel(
+                "Jobs in the queue",
+                "Training jobs that wait for their minimum, and all that are known.",
+                "short",
+                (Query("max(edl_queued_jobs)", "queued"), Query("max(edl_jobs)", "known")),
+            ),
+            Panel(
+                "Longest wait",
+                "How long the first in the queue has been waiting.",
+                "s",
+                (Query("max(edl_queue_oldest_seconds)", "oldest"),),
+            ),
+            Panel(
+                "Wait until the first start",
+                "Of jobs that were started in the last hour.",
+                "s",
+                _quantiles("edl_queue_wait_seconds", _HOUR),
+            ),
+            Panel(
+                "What jobs wait for",
+                "Held jobs by cause; `kubectl edl explain JOB` has the sentence.",
+                "short",
+                (Query("max by (cause) (edl_held_jobs)", "{{cause}}"),),
+                width=12,
+                stacked=True,
+            ),
+            Panel(
+                "Jobs by phase",
+                "As `kubectl edl status` names them.",
+                "short",
+                (Query("max by (phase) (edl_jobs_by_phase)", "{{phase}}"),),
+                width=12,
+                stacked=True,
+            ),
+        ),
+    ),
+    Row(
+        "Sizes",
+        (
+            Panel(
+                "Replicas of started jobs",
+                "Their size now, between the sums of min and max; ready are those that work.",
+                "short",
+                (Query("max by (bound) (edl_replicas)", "{{bound}}"),),
+            ),
+            Panel(
+                "Decisions a minute",
+                "Starts, growths, shrinks, suspensions and evacuations that were carried out.",
+                "short",
+                (
+                    Query(
+                        f"60 * sum by (decision) (rate(edl_decisions_total[{_NOW}]))",
+                        "{{decision}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Replicas that came and left, a minute",
+                "By the decision that moved them.",
+                "short",
+                (
+                    Query(
+                        f"60 * sum by (decision) (rate(edl_resized_replicas_total[{_NOW}]))",
+                        "{{decision}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Resize stall",
+                "From the patch until pods of the new size work and launchers know them; p95 of "
+                "the last hour.",
+                "s",
+                (_quantiles("edl_resize_stall_seconds", _HOUR, "decision")[1],),
+                width=12,
+            ),
+            Panel(
+                "Nodes",
+                "Those on which pods may be placed, and the others.",
+                "short",
+                (Query("max by (schedulable) (edl_nodes)", "schedulable: {{schedulable}}"),),
+                width=12,
+            ),
+        ),
+    ),
+    Row(
+        "Utilisation",
+        (
+            Panel(
+                "Requested of allocatable",
+                "Of schedulable nodes, by resource.",
+                "percentunit",
+                (
+                    Query(
+                        "max by (resource) (edl_cluster_requested)"
+                        " / max by (resource) (edl_cluster_allocatable)",
+                        "{{resource}}",
+                    ),
+                ),
+                width=12,
+            ),
+            Panel(
+                "Thereof by training jobs",
+                "What the pods of training jobs request of all that is allocatable.",
+                "percentunit",
+                (
+                    Query(
+                        "max by (resource) (edl_training_requested)"
+                        " / max by (resource) (edl_cluster_allocatable)",
+                        "{{resource}}",
+                    ),
+                ),
+                width=12,
+            ),
+        ),
+    ),
+    Row(
+        "Reconciler",
+        (
+            Panel("Leaders", "One, always.", "short", (Query("sum(edl_leading)", "leaders"),)),
+            Panel(
+                "Time to decide",
+                "To observe the cluster and decide about it once.",
+                "s",
+                _quantiles("edl_decide_seconds", _NOW),
+            ),
+            Panel(
+                "From event to decision",
+                "How old the first news is that a decision is made from.",
+                "s",
+                _quantiles("edl_event_to_decision_seconds", _NOW),
+            ),
+            Panel(
+                "Writes a second",
+                "By what became of them; conflicts are decided again.",
+                "short",
+                (Query(f"sum by (outcome) (rate(edl_writes_total[{_NOW}]))", "{{outcome}}"),),
+            ),
+            Panel(
+                "Time to write",
+                "p95, by verb: how fast the API server answers.",
+                "s",
+                (_quantiles("edl_write_seconds", _NOW, "verb")[1],),
+            ),
+            Panel(
+                "Failures a minute",
+                "Writes by error, whole rounds, and jobs that were left out of one.",
+                "short",
+                (Query(f"60 * sum by (kind) (rate(edl_failures_total[{_NOW}]))", "{{kind}}"),),
+            ),
+            Panel(
+                "Time to carry out a decision",
+                "All its writes together.",
+                "s",
+                _quantiles("edl_act_seconds", _NOW),
+            ),
+            Panel(
+                "Watches begun a minute",
+                "Each ends by itself after some minutes; many more mean a connection that breaks.",
+                "short",
+                (Query(f"60 * sum by (kind) (rate(edl_watches_total[{_NOW}]))", "{{kind}}"),),
+            ),
+            Panel(
+                "Memory",
+                "Resident, of each process that leads or stands by.",
+                "bytes",
+                (
+                    Query(
+                        "process_resident_memory_bytes and on (instance) edl_leading",
+                        "{{instance}}",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Row(
+        "Webhook",
+        (
+            Panel(
+                "Reviews a second",
+                "By outcome; failed ones are our own errors.",
+                "short",
+                (
+                    Query(
+                        f"sum by (outcome) (rate(edl_webhook_reviews_total[{_NOW}]))",
+                        "{{outcome}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Time for a review",
+                "From the whole question to the whole answer.",
+                "s",
+                _quantiles("edl_webhook_review_seconds", _NOW),
+            ),
+            Panel(
+                "Bad requests a minute",
+                "What was no review: not from the API server, or not whole.",
+                "short",
+                (
+                    Query(
+                        f"60 * (sum(rate(edl_webhook_bad_requests_total[{_NOW}])) or vector(0))",
+                        "bad",
+                    ),
+                ),
+            ),
+            Panel(
+                "Certificate: days left",
+                "Of what is served with, the replica that is worst off; renewed at a third.",
+                "d",
+                (
+                    Query(
+                        "(min(edl_webhook_certificate_expiry_timestamp_seconds) - time()) / 86400",
+                        "certificate",
+                    ),
+                ),
+            ),
+            Panel(
+                "Authorities and new certificates",
+                "Two authorities are trusted while one follows another.",
+                "short",
+                (
+                    Query("max(edl_webhook_trusted_authorities)", "trusted"),
+                    Query("sum(increase(edl_webhook_certificate_loads_total[1h]))", "new"),
+                    Query("sum(increase(edl_webhook_certificate_failures_total[1h]))", "failures"),
+                ),
+            ),
+            Panel(
+                "Memory of the webhook",
+                "Resident, of each replica.",
+                "bytes",
+                (
+                    Query(
+                        "process_resident_memory_bytes"
+                        " and on (instance) edl_webhook_trusted_authorities",
+                        "{{instance}}",
+                    ),
+                ),
+            ),
+        ),
+    ),
+)
+PANELS: Final = tuple(panel for row in ROWS for panel in row.panels)

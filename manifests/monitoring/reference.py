@@ -1,0 +1,73 @@
+"""docs/metrics.md: every metric of both processes, as they serve it."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from prometheus_client import Metric, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from edl.model import ClusterState
+from edl.planner.plan import Plan
+from reconciler.gauges import Decided
+from reconciler.guarded import Told
+from reconciler.metrics import Metrics
+from webhook.judge import Outcome
+from webhook.measures import Measures
+from webhook.review import Review
+
+_LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_OTHERS: Final = ("process_", "python_")
+_CREATED: Final = "_created"
+"""Our processes do not serve these: they are switched off where they begin."""
+_HEAD: Final = """\
+# Metrics
+
+Written by `python -m manifests.monitoring`. No label holds the name of a job, a node or a user.
+Besides these each process tells the usual `process_*`: memory, processor time, open files.
+Gauges of the cluster come from the leader alone: ask for their `max`.
+"""
+
+
+def reference() -> str:
+    """The page, as Markdown."""
+    parts = (
+        ("Reconciler", "`/metrics` of `--metrics-port`, 8081", _of_reconciler()),
+        ("Webhook", "`/metrics`, beside the reviews or on `--probe-port`", _of_webhook()),
+    )
+    return _HEAD + "".join(
+        f"\n## {title}\n\n{where}\n\n{_table(families)}" for title, where, families in parts
+    )
+
+
+def _table(families: Iterable[Metric]) -> str:
+    lines = ["| metric | type | labels | what it says |", "|---|---|---|---|"]
+    lines += [
+        f"| `{family.name}{'_total' if family.type == 'counter' else ''}` | {family.type}"
+        f" | {', '.join(_labels(family))} | {family.documentation} |"
+        for family in sorted(families, key=lambda family: family.name)
+        if not (family.name.startswith(_OTHERS) or family.name.endswith(_CREATED))
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(family: Metric) -> list[str]:
+    found = {label: None for sample in family.samples for label in sample.labels if label != "le"}
+    return [f"`{label}`" for label in found]
+
+
+def _of_reconciler() -> Iterator[Metric]:
+    """Each is touched once: a metric with labels is silent before."""
+    metrics = Metrics.fresh()
+    metrics.latest.decided = Decided(ClusterState(_LONG_AGO, (), ()), Plan())
+    metrics.wrote(Told("patch", "Job", "done", 0.0))
+    metrics.watches.labels("Pod")
+    return iter(text_string_to_metric_families(generate_latest(metrics.registry).decode()))
+
+
+def _of_webhook() -> Iterator[Metric]:
+    measures = Measures()
+    review = Review("", "Job", "CREATE", "", "", "", None, None)
+    measures.reviewed("/mutate", review, Outcome.PATCHED, 0.0)
+    measures.rejected(400)
+    return iter(text_string_to_metric_families(measures.exposition().decode()))

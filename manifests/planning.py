@@ -1,0 +1,109 @@
+"""How the reconciler decides, as far as an installation chooses it."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+Policy: TypeAlias = Literal["fair", "throughput", "fifo", "utilisation"]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}$")]
+
+
+class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """Some values that stand together; whatever is not said has its default."""
+
+
+class Planning(Part, frozen=True):
+    """The reconciler's options about how it decides; what is not set is its own default."""
+
+    policy: (
+        Annotated[Policy, Meta(description="Who grows and who yields.", examples=["throughput"])]
+        | UnsetType
+    ) = UNSET
+    priority_weight: (
+        Annotated[
+            dict[Priority, Annotated[float, Meta(gt=0)]],
+            Meta(
+                description="From this priority (a PriorityClass's value) on a job's share counts"
+                " so many times.",
+                examples=[{"1000": 2}],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    patience: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds in the queue before running jobs of its priority shrink for a"
+                " job.",
+                examples=[30],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    idle: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds without a start or a new size before jobs grow.",
+                examples=[60],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    load_ceiling: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                le=1,
+                description="The part of CPU and memory that growth may fill.",
+                examples=[0.9],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    nearly_done: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                description="From this part of its work on a job keeps its size; above 1: never.",
+                examples=[0.8],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    preempt: (
+        Annotated[
+            bool,
+            Meta(
+                description="Suspend whole jobs of a lower priority for who else finds no room.",
+                examples=[True],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    restart_cooldown: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds between restarts that give a job which cannot resize live"
+                " another size.",
+                examples=[600],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    gang_limit: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds in which the minimum of a started job must be on nodes: else"
+                " it queues again.",
+                examples=[300],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET

@@ -1,0 +1,110 @@
+"""The image's bill of materials (CycloneDX, JSON): what is installed beside our own code.
+
+`python -m manifests.sbom` writes it, from the metadata of the installed distributions that
+kubectl-edl requires, whichever way, and from the Go module that kubectl is built from.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from typing import Final
+
+import click
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.license import LicenseExpression
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from manifests.documents import HERE
+
+PROJECT: Final = "kubectl-edl"
+KUBECTL: Final = "k8s.io/kubernetes"
+GO_MOD: Final = HERE.parent / "sandbox" / "controlplane" / "go.mod"
+OUTPUT: Final = HERE.parent / "dist" / "sbom.json"
+
+
+def bill() -> Bom:
+    """kubectl-edl, and everything that it needs at run time."""
+    bom = Bom()
+    root = _component(distribution(PROJECT), ComponentType.APPLICATION)
+    bom.metadata.component = root
+    needs = {name: _component(found, ComponentType.LIBRARY) for name, found in closure().items()}
+    kubectl = _kubectl()
+    for component in (*needs.values(), kubectl):
+        bom.components.add(component)
+    bom.register_dependency(root, [*(needs[name] for name in _needed(PROJECT)), kubectl])
+    for name, component in needs.items():
+        bom.register_dependency(component, [needs[need] for need in _needed(name)])
+    return bom
+
+
+def closure() -> dict[str, Distribution]:
+    """Distributions by their canonical names: what the project needs, and what those need."""
+    found: dict[str, Distribution] = {}
+    open_names = [*_needed(PROJECT)]
+    while open_names:
+        name = open_names.pop()
+        if name not in found:
+            found[name] = distribution(name)
+            open_names += _needed(name)
+    return dict(sorted(found.items()))
+
+
+def text() -> str:
+    return f"{JsonV1Dot6(bill()).output_as_string(indent=2)}\n"
+
+
+def _needed(name: str) -> Iterator[str]:
+    """What a distribution requires on this system without an extra."""
+    for line in distribution(name).requires or ():
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield canonicalize_name(requirement.name)
+
+
+def _component(found: Distribution, kind: ComponentType) -> Component:
+    name = canonicalize_name(found.metadata["Name"])
+    expression = found.metadata["License-Expression"]
+    purl = PackageURL("pypi", name=name, version=found.version)
+    return Component(
+        name=name,
+        version=found.version,
+        type=kind,
+        purl=purl,
+        bom_ref=str(purl),
+        licenses=[LicenseExpression(expression)] if expression else (),
+    )
+
+
+def _kubectl() -> Component:
+    """The program that launchers borrow."""
+    match = re.search(rf"^\s*{re.escape(KUBECTL)} (v\S+)", GO_MOD.read_text(), re.MULTILINE)
+    if match is None:
+        raise click.ClickException(f"{GO_MOD} does not require {KUBECTL}")
+    namespace, _, name = KUBECTL.partition("/")
+    purl = PackageURL("golang", namespace, name, match[1])
+    kind = ComponentType.APPLICATION
+    return Component(name=KUBECTL, version=match[1], type=kind, purl=purl, bom_ref=str(purl))
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    default=OUTPUT,
+    help="The file to write, - for standard output; default: dist/sbom.json.",
+)
+def sbom(output: Path) -> None:
+    """Write the image's bill of materials."""
+    if str(output) != "-":
+        output.parent.mkdir(parents=True, exist_ok=True)
+    with click.open_file(str(output), "w") as stream:
+        stream.write(text())
+
+
+if __name__ == "__main__":
+    sbom(prog_name="python -m manifests.sbom")

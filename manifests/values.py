@@ -1,0 +1,237 @@
+"""What an installation may choose: one definition for the Helm chart and for `kubectl edl install`.
+
+The chart's values.yaml, its schema and its README are written from this (`manifests.chart_files`).
+"""
+
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec import Meta
+
+from edl.errors import EdlError
+from edl.merge import merged
+from edl.writes import Json
+from manifests.planning import Part, Planning, Policy
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+Quantity: TypeAlias = (
+    Annotated[str, Meta(pattern=r"^[0-9.]+([EPTGMk]i?|m)?$")] | Annotated[int, Meta(ge=0)]
+)
+Quantities: TypeAlias = dict[str, Quantity]
+Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
+Cidr: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
+Name: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+Replicas: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=2,
+        le=8,
+        description="Two at least: one of them is always there. At most as the quota"
+        " `edl-critical-pods` admits.",
+    ),
+]
+
+
+class Resources(Part, frozen=True):
+    """As a container's `resources`."""
+
+    requests: Annotated[Quantities, Meta(description="What the scheduler sets aside.")]
+    limits: Annotated[Quantities, Meta(description="No CPU limit: it would only add latency.")]
+
+
+class ClientCertificate(Part, frozen=True):
+    """Who may send reviews, where the API servers can be told to show a certificate."""
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Demand one. Make the ConfigMap edl-webhook-clients (ca.crt) in edl-system"
+            " and set up the API servers first: docs/security-webhook.md."
+        ),
+    ] = False
+    names: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(
+            description="Common names, DNS names or URIs, one of which it must carry. None: any"
+            " certificate of that authority will do."
+        ),
+    ] = ("kube-apiserver-webhooks",)
+
+
+class Webhook(Part, frozen=True):
+    """The webhook's pods."""
+
+    replicas: Replicas = 2
+    resources: Annotated[Resources, Meta(description="Of each pod.")] = Resources(
+        requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"}
+    )
+    client_certificate: Annotated[
+        ClientCertificate, Meta(description="Only the API server may call.")
+    ] = ClientCertificate()
+
+
+class Reconciler(Part, frozen=True):
+    """The reconciler's pods, one of which leads."""
+
+    replicas: Replicas = 2
+    resources: Annotated[Resources, Meta(description="Of each pod.")] = Resources(
+        requests={"cpu": "200m", "memory": "256Mi"}, limits={"memory": "1Gi"}
+    )
+    planning: Annotated[Planning, Meta(description="How it decides; see docs/policies.md.")] = (
+        Planning()
+    )
+
+
+class Pods(Part, frozen=True):
+    """Where the pods of both run, and what other programs are told about them."""
+
+    node_selector: Annotated[
+        dict[str, str], Meta(description="Labels of the nodes that may run them.")
+    ] = msgspec.field(default_factory=dict)
+    tolerations: Annotated[
+        tuple[dict[str, Any], ...], Meta(description="As in a pod: taints that they tolerate.")
+    ] = ()
+    affinity: Annotated[
+        dict[str, Any],
+        Meta(description="As in a pod. They are spread over hosts and zones in any case."),
+    ] = msgspec.field(default_factory=dict)
+    priority_class_name: Annotated[
+        str, Meta(min_length=1, description="They must run before what waits for them.")
+    ] = "system-cluster-critical"
+    annotations: Annotated[
+        dict[str, str], Meta(description="Of the pods: for meshes, collectors, and the like.")
+    ] = msgspec.field(default_factory=dict)
+    image_pull_secrets: Annotated[
+        tuple[Name, ...],
+        Meta(description="Names of Secrets in edl-system, for a registry that asks for a login."),
+    ] = ()
+
+
+class NetworkPolicy(Part, frozen=True):
+    """What may reach the pods of both, and what they reach."""
+
+    enabled: Annotated[
+        bool, Meta(description="Let in reviews, probes and metrics, out to the API server only.")
+    ] = False
+    api_server_blocks: Annotated[
+        tuple[Cidr, ...],
+        Meta(
+            description="The API server's addresses, such as 10.0.0.2/32: only these may send"
+            " reviews, and be asked. Without: any address, for most clusters do not say which."
+        ),
+    ] = ()
+    api_server_ports: Annotated[
+        tuple[Port, ...],
+        Meta(min_length=1, description="Where it listens, behind the Service `kubernetes`."),
+    ] = (443, 6443)
+    monitoring_namespaces: Annotated[
+        tuple[Name, ...], Meta(description="Whose pods may read the metrics.")
+    ] = ("monitoring",)
+
+
+class Monitoring(Part, frozen=True):
+    """What the Prometheus operator and Grafana read."""
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="ServiceMonitors, alerts, and a dashboard for Grafana's sidecar: needs the"
+            " Prometheus operator."
+        ),
+    ] = False
+    labels: Annotated[
+        dict[str, str],
+        Meta(
+            description="By which your Prometheus selects ServiceMonitors and rules, such as"
+            " `release: prometheus`."
+        ),
+    ] = msgspec.field(default_factory=dict)
+
+
+class Fence(Part, frozen=True):
+    """What RBAC cannot say."""
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Admission policies around the reconciler: training jobs only, no images,"
+            " rights only where the namespace consents."
+        ),
+    ] = False
+
+
+class CertManager(Part, frozen=True):
+    """Somebody else who issues certificates."""
+
+    enabled: Annotated[
+        bool,
+        Meta(description="cert-manager issues the webhook's certificate, not the webhook itself."),
+    ] = False
+
+
+class Values(Part, frozen=True):
+    """All that an installation may choose."""
+
+    image: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="Where the cluster finds the image. Launchers take kubectl from it, too.",
+        ),
+    ] = "kubectl-edl:0.1.0"
+    log_level: Annotated[LogLevel, Meta(description="Of webhook and reconciler.")] = "info"
+    webhook: Annotated[Webhook, Meta(description="Completes labelled Jobs and pods.")] = Webhook()
+    reconciler: Annotated[
+        Reconciler, Meta(description="Queues, starts, grows and shrinks training jobs.")
+    ] = Reconciler()
+    pods: Annotated[Pods, Meta(description="The pods of both.")] = Pods()
+    ignored_namespaces: Annotated[
+        tuple[Name, ...],
+        Meta(
+            description="Whose Jobs and pods never reach the webhook, besides kube-system and"
+            " edl-system."
+        ),
+    ] = ()
+    network_policy: Annotated[
+        NetworkPolicy, Meta(description="NetworkPolicies, where the network enforces them.")
+    ] = NetworkPolicy()
+    fence: Annotated[Fence, Meta(description="What RBAC cannot say about ours.")] = Fence()
+    cert_manager: Annotated[
+        CertManager, Meta(description="Who issues the webhook's certificate.")
+    ] = CertManager()
+    monitoring: Annotated[Monitoring, Meta(description="Metrics, alerts and a dashboard.")] = (
+        Monitoring()
+    )
+
+
+DEFAULTS: Final = Values()
+
+
+class ValuesError(EdlError):
+    """A value that cannot be, by its path."""
+
+
+def read(given: Json) -> Values:
+    """The values that are given, all others by default, as Helm merges them. Raises ValuesError."""
+    try:
+        return msgspec.convert(merged(plain(DEFAULTS), given), Values)
+    except msgspec.ValidationError as error:
+        raise ValuesError(_taught(str(error))) from None
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - JSON
+    """A value as JSON has it, under its names in values.yaml."""
+    return msgspec.to_builtins(value)
+
+
+def _taught(message: str) -> str:
+    """What msgspec says, `WHAT - at `$.PATH`` as `PATH: WHAT`, with the words that it may be."""
+    what, _, path = message.partition(" - at `$.")
+    path = path.rstrip("`")
+    if words := _WORDS.get(path.rpartition(".")[2]):
+        what = f"{what}; one of {', '.join(words)}"
+    return f"{path}: {what}" if path else what
+
+
+_WORDS: Final = {"policy": get_args(Policy), "logLevel": get_args(LogLevel)}
+"""Of each value, by its last name, that takes only some."""

@@ -1,0 +1,34 @@
+"""`/debug/plan`: the last decision as JSON, for whoever asks why."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from edl.model import JobKey
+from reconciler.gauges import Decided
+
+
+def last_plan(decided: Decided | None) -> bytes:
+    """The plan and when it was decided; without one (another process leads) `plan` is null."""
+    at = decided.state.observed_at.isoformat(timespec="milliseconds") if decided else None
+    plan = _plain(decided.plan) if decided else None
+    document = msgspec.json.encode({"decidedAt": at, "plan": plan})
+    return msgspec.json.format(document) + b"\n"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is what comes out
+    """Dataclasses as objects, jobs as NAMESPACE/NAME, durations in seconds."""
+    if isinstance(value, JobKey):
+        return str(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value

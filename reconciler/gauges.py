@@ -1,0 +1,129 @@
+"""What stands in the cluster, as gauges: counted when somebody asks, from the last decision.
+
+Nothing here is counted per round, so it costs a decision nothing. Labels are words of ours and a
+few resources: nothing grows with the names or the number of jobs.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from edl.model import ClusterState, Phase, Role, TrainingJob
+from edl.phases import phase
+from edl.planner.plan import Plan
+from edl.resources import CPU, MEMORY, PODS, SHARED_GPU, Resources
+from reconciler.held import Cause, cause
+
+RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
+    CPU: ("cpu", 1e-3),
+    MEMORY: ("memory", 1.0),
+    PODS: ("pods", 1.0),
+    "nvidia.com/gpu": ("nvidia.com/gpu", 1.0),
+    "amd.com/gpu": ("amd.com/gpu", 1.0),
+    "ephemeral-storage": ("ephemeral-storage", 1.0),
+    SHARED_GPU: ("shared-gpu", 1e-3),
+}
+"""By our names: the label, and what makes cores, bytes and whole GPUs of our integers."""
+W = TypeVar("W", bound=str)
+_ALWAYS: Final = (CPU, MEMORY, PODS)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision, and what it was made from."""
+
+    state: ClusterState
+    plan: Plan
+
+
+class Latest(Collector):
+    """The gauges of the last decision; none while another process leads."""
+
+    def __init__(self) -> None:
+        self.decided: Decided | None = None
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        if (decided := self.decided) is not None:
+            yield from _jobs(decided)
+            yield from _cluster(decided.state)
+
+
+def _jobs(decided: Decided) -> Iterator[GaugeMetricFamily]:
+    state, plan = decided.state, decided.plan
+    by_key = {job.key: job for job in state.jobs}
+    queued = [held for held in plan.held if held.position]
+    since = [by_key[held.job].queued_at for held in queued if held.job in by_key]
+    oldest = max((state.observed_at - moment).total_seconds() for moment in since) if since else 0.0
+    yield _gauge("edl_jobs", "Training jobs known.", len(state.jobs))
+    yield _gauge("edl_queued_jobs", "Training jobs that wait in the queue.", len(queued))
+    yield _gauge("edl_queue_oldest_seconds", "How long the first of them has waited.", oldest)
+    phases = Counter(phase(job) for job in state.jobs)
+    yield _by("edl_jobs_by_phase", "Training jobs.", "phase", _counted(phases, Phase))
+    causes = Counter(cause(held, by_key.get(held.job)) for held in plan.held)
+    text = "Training jobs that do not get what they could use."
+    yield _by("edl_held_jobs", text, "cause", _counted(causes, Cause))
+    yield _by("edl_replicas", "Replicas of started jobs.", "bound", _replicas(state.jobs))
+
+
+def _counted(found: Mapping[W, int], words: Iterable[W]) -> dict[str, float]:
+    """Also of what there is none: a series that comes and goes cannot be alarmed upon."""
+    return {str(word): float(found.get(word, 0)) for word in words}
+
+
+def _replicas(jobs: Iterable[TrainingJob]) -> dict[str, float]:
+    roles = [role for job in jobs for role in job.live if not role.suspended]
+    ready = sum(sum(pod.ready and not pod.terminating for pod in role.pods) for role in roles)
+    return {
+        "min": float(sum(role.min for role in roles)),
+        "now": float(sum(role.size for role in roles)),
+        "ready": float(ready),
+        "max": float(sum(role.max for role in roles)),
+    }
+
+
+def _cluster(state: ClusterState) -> Iterator[GaugeMetricFamily]:
+    schedulable = sum(node.schedulable for node in state.nodes)
+    nodes = {"true": float(schedulable), "false": float(len(state.nodes) - schedulable)}
+    yield _by("edl_nodes", "Nodes, by whether pods may be placed there.", "schedulable", nodes)
+    room = _sum((node.allocatable, 1) for node in state.nodes if node.schedulable)
+    taken = _sum((node.used, 1) for node in state.nodes if node.schedulable)
+    ours = _sum(
+        (role.shape.requests, _bound(role)) for job in state.jobs for role in job.roles if role.pods
+    )
+    text = "of schedulable nodes, in cores, bytes and pieces."
+    shown = [name for name in RESOURCES if name in _ALWAYS or room.get(name) or taken.get(name)]
+    for name, help_text, amounts in (
+        ("edl_cluster_allocatable", f"Allocatable resources {text}", room),
+        ("edl_cluster_requested", f"Requested resources {text}", taken),
+        ("edl_training_requested", "Thereof by pods of training jobs.", ours),
+    ):
+        values = {RESOURCES[key][0]: amounts.get(key, 0) * RESOURCES[key][1] for key in shown}
+        yield _by(name, help_text, "resource", values)
+
+
+def _bound(role: Role) -> int:
+    """Pods that hold room on nodes."""
+    return sum(bool(pod.node) and not pod.ended for pod in role.pods)
+
+
+def _sum(parts: Iterable[tuple[Resources, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for resources, times in parts:
+        for name, amount in resources.items:
+            total[name] = total.get(name, 0) + amount * times
+    return total
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def _by(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for word, value in values.items():
+        family.add_metric([word], value)
+    return family

@@ -1,0 +1,63 @@
+"""How long training jobs are between two sizes: from the patch until its pods work."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from edl.frameworks import FRAMEWORKS
+from edl.model import JobKey, PodPhase, Role, TrainingJob
+from edl.phases import ending
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    decision: str
+    role: str
+    since: float
+
+
+class Stalls:
+    """The changes that are on their way, one a training job. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._changes: dict[JobKey, _Change] = {}
+
+    def begin(self, job: JobKey, decision: str, role: str, now: float) -> None:
+        """A change was written; `role` is empty for all. It takes the place of one under way."""
+        self._changes[job] = _Change(decision, role, now)
+
+    def forget(self) -> None:
+        """Another process leads now, and sees them end."""
+        self._changes.clear()
+
+    def ended(self, jobs: Iterable[TrainingJob], now: float) -> Iterator[tuple[str, float]]:
+        """(decision, seconds) of those that are done; who ended or was suspended tells nothing."""
+        if not self._changes:
+            return
+        by_key = {job.key: job for job in jobs if job.key in self._changes}
+        for key, change in list(self._changes.items()):
+            job = by_key.get(key)
+            if job is None or ending(job) or job.suspended:
+                del self._changes[key]
+            elif all(_works(job, role) for role in _meant(job, change.role)):
+                del self._changes[key]
+                yield change.decision, now - change.since
+
+
+def _meant(job: TrainingJob, name: str) -> list[Role]:
+    return [role for role in job.live if name in ("", role.name)]
+
+
+def _works(job: TrainingJob, role: Role) -> bool:
+    """As many pods work as its size says, none leaves any more, and launchers know them."""
+    if any(pod.terminating for pod in role.pods):
+        return False
+    there = [pod for pod in role.pods if pod.ready or pod.phase is PodPhase.SUCCEEDED]
+    wanted = role.size if role.remaining is None else min(role.size, role.remaining)
+    if len(there) < wanted or (role.tandem and len(role.pods) > role.size):
+        return False
+    return FRAMEWORKS[job.framework].publishes != role.name or _published(job, role)
+
+
+def _published(job: TrainingJob, role: Role) -> bool:
+    launchers = (pod for other in job.live if other.decides for pod in other.pods)
+    return all(len((pod.hosts or "").split()) == role.size for pod in launchers if not pod.ended)

@@ -1,0 +1,48 @@
+"""How the API server tells webhooks who it is: by its own certificate, to those that ask for one.
+
+kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers: to authenticate
+API servers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+from sandbox.files import write_whole
+from sandbox.pki import SERVER
+
+if TYPE_CHECKING:
+    from sandbox.layout import Layout
+
+_GROUP = "apiserver.config.k8s.io/v1"
+_PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+_EVERY_WEBHOOK = "*"
+
+
+def write(layout: Layout) -> None:
+    """The file for --admission-control-config-file, and the kubeconfig that it names."""
+    user = {
+        "client-certificate": str(layout.certificate(SERVER)),
+        "client-key": str(layout.key(SERVER)),
+    }
+    identities = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "users": [{"name": _EVERY_WEBHOOK, "user": user}],
+    }
+    file = layout.client_config("webhooks")
+    write_whole(file, yaml.safe_dump(identities))
+    plugin = {
+        "apiVersion": _GROUP,
+        "kind": "WebhookAdmissionConfiguration",
+        "kubeConfigFile": str(file),
+    }
+    plugins = [{"name": name, "configuration": plugin} for name in _PLUGINS]
+    configuration = {
+        "apiVersion": _GROUP,
+        "kind": "AdmissionConfiguration",
+        "plugins": plugins,
+    }
+    write_whole(layout.admission, yaml.safe_dump(configuration))

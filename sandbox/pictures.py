@@ -1,0 +1,126 @@
+"""`python -m sandbox.pictures`: pictures of the dashboard, on a real control plane."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from playwright.sync_api import ViewportSize
+
+from edl import contract
+from kubectl_edl.commands.dashboard import Asked
+from kubectl_edl.dashboard.serving import started
+from kubectl_edl.main import this_process
+from kubectl_edl.world import Scope
+from sandbox import NodeGroup, Sandbox
+from sandbox.browser import browser
+from sandbox.demo.samples import NAMESPACE
+from sandbox.demo.story import MANIFESTS
+from sandbox.installation import install
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+_WEB: Final = (12, 0, 5)
+"""Replicas of a service that comes first, scene after scene: elastic jobs make room for it."""
+_SCENE_SECONDS: Final = 20
+_DESK: Final = ViewportSize(width=1280, height=1000)
+_PHONE: Final = ViewportSize(width=390, height=844)
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("docs/images"),
+    show_default=True,
+)
+def pictures(output: Path) -> None:
+    r"""Draw the dashboard while the demo's jobs run: light, dark, and on a phone.
+
+    \b
+    Examples:
+      python -m sandbox.pictures
+      python -m sandbox.pictures --output /tmp/pictures
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    sandbox = Sandbox("pictures", say=click.echo)
+    sandbox.down()
+    try:
+        with _demo(sandbox) as url, browser() as found:
+            for path in _drawn(found, url, output):
+                click.echo(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+    finally:
+        sandbox.down()
+
+
+@contextmanager
+def _demo(sandbox: Sandbox) -> Iterator[str]:
+    """The address of a dashboard that has seen the demo's jobs for a minute."""
+    sandbox.up(NodeGroup(count=20, cpu="4", memory="16Gi"))
+    install(sandbox, sandbox.folder / "edl")
+    sandbox.kubectl("create", "namespace", NAMESPACE)
+    sandbox.kubectl("label", "namespace", NAMESPACE, f"{contract.KUBEXEC}={contract.ENABLED}")
+    world = this_process()
+    scope = Scope(namespace=NAMESPACE, kubeconfig=str(sandbox.kubeconfig))
+    running = started(world, world.connect(scope), Asked(port=0))
+    try:
+        for name in ("mnist", "resnet", "bert", "web"):
+            sandbox.kubectl("apply", "-n", NAMESPACE, "-f", str(MANIFESTS / f"{name}.yaml"))
+        for replicas in _WEB:
+            scale = ("scale", "deployment", "web", f"--replicas={replicas}")
+            sandbox.kubectl("-n", NAMESPACE, *scale)
+            time.sleep(_SCENE_SECONDS)
+        yield running.url
+    finally:
+        running.stop()
+
+
+def _drawn(found: Browser, url: str, output: Path) -> Iterator[Path]:
+    for name, draw in {"light": _light, "dark": _dark, "phone": _phone}.items():
+        page = draw(found, url)
+        path = output / f"dashboard-{name}.png"
+        page.screenshot(path=path)
+        page.context.close()
+        yield path
+
+
+def _light(found: Browser, url: str) -> Page:
+    return _opened(found.new_context(viewport=_DESK, reduced_motion="reduce").new_page(), url)
+
+
+def _dark(found: Browser, url: str) -> Page:
+    """The same jobs, and what if mnist's max were another one."""
+    context = found.new_context(viewport=_DESK, color_scheme="dark", reduced_motion="reduce")
+    page = context.new_page()
+    _opened(page, url)
+    page.get_by_label("Training job", exact=True).select_option(f"{NAMESPACE}/mnist")
+    page.get_by_role("slider").fill("4")
+    page.get_by_text("With a max of 4").wait_for()
+    page.locator("#imagine").evaluate("(section) => section.scrollIntoView()")
+    return page
+
+
+def _phone(found: Browser, url: str) -> Page:
+    context = found.new_context(
+        viewport=_PHONE, device_scale_factor=2, is_mobile=True, reduced_motion="reduce"
+    )
+    page = _opened(context.new_page(), url)
+    page.locator("#jobs").evaluate("(section) => section.scrollIntoView()")
+    return page
+
+
+def _opened(page: Page, url: str) -> Page:
+    page.goto(url)
+    page.locator("#state[data-state=live]").wait_for()
+    page.locator("#jobs-table tbody tr").first.wait_for()
+    return page
+
+
+if __name__ == "__main__":
+    pictures()

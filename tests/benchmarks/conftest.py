@@ -1,0 +1,13 @@
+"""The benchmarks' own tests belong to the long ones: nobody changes them while at work."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.laws)

@@ -1,0 +1,55 @@
+"""The page about security tells of every right that the manifests give, and of no other."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from manifests import render
+from tests.integration.support.rights import grants
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "operations" / "security.md").read_text()
+ROLES = ("edl-reconciler", "edl-reconciler-settings", "edl-webhook", "edl-launcher", "edl-peers")
+NAMED = {"edl-launcher", "edl-reconciler", "edl-webhook-tls", "edl"}
+"""Names of single objects, beside the kinds."""
+
+
+def told(role: str) -> set[str]:
+    """`verb resource` and, where there is one, the object's name."""
+    section = PAGE.partition(f"\n### {role}\n")[2].partition("\n##")[0]
+    found = set()
+    for verbs, things in re.findall(r"^\| (`.+?) \| (`.+?) \|", section, re.MULTILINE):
+        words = re.findall(r"`([^`]+)`", things)
+        name = "".join(word for word in words if word in NAMED)
+        kinds = [word for word in words if word not in NAMED]
+        found |= {
+            " ".join(filter(None, (verb, kind, name)))
+            for verb in re.findall(r"`([^`]+)`", verbs)
+            for kind in kinds
+        }
+    return found
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_right_stands_in_the_table_with_its_reason(role: str) -> None:
+    given = grants(render.load(), role)
+    assert given
+    assert told(role) == {
+        " ".join(filter(None, (grant.verb, grant.resource, grant.name))) for grant in given
+    }
+
+
+def test_every_role_is_told_of() -> None:
+    kinds = ("Role", "ClusterRole")
+    found = {each["metadata"]["name"] for each in render.load() if each["kind"] in kinds}
+    assert found == set(ROLES)
+
+
+def test_every_test_that_the_threat_model_names_exists() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    named = set(re.findall(r"`(tests/[^`]+)`", text))
+    assert len(named) > 10
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    parts = re.findall(r"`(manifests/components/[^`]+)`", text + PAGE)
+    assert all((ROOT / part / "kustomization.yaml").exists() for part in parts)

@@ -1,0 +1,63 @@
+"""The documentation: it builds, and what it quotes is what users read."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kubectl_edl import refusals
+
+ROOT: Final = Path(__file__).parents[2]
+OTHERS: Final = (  # the API server's, kubectl's and the kubelet's own words
+    'failed calling webhook "jobs.edl.dev"',
+    "connection refused",
+    "no endpoints",
+    "context deadline exceeded",
+    "x509: certificate signed by unknown authority",
+    "ImagePullBackOff",
+    'unknown command "edl" for "kubectl"',
+)
+FRAGMENT: Final = 8
+"""Shorter pieces of a message are found anywhere."""
+
+
+def quoted() -> list[str]:
+    """Messages in the first column of the tables of troubleshooting."""
+    page = (ROOT / "docs" / "troubleshooting.md").read_text()
+    cells = re.findall(r"^\| (.+?) \|", page, re.MULTILINE)
+    return [message for cell in cells for message in re.findall(r"`([^`]+)`", cell)]
+
+
+@pytest.fixture(scope="module")
+def sources() -> str:
+    """All that we can say, as one text; figures and names in it are a figure's place."""
+    folders = ("edl", "webhook", "reconciler", "kubectl_edl", "certs")
+    files = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return re.sub(r'"\n\s*f?"', "", "\n".join(path.read_text() for path in files))
+
+
+@pytest.mark.parametrize("message", quoted())
+def test_a_message_that_is_explained_can_come(message: str, sources: str) -> None:
+    pieces = re.split(r"…|namespace|\d+|[A-Z]{2,}|\"[a-z]+\"|, |: |\bedl\.dev/[a-z-]+", message)
+    known = [piece.strip() for piece in pieces if len(piece.strip()) >= FRAGMENT]
+    missing = [
+        piece for piece in known if piece not in sources and not any(piece in o for o in OTHERS)
+    ]
+    assert missing == []
+
+
+@pytest.mark.laws
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "reference" / "contract" / "index.html").is_file()
+
+
+def test_readme_shows_the_exit_codes_as_they_are() -> None:
+    table = [line for line in (refusals.__doc__ or "").splitlines() if line.startswith("| ")]
+    readme = (ROOT / "README.md").read_text()
+    assert [line for line in table[1:] if line not in readme] == []

@@ -1,0 +1,95 @@
+"""Generated AdmissionReviews: nothing is answered by an error of ours, and every patch is sound."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import report
+from tests.fuzz.generated import Case, Generator
+from tests.fuzz.trial import Trial
+from tests.webhook import wire
+from tests.webhook.wire import Process
+
+REPOSITORY = Path(__file__).parents[2]
+MILLION = 1_000_000
+
+
+def test_thousands_of_reviews_meet_no_defect_and_most_are_judged() -> None:
+    trial = Trial()
+    trial.run(Generator(1).cases(2_000))
+    assert trial.tally.defects == []
+    assert trial.tally.share("reached mutate()") > 0.6
+    assert trial.tally.counted["patched"] > 200
+    assert max(trial.tally.statuses) < 500
+
+
+def test_a_seed_makes_the_same_requests_again() -> None:
+    one, other, another = (list(Generator(seed).cases(50)) for seed in (1, 1, 2))
+    assert one == other
+    assert one != another
+
+
+def test_some_hundreds_over_tls_leave_the_server_as_it_was(tmp_path: Path) -> None:
+    with wire.webhook(tmp_path) as served:
+        statuses = asyncio.run(answered(served, Generator(2).cases(300)))
+        assert sum(statuses.values()) == 300
+        assert max(statuses) < 500
+        assert statuses[200] > 150
+        assert "Traceback" not in served.logged()
+
+
+async def answered(served: Process, cases: Iterable[Case]) -> Counter[int]:
+    """The status of every request; a connection that the server closed is opened again."""
+    statuses: Counter[int] = Counter()
+    waiting = [case for case in cases if case.path.isprintable()]
+    while waiting:
+        async with served.connection() as connection:
+            while waiting:
+                await connection.send(request(waiting.pop()))
+                said = await connection.answer()
+                statuses[said.status] += 1
+                if said.headers.get("connection") == "close":
+                    break
+    return statuses
+
+
+def request(case: Case) -> bytes:
+    kind = "" if case.content_type is None else f"content-type: {case.content_type}\r\n"
+    head = f"{case.method} {case.path} HTTP/1.1\r\nhost: x\r\n{kind}"
+    return f"{head}content-length: {len(case.body)}\r\n\r\n".encode() + case.body
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(3_600)
+def test_a_million_reviews_meet_no_defect_and_memory_stays_flat() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", "--count", str(MILLION)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    counted, memory = found["counted"], found["memory"]
+    begun, ended = memory[0], memory[-1]
+    report.write(
+        "In one process: the app as it is served",
+        [
+            ("requests", f"{counted['requests']:,}"),
+            *((name, f"{counted[name]:,}") for name in sorted(counted) if name != "requests"),
+            *((f"HTTP {status}", f"{count:,}") for status, count in found["statuses"].items()),
+            ("memory after a tenth", f"{begun >> 20} MiB"),
+            ("memory at the end", f"{ended >> 20} MiB"),
+            ("requests a second, judged by the laws", f"{MILLION / found['seconds']:,.0f}"),
+        ],
+    )
+    assert found["defects"] == []
+    assert counted["reached mutate()"] > 0.6 * MILLION
+    assert max(map(int, found["statuses"])) < 500
+    assert ended < 1.2 * begun

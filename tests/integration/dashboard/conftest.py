@@ -1,0 +1,66 @@
+"""A real browser, the distribution's Chromium, and a dashboard of a cluster in memory."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl import contract
+from kubectl_edl.commands.dashboard import Asked
+from kubectl_edl.dashboard.serving import started
+from kubectl_edl.world import Scope
+from sandbox.browser import browser
+from sandbox.errors import SandboxError
+from tests.integration.support.pages import opened
+from tests.kubectl_edl.dashboard.stand import trained
+from tests.kubectl_edl.stage import NOW, job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from kubectl_edl.dashboard.serving import Dashboard
+    from tests.kubectl_edl.stage import Stage
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(browser(os.environ))
+        except SandboxError as error:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(f"no browser: {error}")
+        yield found
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """mnist with 4 workers, 2 of them since an hour, and a job that waits."""
+    found = trained("node-1", "node-2", "node-3")
+    told = f"{NOW:%Y-%m-%d}T11:00:00Z started 0 2 room\n{NOW:%Y-%m-%d}T11:30:00Z grown 2 4 room"
+    notes = {"metadata": {"annotations": {contract.HISTORY: told}}}
+    found.patch("mnist-worker", notes)
+    found.put(job("large", framework="none", min="40", max="60"))
+    found.patch("large", {"spec": {"parallelism": 40}})
+    return found
+
+
+@pytest.fixture
+def dashboard(stage: Stage) -> Iterator[Dashboard]:
+    world = stage.world()
+    found = started(world, world.connect(Scope()), Asked(port=0, allow_scale=True))
+    yield found
+    found.stop()
+    stage.cluster.end_watches()
+
+
+@pytest.fixture
+def page(chromium: Browser, dashboard: Dashboard) -> Iterator[Page]:
+    with opened(chromium, dashboard) as found:
+        yield found

@@ -1,0 +1,152 @@
+"""What the page shows, what it asks, and what nobody else may ask."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from edl import contract
+from kubectl_edl.commands.dashboard import Asked
+from kubectl_edl.dashboard.serving import started
+from kubectl_edl.world import Scope
+from tests.integration.support.pages import opened, row
+from tests.kubectl_edl.dashboard.test_live import fenced
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from kubectl_edl.dashboard.serving import Dashboard
+    from tests.kubectl_edl.stage import Stage
+
+pytestmark = pytest.mark.integration
+
+
+def test_the_page_shows_nodes_jobs_and_the_queue(page: Page) -> None:
+    mnist = row(page, "Training jobs", "default/mnist")
+    expect(mnist).to_contain_text("Running")
+    expect(mnist).to_contain_text("3 of 4 in 1..12")
+    expect(mnist).to_contain_text("grown into idle room")
+    expect(mnist.get_by_role("img", name="worker: 3 of 4 running, 1 to 12 poss")).to_be_visible()
+    expect(mnist.get_by_role("img", name="worker: 4 now, between 2 and 4")).to_be_visible()
+    large = row(page, "Queue", "default/large")
+    expect(large).to_contain_text("80 CPU, 40 pods")
+    expect(large).to_contain_text("short of CPU")
+    expect(row(page, "Load by node", "node-1")).to_contain_text("62 %")
+    expect(page.get_by_text("Decided by policy fair")).to_be_visible()
+
+
+def test_a_change_arrives_by_itself_and_is_said_politely(page: Page, stage: Stage) -> None:
+    stage.patch("mnist-worker", {"spec": {"parallelism": 6, "completions": 6}})
+    expect(row(page, "Training jobs", "default/mnist")).to_contain_text("3 of 6 in 1..12")
+    news = page.locator("#news")
+    expect(news).to_have_attribute("aria-live", "polite")
+    expect(news).to_contain_text("default/mnist: Running, 3 of 6 running", timeout=10_000)
+
+
+def test_jobs_are_found_by_their_words(page: Page) -> None:
+    rows = page.locator("#jobs-table tbody tr:visible")
+    page.get_by_role("searchbox").fill("mnist run")
+    expect(rows).to_have_count(1)
+    page.get_by_role("searchbox").fill("queued")
+    expect(rows).to_have_text([re.compile("default/large")])
+
+
+def test_the_slider_says_by_keyboard_what_another_max_would_change(page: Page) -> None:
+    page.get_by_label("Training job", exact=True).select_option("default/mnist")
+    slider = page.get_by_role("slider", name="Its max")
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    expect(slider).to_have_attribute("aria-valuetext", "8 replicas")
+    said = page.get_by_role("status").filter(has_text="With a max of 8")
+    expect(said).to_contain_text("would have 8 in 10 minutes instead of 12", timeout=15_000)
+    expect(row(page, "What if", "default/mnist").get_by_role("cell").nth(2)).to_have_text("8")
+    page.keyboard.press("Home")
+    expect(page.get_by_text("With a max of 1, default/mnist would have 1")).to_be_visible()
+
+
+def test_a_size_over_time_is_a_chart_and_a_table(page: Page) -> None:
+    page.get_by_label("Training job", exact=True).select_option("default/mnist")
+    expect(page.locator("#history-chart svg")).to_have_attribute(
+        "aria-label", re.compile("worker: 4 now, between 2 and 4 in the last")
+    )
+    page.get_by_text("Its changes as a table").click()
+    table = page.get_by_role("table", name="Changes of its size")
+    sizes = [
+        row.get_by_role("cell").first.inner_text() for row in table.get_by_role("row").all()[1:]
+    ]
+    assert sizes == ["4", "2"]
+
+
+def test_a_size_is_held_from_the_page_and_refused_in_words(page: Page, stage: Stage) -> None:
+    page.get_by_label("Training job", exact=True).select_option("default/mnist")
+    page.get_by_label("Replicas").fill("2")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("mnist: worker held at 2")).to_be_visible()
+    assert stage.job("mnist-worker")["metadata"]["annotations"][contract.REPLICAS] == "2"
+    page.get_by_role("button", name="Give back").click()
+    expect(page.get_by_text("mnist: worker given back")).to_be_visible()
+
+
+def test_a_page_of_somebody_else_changes_nothing(
+    page: Page, stage: Stage, dashboard: Dashboard
+) -> None:
+    evil = page.context.new_page()
+    evil.route("http://evil.test/", lambda route: route.fulfill(body="<h1>hello</h1>"))
+    evil.goto("http://evil.test/")
+    target = f"http://127.0.0.1:{dashboard.address.port}/scale"
+    # Everything that a page can send without being asked: its cookies, too, if they were sent.
+    sent = evil.evaluate(
+        """async (target) => {
+            const body = JSON.stringify({namespace: "default", name: "mnist", size: 1});
+            const how = {method: "POST", mode: "no-cors", credentials: "include", body};
+            return await fetch(target, how).then((answer) => answer.type, (error) => error.name);
+        }""",
+        target,
+    )
+    assert sent in ("opaque", "TypeError")
+    assert contract.REPLICAS not in stage.job("mnist-worker")["metadata"]["annotations"]
+
+
+def test_the_token_does_not_stay_in_the_address(page: Page, chromium: Browser) -> None:
+    assert "token" not in page.url
+    stranger = chromium.new_context().new_page()
+    stranger.goto(page.url)
+    expect(stranger.get_by_text("this dashboard needs its token")).to_be_visible()
+    stranger.context.close()
+
+
+def test_a_hidden_tab_gives_its_connection_back(page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    hide = """(state) => {
+        Object.defineProperty(document, "visibilityState", {value: state, configurable: true});
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/events")):
+        page.evaluate(hide, "hidden")
+    with page.expect_request("**/events"):
+        page.evaluate(hide, "visible")
+    expect(page.locator("#state")).to_have_text("live")
+    assert len([url for url in asked if url.endswith("/events")]) == 1
+
+
+def test_who_may_not_read_the_cluster_sees_his_jobs_and_why(chromium: Browser) -> None:
+    stage = fenced("Node")
+    world = stage.world()
+    found = started(world, world.connect(Scope()), Asked(port=0))
+    with opened(chromium, found, jobs=1) as page:
+        said = page.get_by_text("so this is the namespace alone: Node is forbidden")
+        expect(said).to_be_visible()
+        expect(page.get_by_text("Nodes are not known here.")).to_be_visible()
+        page.get_by_role("slider").press("ArrowLeft")
+        expect(page.get_by_text("Not known: what-if needs the whole cluster")).to_be_visible()
+    found.stop()
+
+
+def test_it_says_when_the_dashboard_is_gone(page: Page, dashboard: Dashboard) -> None:
+    dashboard.stop()
+    expect(page.locator("#state")).to_contain_text("connection lost")

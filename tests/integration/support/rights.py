@@ -1,0 +1,144 @@
+"""The rights of the manifests one by one: taken away, given back, and what is asked of them."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from edl import contract
+from edl.errors import Forbidden, Invalid
+from edl.kube.cluster import RESOURCES, Cluster, RawListing, Selection, Watch
+from edl.model import Target
+from edl.writes import Json
+from sandbox.named import Cluster as Machine
+
+T = TypeVar("T")
+Asked = tuple[str, str]
+"""A verb and a resource, in the words of RBAC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One verb on one resource, as one rule of one role gives it."""
+
+    kind: str
+    role: str
+    group: str
+    resource: str
+    verb: str
+    name: str = ""
+    """Of the only object that it is about; empty: of all."""
+
+    def __str__(self) -> str:
+        return "-".join(filter(None, (self.verb, self.resource.replace("/", "-"), self.name)))
+
+    @property
+    def asked(self) -> Asked:
+        return self.verb, self.resource
+
+
+def grants(documents: tuple[Json, ...], *roles: str) -> list[Grant]:
+    """Every right that these ClusterRoles and Roles give."""
+    return [
+        grant
+        for document in documents
+        if document["kind"] in ("ClusterRole", "Role") and document["metadata"]["name"] in roles
+        for grant in _of(document)
+    ]
+
+
+def _of(role: Json) -> Iterator[Grant]:
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                for verb in rule["verbs"]:
+                    for name in rule.get("resourceNames", [""]):
+                        yield Grant(
+                            role["kind"], role["metadata"]["name"], group, resource, verb, name
+                        )
+
+
+@contextmanager
+def without(machine: Machine, grant: Grant) -> Iterator[None]:
+    """The cluster with all rights but this one."""
+    namespace = ("-n", contract.SYSTEM_NAMESPACE) if grant.kind == "Role" else ()
+    get = (*namespace, "get", grant.kind.lower(), grant.role, "-o", "json")
+    whole = json.loads(machine.kubectl(*get))["rules"]
+    _replace(machine, grant, _less(whole, grant))
+    try:
+        yield
+    finally:
+        _replace(machine, grant, whole)
+
+
+def _less(rules: list[Json], grant: Grant) -> list[Json]:
+    """Each rule as one rule a resource, verb and name, all but the one."""
+    left = []
+    for rule in copy.deepcopy(rules):
+        for resource in rule["resources"]:
+            for verb in rule["verbs"]:
+                for name in rule.get("resourceNames", [""]):
+                    found = (rule["apiGroups"], resource, verb, name)
+                    if found != ([grant.group], grant.resource, grant.verb, grant.name):
+                        names = {"resourceNames": [name]} if name else {}
+                        one = {"apiGroups": rule["apiGroups"], "resources": [resource]}
+                        left.append(one | {"verbs": [verb]} | names)
+    return left
+
+
+def _replace(machine: Machine, grant: Grant, rules: list[Json]) -> None:
+    namespace = ("-n", contract.SYSTEM_NAMESPACE) if grant.kind == "Role" else ()
+    patch = json.dumps([{"op": "replace", "path": "/rules", "value": rules}])
+    machine.kubectl(
+        *(*namespace, "patch", grant.kind.lower(), grant.role, "--type=json", "-p", patch)
+    )
+
+
+@dataclass(slots=True)
+class Noted:
+    """A `Cluster` that notes what was refused for lack of a right, and what was not."""
+
+    cluster: Cluster
+    refused: set[Asked] = field(default_factory=set)
+    allowed: set[Asked] = field(default_factory=set)
+
+    def get(self, target: Target) -> Json:
+        return self._noting("get", target.kind, lambda: self.cluster.get(target))
+
+    def list(self, selection: Selection) -> RawListing:
+        return self._noting("list", selection.kind, lambda: self.cluster.list(selection))
+
+    def pages(self, selection: Selection) -> Iterator[RawListing]:
+        pages = self._noting("list", selection.kind, lambda: [*self.cluster.pages(selection)])
+        return iter(pages)
+
+    def watch(self, selection: Selection, version: str) -> Watch:
+        return self._noting("watch", selection.kind, lambda: self.cluster.watch(selection, version))
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        return self._noting(
+            "create",
+            target.kind,
+            lambda: self.cluster.create(target, manifest, dry_run=dry_run),
+        )
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        return self._noting(
+            "patch", target.kind, lambda: self.cluster.patch(target, body, dry_run=dry_run)
+        )
+
+    def delete(self, target: Target, *, version: str = "") -> None:
+        self._noting("delete", target.kind, lambda: self.cluster.delete(target, version=version))
+
+    def _noting(self, verb: str, kind: str, ask: Callable[[], T]) -> T:
+        asked = (verb, RESOURCES[kind].plural)
+        try:
+            answer = ask()
+        except (Forbidden, Invalid) as error:
+            if error.status == 403:
+                self.refused.add(asked)
+            raise
+        self.allowed.add(asked)
+        return answer

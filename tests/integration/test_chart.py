@@ -1,0 +1,181 @@
+"""The Helm chart, by the real Helm: it renders what the plugin and kustomize do, and refuses."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edl.writes import Json
+from manifests import chart_files, installation, values
+from manifests.chart_files import CHART
+from sandbox.build import Bench, built
+from sandbox.places import places
+from sandbox.recipe import HELM
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]  # a first build takes minutes
+
+CHOICES: dict[str, Json] = {
+    "defaults": {},
+    "another image": {"image": "example.test/edl:9", "logLevel": "debug"},
+    "planning": {
+        "reconciler": {
+            "planning": {
+                "policy": "throughput",
+                "priorityWeight": {"1000": 2, "-5": 0.5},
+                "patience": 30,
+                "idle": 2000000,
+                "loadCeiling": 0.9,
+                "nearlyDone": 2,
+                "preempt": True,
+                "restartCooldown": 0,
+                "gangLimit": 12.5,
+            }
+        }
+    },
+    "no preemption": {"reconciler": {"planning": {"preempt": False}}},
+    "sizes": {
+        "webhook": {"replicas": 3, "resources": {"requests": {"cpu": 2}, "limits": {"cpu": "1.5"}}},
+        "reconciler": {
+            "replicas": 8,
+            "resources": {"requests": {"cpu": "1"}, "limits": {"memory": None}},
+        },
+    },
+    "places": {
+        "pods": {
+            "nodeSelector": {"role": "infra"},
+            "tolerations": [{"key": "infra", "operator": "Exists", "tolerationSeconds": 300}],
+            "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+            "priorityClassName": "infra",
+            "annotations": {"sidecar.istio.io/inject": "false"},
+            "imagePullSecrets": ["registry"],
+        }
+    },
+    "ignored namespaces": {"ignoredNamespaces": ["istio-system", "argocd"]},
+    "network policy": {"networkPolicy": {"enabled": True}},
+    "fence": {"fence": {"enabled": True}},
+    "narrow network policy": {
+        "networkPolicy": {
+            "enabled": True,
+            "apiServerBlocks": ["10.0.0.2/32", "fd00::1/128"],
+            "apiServerPorts": [16443],
+            "monitoringNamespaces": ["prometheus", "victoria"],
+        }
+    },
+    "cert-manager": {"certManager": {"enabled": True}, "logLevel": "error"},
+    "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "client certificates": {
+        "webhook": {"clientCertificate": {"enabled": True, "names": ["a", "b"]}}
+    },
+    "any client certificate": {"webhook": {"clientCertificate": {"enabled": True, "names": []}}},
+    "everything": {
+        "webhook": {"clientCertificate": {"enabled": True}},
+        "certManager": {"enabled": True},
+        "networkPolicy": {"enabled": True},
+        "monitoring": {"enabled": True},
+    },
+}
+WRONG: dict[str, tuple[Json, str]] = {
+    "an unknown name": ({"replicas": 3}, "additional properties 'replicas' not allowed"),
+    "a single replica": ({"webhook": {"replicas": 1}}, "minimum: got 1, want 2"),
+    "more than the quota admits": ({"reconciler": {"replicas": 9}}, "maximum: got 9, want 8"),
+    "an unknown policy": (
+        {"reconciler": {"planning": {"policy": "best"}}},
+        "value must be one of 'fair', 'fifo', 'throughput', 'utilisation'",
+    ),
+    "a ceiling above all": (
+        {"reconciler": {"planning": {"loadCeiling": 1.5}}},
+        "maximum: got 1.5, want 1",
+    ),
+    "words for a number": ({"reconciler": {"planning": {"idle": "1m"}}}, "got string, want number"),
+    "no address": (
+        {"networkPolicy": {"apiServerBlocks": ["example.test"]}},
+        "does not match pattern",
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    bench = Bench(places(os.environ).cache, os.environ)
+    return built(HELM, bench, sys.stderr.write) / "helm"
+
+
+def run(
+    helm: Path, *words: str, given: Json | None = None, chart: Path = CHART
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [helm, *words, str(chart), "-f", "-"],
+        input=yaml.safe_dump(given or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def rendered(helm: Path, given: Json, *words: str) -> list[Json]:
+    done = run(helm, "template", "edl", *words, given=given)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def has(given: Json, path: str) -> bool:
+    """Whether something is said at a path such as `webhook.replicas`."""
+    name, _, rest = path.partition(".")
+    return name in given and (not rest or has(given[name], rest))
+
+
+def ordered(documents: Any) -> list[Json]:  # noqa: ANN401 — any iterable of documents
+    return sorted(documents, key=lambda each: (each["kind"], each["metadata"]["name"]))
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_the_chart_renders_what_the_plugin_installs(helm: Path, name: str) -> None:
+    installed = installation.documents(values.read(CHOICES[name]))
+    assert ordered(rendered(helm, CHOICES[name])) == ordered(installed)
+
+
+def test_every_value_is_tried_above() -> None:
+    """And each choice changes what is installed."""
+    paths = [path for path, _, _ in chart_files.rows()]
+    tried = [path for path in paths if any(has(given, path) for given in CHOICES.values())]
+    assert tried == paths
+    plain = installation.documents()
+    for name, given in CHOICES.items():
+        changed = installation.documents(values.read(given)) != plain
+        assert changed == (name != "defaults"), name
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_refused_by_both_with_the_reason(helm: Path, name: str) -> None:
+    given, reason = WRONG[name]
+    done = run(helm, "template", "edl", given=given)
+    assert done.returncode != 0
+    assert reason in done.stderr
+    with pytest.raises(values.ValuesError):
+        values.read(given)
+
+
+def test_helm_finds_nothing_to_complain_of(helm: Path) -> None:
+    done = run(helm, "lint", "--strict")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_release_inside_our_namespace_does_not_make_it_again(helm: Path) -> None:
+    kinds = {each["kind"] for each in rendered(helm, {}, "-n", "edl-system")}
+    assert "Namespace" not in kinds
+    assert {"ResourceQuota", "Deployment"} <= kinds
+
+
+def test_a_packaged_chart_renders_the_same(helm: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [helm, "package", CHART, "-d", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (packaged,) = tmp_path.glob("*.tgz")
+    done = run(helm, "template", "edl", chart=packaged)
+    assert done.returncode == 0, done.stderr
+    assert ordered(yaml.safe_load_all(done.stdout)) == ordered(installation.documents())

@@ -1,0 +1,143 @@
+"""`doctor`, `certs` and `unlabel` as users have them, where webhook and reconciler run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl import contract
+from sandbox.installation import start_webhook
+from tests.integration.support.stage import elastic
+from tests.integration.test_plugin import Shell, limited_user, running, sweep
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edl.writes import Json
+    from sandbox.installation import Installation
+    from tests.integration.support.stage import Stage
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def shell(installed: Stage) -> Shell:
+    return Shell(installed.cluster, installed.namespace)
+
+
+def checks(shell: Shell, kubeconfig: Path | None = None) -> dict[str, Json]:
+    """What doctor found, by check; of several findings the last."""
+    found = shell.edl("doctor", "-o", "json", kubeconfig=kubeconfig)
+    assert found.returncode in (0, 1), found.stderr
+    return {one["check"]: one for one in json.loads(found.stdout)["checks"]}
+
+
+def test_a_real_installation_is_well(shell: Shell) -> None:
+    shell.apply(sweep())
+    shell.until("sweep", running(4))
+    found = shell.edl("doctor")
+    assert (found.returncode, found.stderr) == (0, ""), found.stdout
+    assert "the API server reaches it: a labelled Job came back completed" in found.stdout
+    assert "edl-webhook and edl-reconciler may do all that they must" in found.stdout
+    assert "none of 1 is stuck" in found.stdout
+    assert shell.kubectl("get", "jobs", "-n", shell.namespace, "-o", "name").stdout == (
+        "job.batch/sweep\n"
+    )
+
+
+def test_a_webhook_that_is_away_is_found_from_the_api_servers_side(
+    shell: Shell, installation: Installation
+) -> None:
+    installation.cluster.stop("webhook")
+    try:
+        found = checks(shell)
+        assert found["webhook-answers"]["verdict"] == "failure"
+        assert "failed calling webhook" in found["webhook-answers"]["message"]
+        assert shell.edl("certs", "verify").returncode == 1
+    finally:
+        start_webhook(installation)
+    assert checks(shell)["webhook-answers"]["verdict"] == "ok"
+
+
+def test_a_user_of_one_namespace_is_told_what_is_missing(shell: Shell, tmp_path: Path) -> None:
+    found = checks(shell, kubeconfig=limited_user(shell, tmp_path))
+    assert found["installed"]["verdict"] == "warning"
+    assert "mutatingwebhookconfigurations" in found["installed"]["message"]
+    assert "subjectaccessreviews" in found["rights"]["message"]
+    user = f"system:serviceaccount:{shell.namespace}:ann"
+    assert f'--user="{user}"' in found["your-rights"]["fix"]
+    assert found["stuck"]["verdict"] == "ok"
+
+
+def test_a_right_that_was_taken_away_is_missed(shell: Shell) -> None:
+    role = ("clusterrole", "edl-reconciler")
+    before = shell.kubectl("get", *role, "-o", "json").stdout
+    without = json.loads(before)
+    without["metadata"] = {"name": "edl-reconciler"}
+    without["rules"] = [rule for rule in without["rules"] if "nodes" not in rule["resources"]]
+    shell.kubectl("replace", "-f", "-", given=json.dumps(without))
+    try:
+        assert "list nodes" in checks(shell)["rights"]["message"]
+    finally:
+        whole = json.loads(before)
+        whole["metadata"] = {"name": "edl-reconciler", "labels": whole["metadata"]["labels"]}
+        shell.kubectl("replace", "-f", "-", given=json.dumps(whole))
+    assert checks(shell)["rights"]["verdict"] == "ok"
+
+
+def test_a_gang_for_which_no_cluster_is_large_enough_is_named(shell: Shell) -> None:
+    shell.apply(elastic("giant", labels={"min": "90", "max": "90"}, parallelism=90))
+    shell.until("giant", lambda now: now["phase"] == "Queued" and bool(now["reason"]))
+    found = checks(shell)["never"]
+    assert found["verdict"] == "warning"
+    assert f"{shell.namespace}/giant would not start in an empty cluster either" in found["message"]
+
+
+def test_what_is_trusted_is_shown_and_another_keeper_is_left_alone(shell: Shell) -> None:
+    shown = shell.edl_alone("certs", "show", "-o", "name")
+    assert shown.stdout.splitlines() == ["certificate/trusted", "certificate/trusted"]
+    refused = shell.edl_alone("certs", "renew")
+    assert refused.returncode == 1
+    assert "a directory of its own keeps the certificates" in refused.stderr
+
+
+def test_an_unlabelled_job_runs_on_and_is_its_users_own_again(shell: Shell) -> None:
+    shell.apply(sweep())
+    shell.until("sweep", running(4))
+    pods = ("get", "pods", "-n", shell.namespace, "-o", "name")
+    before = shell.kubectl(*pods).stdout
+    found = shell.edl("unlabel", "sweep")
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == "sweep: an ordinary Job again; it runs on, 4 at a time\n"
+    job = json.loads(
+        shell.kubectl("get", "job", "sweep", "-n", shell.namespace, "-o", "json").stdout
+    )
+    names = [*job["metadata"].get("labels", {}), *job["metadata"].get("annotations", {})]
+    assert not [name for name in names if name.startswith(contract.PREFIX)]
+    assert shell.kubectl(*pods).stdout == before
+    patch = '{"spec":{"parallelism":2}}'
+    own = shell.kubectl("patch", "job", "sweep", "-n", shell.namespace, "-p", patch)
+    assert (own.returncode, own.stderr) == (0, "")
+    assert shell.edl("status", "sweep").returncode == 1
+
+
+def test_the_framework_alone_cannot_be_taken_off(shell: Shell) -> None:
+    shell.apply(sweep())
+    refused = shell.kubectl(
+        "label", "job", "sweep", "-n", shell.namespace, f"{contract.FRAMEWORK}-"
+    )
+    assert refused.returncode == 1
+    assert "kubectl edl unlabel sweep takes all of ours off, and the Job runs on" in refused.stderr
+
+
+def test_a_queued_job_is_handed_back_suspended_and_starts_when_its_user_says(shell: Shell) -> None:
+    shell.apply(elastic("giant", labels={"min": "90", "max": "90"}, parallelism=90))
+    said = shell.edl("unlabel", "giant").stdout
+    assert "it stays suspended until: kubectl patch job giant" in said
+    started = shell.kubectl(
+        "patch", "job", "giant", "-n", shell.namespace, "-p", '{"spec":{"suspend":false}}'
+    )
+    assert (started.returncode, started.stderr) == (0, "")
+    assert started.stdout == "job.batch/giant patched\n"

@@ -1,0 +1,177 @@
+"""With the fence, a stolen token of the reconciler cannot do what RBAC alone would let it."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from certs.installation import SECRET, secret_target
+from edl import contract
+from edl.errors import ClusterError
+from edl.kube.client import connect
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from edl.writes import Json
+from manifests.components import FOLDER
+from manifests.documents import load
+from sandbox import Sandbox
+from sandbox.installation import install
+from tests.integration.conftest import NODES
+from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A cluster with our installation and its fence, and the kubeconfig of the reconciler."""
+    sandbox = Sandbox(f"fence-{time.time_ns()}")
+    try:
+        sandbox.up(NODES)
+        folder = tmp_path_factory.mktemp("installation")
+        fence = yaml.safe_dump_all(load(FOLDER / "fence"))
+        sandbox.kubectl("apply", "-f", "-", input=fence)
+        install(sandbox, folder)
+        sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))
+        with stage(sandbox) as at:
+            thief = connect(str(folder / "reconciler.kubeconfig"))
+            at.apply(strangers_pod())
+            # The API server takes a moment until it follows a new policy.
+            note = {"metadata": {"annotations": {"a": "b"}}}
+            at.until(lambda: contract.FRAMEWORK in tried(thief, pod_of(at), note), "it holds")
+        yield sandbox
+    finally:
+        sandbox.down()
+
+
+@pytest.fixture
+def at(room: Sandbox) -> Iterator[Stage]:
+    with stage(room) as made:
+        yield made
+
+
+@pytest.fixture
+def thief(room: Sandbox) -> Cluster:
+    """Somebody who has the reconciler's token."""
+    return connect(room.folder.joinpath("account").read_text())
+
+
+def strangers_pod() -> Json:
+    spec = {"containers": [{"name": "main", "image": "none"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
+
+
+def pod_of(at: Stage) -> Target:
+    return Target("Pod", at.namespace, "web")
+
+
+def tried(thief: Cluster, target: Target, body: Json) -> str:
+    """What is said to a patch; empty where it is done."""
+    try:
+        thief.patch(target, body)
+    except ClusterError as error:
+        return str(error)
+    return ""
+
+
+def made(thief: Cluster, target: Target, fields: Json) -> str:
+    metadata = {"name": target.name, "namespace": target.namespace} | fields.pop("metadata", {})
+    try:
+        thief.create(target, {"kind": target.kind, "metadata": metadata, **fields})
+    except ClusterError as error:
+        return str(error)
+    return ""
+
+
+def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
+    """Hosts, gates, keys, rights of both kinds, a named removal, budgets, sizes, and the end."""
+    paddle = cast_of("paddle", "cloud", "pserver=1,trainer=1", cpu="100m")
+    for job in paddle:
+        job["metadata"]["annotations"][contract.MODE] = "cloud"
+    ssh = cast_of("horovod", "keys", "launcher=1,worker=1", cpu="100m")
+    for job in ssh:
+        job["metadata"]["annotations"][contract.MODE] = "ssh"
+    ring = cast_of("horovod", "ring", "launcher=1,worker=1..2", cpu="100m")
+    at.apply(*paddle, *ssh, *ring, *tensorflow("mnist", "1..2", cpu="100m"))
+    at.apply(elastic("items", "100m", {"max": "3"}, parallelism=1, completions=9))
+    at.until_runs("mnist-worker", 2)
+    at.until(lambda: len(at.hosts("ring-launcher")) == 2, "hosts are published")
+    at.until_runs("cloud-trainer", 1)
+    at.until_runs("keys-launcher", 1)
+    assert {"keys-ssh"} <= {each["metadata"]["name"] for each in at.all("Secret")}
+    at.until_runs("items", 3)
+    gone = at.pods("items")[0]["metadata"]["name"]
+    at.annotate("items", remove=gone, replicas="2")
+    at.until(lambda: not at.exists("Pod", gone), "the named one leaves")
+    at.kubectl("label", "job", "items", f"{contract.MIN}=2", "--overwrite")
+    at.until(lambda: not at.exists("PodDisruptionBudget", "items-first-1"), "its budget follows")
+    at.complete("mnist-chief")
+    at.until(lambda: at.is_complete("mnist-worker"), "it ends")
+
+
+def test_it_touches_no_pod_of_strangers(at: Stage, thief: Cluster) -> None:
+    at.apply(strangers_pod())
+    target = pod_of(at)
+    assert "edl.dev/framework" in tried(thief, target, {"metadata": {"annotations": {"a": "b"}}})
+    with pytest.raises(ClusterError, match=r"edl\.dev/framework"):
+        thief.delete(target)
+    assert at.exists("Pod", "web")
+
+
+def test_it_changes_no_image(at: Stage, thief: Cluster) -> None:
+    at.apply(elastic("items"))
+    at.until_runs("items", 1)
+    found = at.pods("items")[0]
+    target = Target("Pod", at.namespace, found["metadata"]["name"])
+    evil = [one | {"image": "evil"} for one in found["spec"]["containers"]]
+    assert "changes no image" in tried(thief, target, {"spec": {"containers": evil}})
+    assert at.pods("items")[0]["spec"]["containers"][0]["image"] == "none"
+
+
+def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Cluster) -> None:
+    at.apply(elastic("items"))
+    job = at.job("items")["metadata"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "items", "uid": job["uid"]}
+    owned = {"labels": {contract.JOB: "items"}, "ownerReferences": [owner]}
+    target = Target("RoleBinding", at.namespace, "mine")
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edl-launcher"}
+    api = {"apiVersion": "rbac.authorization.k8s.io/v1", "roleRef": role}
+    here = {"kind": "ServiceAccount", "name": "default", "namespace": at.namespace}
+    elsewhere = here | {"namespace": "kube-system"}
+    foreign = api | {"subjects": [here, elsewhere], "metadata": owned}
+    assert "accounts of the same namespace" in made(thief, target, dict(foreign))
+    nobodys = api | {"subjects": [here]}
+    assert "belongs to a training job" in made(thief, target, dict(nobodys))
+    at.kubectl_refused("get", "rolebinding", "mine")
+    at.cluster.kubectl("label", "namespace", at.namespace, f"{contract.KUBEXEC}-")
+    mine = api | {"subjects": [here], "metadata": owned}
+    assert "edl.dev/kubexec=enabled" in made(thief, target, dict(mine))
+    at.kubectl_refused("get", "rolebinding", "mine")
+
+
+def test_it_has_no_token_made_for_itself(at: Stage, thief: Cluster) -> None:
+    at.apply(elastic("items"))
+    job = at.job("items")["metadata"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "items", "uid": job["uid"]}
+    notes = {"kubernetes.io/service-account.name": "default"}
+    owned = {"labels": {contract.JOB: "items"}, "ownerReferences": [owner], "annotations": notes}
+    token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token", "metadata": owned}
+    assert "would fill" in made(thief, Target("Secret", at.namespace, "token"), token)
+
+
+def test_the_webhook_makes_one_secret_and_no_token(room: Sandbox) -> None:
+    folder = room.folder.joinpath("account")
+    thief = connect(folder.read_text().replace("reconciler.kubeconfig", "webhook.kubeconfig"))
+    own = secret_target(SECRET)
+    assert "its own Secret alone" in made(thief, own._replace(name="other"), {"apiVersion": "v1"})
+    connect(str(room.kubeconfig)).delete(own)
+    notes = {"annotations": {"kubernetes.io/service-account.name": "edl-reconciler"}}
+    token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token", "metadata": notes}
+    assert "would fill" in made(thief, own, token)
+    assert made(thief, own, {"apiVersion": "v1"}) == ""
+
+
+def test_it_stays_out_of_the_clusters_own_namespaces(thief: Cluster) -> None:
+    made_there = made(thief, Target("Secret", "kube-system", "x"), {"apiVersion": "v1"})
+    assert "no business" in made_there

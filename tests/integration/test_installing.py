@@ -1,0 +1,199 @@
+"""`kubectl edl install`, `upgrade` and `uninstall` on a real API server and on simulated nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from edl import contract
+from manifests import installation, values
+from manifests.chart_files import CHART
+from manifests.documents import HERE
+from sandbox import NodeGroup, Sandbox
+from sandbox.build import Bench, built
+from sandbox.places import places
+from sandbox.recipe import HELM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from edl.writes import Json
+    from sandbox.named import Cluster
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(1800),
+]  # Helm's first build takes minutes
+
+COMPONENTS = {
+    "network-policy": {"networkPolicy": {"enabled": True}},
+    "fence": {"fence": {"enabled": True}},
+    "cert-manager": {"certManager": {"enabled": True}},
+    "monitoring": {"monitoring": {"enabled": True}},
+    "client-certificate": {"webhook": {"clientCertificate": {"enabled": True}}},
+}
+COMBINATIONS = [
+    chosen
+    for count in range(len(COMPONENTS) + 1)
+    for chosen in itertools.combinations(COMPONENTS, count)
+]
+
+
+def ordered(documents: Sequence[Json]) -> list[Json]:
+    return sorted(documents, key=lambda each: (each["kind"], each["metadata"]["name"]))
+
+
+@pytest.mark.parametrize("chosen", COMBINATIONS)
+def test_kustomize_renders_what_the_plugin_installs(
+    sandbox_cluster: Cluster, tmp_path: Path, chosen: tuple[str, ...]
+) -> None:
+    """kustomize takes folders relative to the kustomization only."""
+    (tmp_path / "manifests").symlink_to(HERE)
+    kustomization = {
+        "resources": ["manifests/base"],
+        "components": [f"manifests/components/{name}" for name in chosen],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    built = sandbox_cluster.kubectl(
+        "kustomize", "--load-restrictor=LoadRestrictionsNone", str(tmp_path)
+    )
+    given: Json = {}
+    for name in chosen:
+        given |= COMPONENTS[name]
+    installed = installation.documents(values.read(given))
+    assert ordered(list(yaml.safe_load_all(built))) == ordered(installed)
+
+
+def plugin(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kubectl_edl", *words],
+        env=cluster.kubectl_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def everything(cluster: Cluster) -> set[str]:
+    """Kind, namespace and name of each object that stays."""
+    passing = {"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"}
+    kinds = cluster.kubectl("api-resources", "--verbs=list", "-o", "name").split()
+    listed = ",".join(kind for kind in kinds if kind not in passing)
+    shape = '{range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{"\\n"}{end}'
+    return set(cluster.kubectl("get", listed, "-A", "-o", f"jsonpath={shape}").splitlines())
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Cluster]:
+    """A cluster of these tests alone; each leaves it as it was."""
+    if named := os.environ.get("EDL_KUBECONFIG"):
+        pytest.skip(f"installs and uninstalls, where others may be at work; EDL_KUBECONFIG={named}")
+    sandbox = Sandbox(f"installing-{os.getpid()}")
+    try:
+        sandbox.up(NodeGroup(count=2, cpu="8", memory="32Gi"))
+        yield sandbox
+    finally:
+        sandbox.down()
+
+
+def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
+    """Nodes play a kubelet here: pods are ready at once, and nobody installs their trust."""
+    cluster = empty
+    before = everything(cluster)
+
+    dry = plugin(cluster, "install", "--dry-run", "server", "--image", "example.test/edl:9")
+    assert (dry.returncode, dry.stderr) == (0, "")
+    assert everything(cluster) == before
+
+    late = plugin(cluster, "install", "--timeout", "20")
+    assert late.returncode == 5, late.stdout + late.stderr
+    assert "the API server was not told yet whom to trust (caBundle)" in late.stderr
+
+    # As the webhook does it, which nobody runs here.
+    kubeconfig = ("--kubeconfig", str(cluster.kubeconfig))
+    words = (sys.executable, "-m", "certs", "install", "--configuration", "edl", *kubeconfig)
+    subprocess.run(words, check=True, capture_output=True)
+    again = plugin(cluster, "upgrade", "--timeout", "30")
+    assert (again.returncode, again.stderr) == (0, "")
+    *lines, ready = again.stdout.splitlines()
+    assert {line.rpartition(" ")[2] for line in lines} == {"unchanged"}
+    assert ready == "kubectl-edl is ready: kubectl edl status -A"
+
+    changed = plugin(
+        cluster,
+        *("upgrade", "--no-wait", "--set", "networkPolicy.enabled=true"),
+        *("--set", "reconciler.planning.policy=throughput"),
+    )
+    assert (changed.returncode, changed.stderr) == (0, "")
+    assert "networkpolicy.networking.k8s.io/edl-webhook created" in changed.stdout
+    assert "--policy throughput]" in changed.stdout
+
+    back = plugin(cluster, "upgrade", "--no-wait", "--set", "networkPolicy.enabled=false")
+    assert "networkpolicy.networking.k8s.io/edl-webhook deleted" in back.stdout
+    assert "--policy" in deployment_args(cluster)
+
+    refused = plugin(cluster, "uninstall")
+    assert refused.returncode == 1
+    assert "add --yes" in refused.stderr
+    gone = plugin(cluster, "uninstall", "--yes")
+    assert gone.returncode == 0, gone.stderr
+    assert everything(cluster) == before
+
+
+def test_the_wheel_carries_what_is_installed(tmp_path: Path) -> None:
+    """And krew's archive carries the wheel."""
+    home = "https://example.test"
+    command = (sys.executable, "-m", "manifests.dist", "--homepage", home, "--url", f"{home}/v1")
+    subprocess.run([*command, "--output", str(tmp_path)], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    (packed,) = tmp_path.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as found:
+        carried = set(found.namelist())
+    needed = [*HERE.glob("base/*"), *HERE.glob("components/*/*"), *HERE.glob("*.py")]
+    assert {str(path.relative_to(HERE.parent)) for path in needed} <= carried
+    assert not any(name.startswith(("manifests/chart/", "manifests/krew/")) for name in carried)
+    with tarfile.open(packed) as archive:
+        assert wheel.name in archive.getnames()
+    checksum = hashlib.sha256(packed.read_bytes()).hexdigest()
+    assert checksum in (tmp_path / "edl.yaml").read_text()
+
+
+def test_what_helm_installs_goes_with_helm(empty: Cluster) -> None:
+    before = everything(empty)
+
+    def helm(*words: str) -> None:
+        program = built(HELM, Bench(places(os.environ).cache, os.environ), sys.stderr.write)
+        done = subprocess.run(
+            [program / "helm", *words, "-n", "default"],
+            env=empty.kubectl_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    helm("install", "edl", str(CHART), "--set", "networkPolicy.enabled=true")
+    refused = plugin(empty, "upgrade")
+    assert refused.returncode == 1
+    assert "Helm installed kubectl-edl here: helm upgrade edl CHART -n default" in refused.stderr
+    helm("uninstall", "edl")
+    empty.kubectl("wait", "--for=delete", "namespace/edl-system", "--timeout=60s")
+    assert everything(empty) == before
+
+
+def deployment_args(cluster: Cluster) -> str:
+    path = "{.spec.template.spec.containers[0].args}"
+    where = ("-n", contract.SYSTEM_NAMESPACE, "deployment/edl-reconciler")
+    return cluster.kubectl("get", *where, "-o", f"jsonpath={path}")

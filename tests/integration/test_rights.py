@@ -1,0 +1,221 @@
+"""No right of the reconciler is idle: without it, something that users rely on does not happen.
+
+Each verb of its roles is taken away alone. A reconciler with the rest then asks for it, is refused,
+and the thing that needs it stays undone; with the verb given back, it is done.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from edl import contract
+from edl.errors import ClusterError, NotFound
+from edl.kube.announce import write_event
+from edl.kube.client import connect
+from edl.model import Target
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.writes import Note
+from manifests import render
+from reconciler.leader import Clocks, Elector, Terms
+from reconciler.process import Address, Process
+from sandbox import Sandbox
+from sandbox.installation import install
+from tests.integration.conftest import NODES
+from tests.integration.support.rights import Grant, Noted, grants, without
+from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
+
+pytestmark = pytest.mark.integration
+
+CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
+PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
+LEASE = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
+WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch")]
+ELECTED = [grant for grant in GRANTS if grant.resource == "leases"]
+TOLD = [grant for grant in GRANTS if grant.resource == "events"]
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A cluster with our webhook and rights, and the kubeconfig of the reconciler's account."""
+    sandbox = Sandbox(f"rights-{time.time_ns()}")
+    try:
+        sandbox.up(NODES)
+        folder = tmp_path_factory.mktemp("installation")
+        install(sandbox, folder, ())
+        sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))
+        yield sandbox
+    finally:
+        sandbox.down()
+
+
+@pytest.fixture
+def account(room: Sandbox) -> Noted:
+    """The API server as the reconciler's ServiceAccount meets it."""
+    return Noted(connect(room.folder.joinpath("account").read_text()))
+
+
+@contextmanager
+def reconciler(account: Noted) -> Iterator[None]:
+    """One that always leads."""
+    process = Process(account, PLAN, CLOCKS)
+    process.start(Address("127.0.0.1", 0))
+    try:
+        yield
+    finally:
+        process.stop()
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, f"it never came: {what}"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("grant", WATCHED, ids=str)
+def test_every_kind_is_listed_and_watched(room: Sandbox, account: Noted, grant: Grant) -> None:
+    with without(room, grant), reconciler(account):
+        until(lambda: grant.asked in account.refused, f"{grant} is refused")
+        assert grant.asked not in account.allowed
+    with reconciler(account):
+        until(lambda: grant.asked in account.allowed, f"{grant} is allowed")
+
+
+# -- writes: what is created, what happens then, and what is there in the end ----------------------
+
+
+def _starts(at: Stage) -> Callable[[], bool]:
+    at.apply(elastic("items"))
+    return lambda: at.running("items") == 1
+
+
+def _publishes(at: Stage) -> Callable[[], bool]:
+    at.apply(*cast_of("horovod", "ring", "launcher=1,worker=2", worker=2))
+    return lambda: len(at.hosts("ring-launcher")) == 2
+
+
+def _removes(at: Stage) -> Callable[[], bool]:
+    at.apply(elastic("items", labels={"max": "2"}, parallelism=1, completions=9))
+    at.until(lambda: at.running("items") == 2, "two run")
+    gone = at.pods("items")[0]["metadata"]["name"]
+    at.annotate("items", remove=gone)
+    return lambda: not at.exists("Pod", gone)
+
+
+def _serves(at: Stage) -> Callable[[], bool]:
+    at.apply(*tensorflow("mnist", "1..2"))
+    return lambda: at.exists("Service", "mnist")
+
+
+def _gives_keys(at: Stage) -> Callable[[], bool]:
+    jobs = cast_of("horovod", "ring", "launcher=1,worker=2", worker=2)
+    for job in jobs:
+        job["metadata"]["annotations"][contract.MODE] = "ssh"
+    at.apply(*jobs)
+    return lambda: bool(at.all("Secret"))
+
+
+def _gives_account(at: Stage) -> Callable[[], bool]:
+    at.apply(*cast_of("horovod", "ring", "launcher=1,worker=2", worker=2))
+    return lambda: len(at.all("ServiceAccount")) > 1
+
+
+def _binds_launcher(at: Stage) -> Callable[[], bool]:
+    at.apply(*cast_of("horovod", "ring", "launcher=1,worker=2", worker=2))
+    return lambda: bool(at.all("RoleBinding"))
+
+
+def _binds_peers(at: Stage) -> Callable[[], bool]:
+    jobs = cast_of("paddle", "cloud", "pserver=1,trainer=2", trainer=2)
+    for job in jobs:
+        job["metadata"]["annotations"][contract.MODE] = "cloud"
+    at.apply(*jobs)
+    return lambda: bool(at.all("RoleBinding"))
+
+
+def _protects(at: Stage) -> Callable[[], bool]:
+    at.apply(elastic("items", labels={"max": "3"}, parallelism=1, completions=9))
+    return lambda: bool(at.all("PodDisruptionBudget"))
+
+
+def _protects_anew(at: Stage) -> Callable[[], bool]:
+    at.apply(elastic("items", labels={"max": "3"}, parallelism=1, completions=9))
+    at.until(lambda: at.exists("PodDisruptionBudget", "items-first-1"), "one is protected")
+    at.kubectl("label", "job", "items", f"{contract.MIN}=2", "--overwrite")
+    return lambda: not at.exists("PodDisruptionBudget", "items-first-1")
+
+
+Scenario = Callable[[Stage], Callable[[], bool]]
+WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
+    "patch-jobs": (("patch", "jobs"), _starts),
+    "patch-pods": (("patch", "pods"), _publishes),
+    "delete-pods": (("delete", "pods"), _removes),
+    "create-services": (("create", "services"), _serves),
+    "create-serviceaccounts": (("create", "serviceaccounts"), _gives_account),
+    "create-secrets": (("create", "secrets"), _gives_keys),
+    "create-poddisruptionbudgets": (("create", "poddisruptionbudgets"), _protects),
+    "delete-poddisruptionbudgets": (("delete", "poddisruptionbudgets"), _protects_anew),
+    "create-rolebindings": (("create", "rolebindings"), _binds_launcher),
+    # Whoever may create a RoleBinding must have, or may bind, what it gives.
+    "bind-clusterroles-edl-launcher": (("create", "rolebindings"), _binds_launcher),
+}
+"""For each right to write: what is refused without it, and a life that needs it."""
+
+
+def test_every_right_is_in_one_of_these_tests() -> None:
+    tested = {*map(str, WATCHED), *map(str, ELECTED), *map(str, TOLD), *WRITES}
+    assert {str(grant) for grant in GRANTS} == tested
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_every_write_is_needed(room: Sandbox, account: Noted, name: str) -> None:
+    grant = next(grant for grant in GRANTS if str(grant) == name)
+    asked, scenario = WRITES[name]
+    with stage(room) as at, reconciler(account):
+        with without(room, grant):
+            reached = scenario(at)
+            until(lambda: asked in account.refused, f"{asked} is refused")
+            assert not reached()
+        at.until(reached, f"it is done with {name}")
+
+
+def test_what_it_has_itself_it_gives_without_a_right_to_bind(room: Sandbox, account: Noted) -> None:
+    with stage(room) as at, reconciler(account):
+        at.until(_binds_peers(at), "the rights of edl-peers are bound")
+        assert account.refused == set()
+
+
+@pytest.mark.parametrize("grant", ELECTED, ids=str)
+def test_without_it_nobody_leads(room: Sandbox, account: Noted, grant: Grant) -> None:
+    owner = connect(str(room.kubeconfig))
+    with suppress(NotFound):
+        owner.delete(LEASE)
+    elector = Elector(account, LEASE, "a", CLOCKS, Terms())
+    if grant.verb == "patch":
+        assert elector.attempt()
+        elector.release()
+    with without(room, grant):
+        assert not elector.attempt()
+    assert account.refused == {grant.asked}
+    assert elector.attempt()
+
+
+@pytest.mark.parametrize("grant", TOLD, ids=str)
+def test_an_event_is_made_and_counted_up(room: Sandbox, account: Noted, grant: Grant) -> None:
+    about = Target("Job", "default", "items")
+    note = Note(about, f"uid-{grant}", "Started", "1 of 1 runs")
+    now = datetime.now(UTC)
+    if grant.verb != "create":
+        write_event(account, note, now)
+    with without(room, grant), pytest.raises(ClusterError):
+        write_event(account, note, now)
+    assert account.refused == {grant.asked}
+    write_event(account, note, now)
+    assert grant.asked in account.allowed

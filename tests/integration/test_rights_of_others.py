@@ -1,0 +1,243 @@
+"""No right of the webhook, of a launcher or of peers is idle; `test_rights` is the reconciler's."""
+
+import base64
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from certs.bundle import service_names
+from certs.installation import CONFIGURATION, SECRET, SERVICE, WEBHOOK_KINDS, secret_target
+from certs.installation import Installation as Certificates
+from edl import contract
+from edl.errors import EdlError, Forbidden, NotFound
+from edl.frameworks.scripts import KUBEXEC
+from edl.kube.client import connect
+from edl.model import Target
+from manifests import render
+from sandbox import Sandbox
+from tests.integration.conftest import NODES
+from tests.integration.support.rights import Grant, Noted, grants, without
+from tests.integration.support.stage import Stage, stage
+from tests.integration.support.webhook import as_account
+from webhook.certificate import FromCluster
+from webhook.policies import Watched
+
+pytestmark = pytest.mark.integration
+
+MANIFESTS = render.without_workloads(render.load())
+WEBHOOK = grants(MANIFESTS, "edl-webhook")
+FOLLOWED = [grant for grant in WEBHOOK if grant.resource == "namespaces"]
+KEPT = [grant for grant in WEBHOOK if grant not in FOLLOWED]
+LAUNCHER = grants(MANIFESTS, contract.LAUNCHER_CLUSTER_ROLE)
+PEERS = grants(MANIFESTS, contract.PEERS_CLUSTER_ROLE)
+SECRET_TARGET = secret_target(SECRET)
+CONFIGURATIONS = [Target(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
+POD = "ring-worker-1-x2x4z"
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A cluster with our rights and configurations, whose webhook nobody runs yet."""
+    sandbox = Sandbox(f"rights-of-others-{time.time_ns()}")
+    try:
+        sandbox.up(NODES)
+        apply(sandbox)
+        folder = tmp_path_factory.mktemp("accounts")
+        path = as_account(sandbox, "edl-webhook", folder)
+        sandbox.folder.joinpath("account").write_text(str(path))
+        yield sandbox
+    finally:
+        sandbox.down()
+
+
+def apply(room: Sandbox) -> None:
+    """As an installation does it: the Secret is empty, and nobody is trusted."""
+    server_side = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    room.kubectl(*server_side, input=yaml.safe_dump_all(MANIFESTS))
+
+
+@pytest.fixture
+def account(room: Sandbox) -> Noted:
+    """The API server as the webhook's ServiceAccount meets it."""
+    return Noted(connect(room.folder.joinpath("account").read_text()))
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, f"it never came: {what}"
+        time.sleep(0.05)
+
+
+# -- the webhook -----------------------------------------------------------------------------------
+
+
+def certificate(account: Noted) -> FromCluster:
+    """What keeps a webhook's certificate, as `python -m webhook --secret` has it."""
+    names = service_names(SERVICE, SECRET_TARGET.namespace)
+    return FromCluster(account, Certificates(SECRET_TARGET, (CONFIGURATION,), names))
+
+
+def trusted(room: Sandbox) -> set[bytes]:
+    """What the API server is told to trust of us."""
+    owner = connect(str(room.kubeconfig))
+    found = [owner.get(target)["webhooks"] for target in CONFIGURATIONS]
+    texts = {each["clientConfig"].get("caBundle", "") for webhooks in found for each in webhooks}
+    return set(map(base64.b64decode, texts))
+
+
+@pytest.mark.parametrize("grant", KEPT, ids=str)
+def test_a_certificate_is_made_and_trusted(room: Sandbox, account: Noted, grant: Grant) -> None:
+    """Also where somebody deleted the Secret, or applied configurations that trust nobody."""
+    owner = connect(str(room.kubeconfig))
+    with suppress(NotFound):
+        owner.delete(SECRET_TARGET)
+    for target in CONFIGURATIONS:
+        owner.delete(target)
+    apply_configurations(room)
+    now = datetime.now(UTC)
+    with without(room, grant), pytest.raises(EdlError):
+        certificate(account)(now)
+    assert account.refused == {grant.asked}
+    # Both kinds: who is refused at one may have written the other.
+    assert b"" in trusted(room)
+    offer = certificate(account)(now)
+    assert account.refused == {grant.asked}
+    assert trusted(room) == {offer.trust}
+
+
+def apply_configurations(room: Sandbox) -> None:
+    found = [document for document in MANIFESTS if document["kind"] in WEBHOOK_KINDS]
+    room.kubectl("create", "-f", "-", input=yaml.safe_dump_all(found))
+
+
+@pytest.mark.parametrize("grant", FOLLOWED, ids=str)
+def test_what_namespaces_say_is_known(room: Sandbox, account: Noted, grant: Grant) -> None:
+    if grant.verb == "get":
+        # One that the watch has not brought yet.
+        policies = Watched(account, account)
+        with without(room, grant), pytest.raises(Forbidden):
+            policies.fetch("default")
+        assert account.refused == {grant.asked}
+        assert policies.fetch("default") == policies.known("default")
+        return
+    with without(room, grant):
+        policies = Watched(account, account)
+        policies.start()
+        until(lambda: grant.asked in account.refused, f"{grant} is refused")
+        assert grant.asked not in account.allowed
+    until(lambda: grant.asked in account.allowed, f"{grant} is allowed")
+    until(lambda: not policies.problem(), "namespaces are known")
+    policies.stop()
+
+
+# -- what runs in namespaces of users --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A training job's pod in a namespace with a worker, as the script in it meets the cluster."""
+
+    at: Stage
+    folder: Path
+
+    def given(self, role: str) -> Path:
+        """A kubeconfig of an account of its own with a ClusterRole of ours, as pods have it."""
+        self.at.kubectl("create", "serviceaccount", role)
+        account = f"--serviceaccount={self.at.namespace}:{role}"
+        self.at.kubectl("create", "rolebinding", role, f"--clusterrole={role}", account)
+        return as_account(self.at.cluster, role, self.folder, self.at.namespace)
+
+    def kubexec(self) -> str:
+        """What the launcher's script says when it runs a command in the simulated worker."""
+        script = KUBEXEC.replace(contract.KUBECTL_DIRECTORY, str(self.folder))
+        # It would wait for an API server that is away.
+        once = script.replace("for pause in 1 2 4 8 0", "for pause in 0")
+        return self._run("/bin/sh", "-c", once, "kubexec.sh", "ring-worker-1", "true")
+
+    def kubectl(self, *words: str) -> str:
+        return self._run(str(self.folder / "kubectl"), *words)
+
+    def _run(self, *command: str) -> str:
+        environ = os.environ | {"KUBECONFIG": str(self.folder / "kubeconfig")}
+        done = subprocess.run(
+            command, env=environ, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def guest(room: Sandbox, tmp_path: Path) -> Iterator[Guest]:
+    with stage(room) as at:
+        labels = {
+            contract.JOB_NAME_LABEL: "ring-worker",
+            contract.COMPLETION_INDEX_ANNOTATION: "1",
+        }
+        at.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": POD, "labels": labels},
+                "spec": {"containers": [{"name": "main", "image": "none"}]},
+            }
+        )
+        at.until(lambda: at.all("Pod")[0]["status"].get("phase") == "Running", "it runs")
+        (tmp_path / "kubectl").symlink_to(room.kubectl_path)
+        yield Guest(at, tmp_path)
+
+
+FOUND = "node-"
+"""Everything was allowed: the API server looks for the simulated node, where nobody answers."""
+OVER_SPDY = "unable to upgrade connection"
+WITHOUT_LAUNCHERS: dict[str, str] = {
+    "get-pods": 'cannot get resource "pods"',
+    "list-pods": 'cannot list resource "pods"',
+    "create-pods-exec": 'cannot create resource "pods/exec"',
+    # kubectl asks for a WebSocket first, by GET. Refused, it goes on by POST over SPDY, which is
+    # deprecated: nothing is gained without the right, which gives nothing that `create` does not.
+    "get-pods-exec": OVER_SPDY,
+}
+"""For each right, what is said without it."""
+
+
+def test_every_right_of_a_launcher_is_in_the_next_test() -> None:
+    assert sorted(map(str, LAUNCHER)) == sorted(WITHOUT_LAUNCHERS)
+
+
+@pytest.mark.parametrize("grant", LAUNCHER, ids=str)
+def test_a_launcher_needs_each_of_its_rights(room: Sandbox, guest: Guest, grant: Grant) -> None:
+    guest.given(contract.LAUNCHER_CLUSTER_ROLE).rename(guest.folder / "kubeconfig")
+    with without(room, grant):
+        refused = guest.kubexec()
+    assert WITHOUT_LAUNCHERS[str(grant)] in refused
+    assert (FOUND in refused) == (str(grant) == "get-pods-exec")
+    whole = guest.kubexec()
+    assert FOUND in whole
+    assert OVER_SPDY not in whole
+    assert "orbidden" not in whole
+
+
+def test_a_launcher_reads_no_secret_and_changes_nothing(guest: Guest) -> None:
+    guest.given(contract.LAUNCHER_CLUSTER_ROLE).rename(guest.folder / "kubeconfig")
+    for words in (("get", "secrets"), ("delete", "pod", POD), ("get", "pods", "-n", "default")):
+        assert "Forbidden" in guest.kubectl(*words)
+
+
+@pytest.mark.parametrize("grant", PEERS, ids=str)
+def test_peers_list_pods_and_no_more(room: Sandbox, guest: Guest, grant: Grant) -> None:
+    """As PaddlePaddle's older images do, by labels."""
+    guest.given(contract.PEERS_CLUSTER_ROLE).rename(guest.folder / "kubeconfig")
+    look = ("get", "pods", "--selector", f"{contract.JOB_NAME_LABEL}=ring-worker")
+    with without(room, grant):
+        assert 'cannot list resource "pods"' in guest.kubectl(*look)
+    assert POD in guest.kubectl(*look)
+    assert "Forbidden" in guest.kubectl("get", "secrets")
+    assert "Forbidden" in guest.kubectl("exec", POD, "--", "true")

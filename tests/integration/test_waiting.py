@@ -1,0 +1,59 @@
+"""docs/waiting.md, its commands as they stand there, by the real kubectl."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.support.stage import elastic
+
+if TYPE_CHECKING:
+    from tests.integration.support.stage import Stage
+
+pytestmark = pytest.mark.integration
+
+PAGE = Path(__file__).parents[2] / "docs" / "waiting.md"
+COMMANDS = [
+    shlex.split(line)[1:]
+    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+def test_the_page_has_the_commands_below() -> None:
+    assert [(words[0], words[1].removeprefix("job/")) for words in COMMANDS] == [
+        *[("wait", "sweep")] * 6,
+        ("wait", "job"),
+    ]
+
+
+def test_kubectl_waits_for_a_start_sizes_and_the_end(installed: Stage) -> None:
+    queued, started, grown, decided, shrunk, *ended = COMMANDS
+    said: list[str] = []
+    waiting = threading.Thread(target=lambda: said.append(installed.kubectl(*started)))
+    labels = {"min": "1", "max": "3", "job": "sweep"}
+    spec = {"parallelism": 1, "completions": 4, "completionMode": "Indexed"}
+    installed.apply(elastic("sweep", labels=labels, **spec))
+    waiting.start()
+    said.append(installed.kubectl(*queued))
+    said.append(installed.kubectl(*grown))
+    waiting.join()
+    installed.annotate("sweep", replicas="2")
+    said += [installed.kubectl(*words) for words in (decided, shrunk)]
+    installed.annotate("sweep", replicas=None)
+    ending = threading.Thread(target=lambda: said.extend(installed.kubectl(*w) for w in ended))
+    ending.start()
+    done: set[str] = set()
+    while ending.is_alive():
+        for pod in installed.pods("sweep"):
+            index = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
+            if pod["status"].get("phase") == "Running" and index not in done:
+                installed.complete("sweep", int(index))
+                done.add(index)
+        ending.join(0.1)
+    assert said == ["job.batch/sweep condition met\n"] * len(COMMANDS)

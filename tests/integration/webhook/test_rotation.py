@@ -1,0 +1,218 @@
+"""Certificates that follow each other while the API server goes on calling: no review fails."""
+
+import base64
+import http.client
+import re
+import socket
+import ssl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from certs.bundle import each_certificate, service_names
+from certs.installation import Installation, rotate, secret_target
+from edl.errors import NotFound
+from edl.kube.client import ApiServer, connect
+from edl.model import Target
+from sandbox.layout import free_ports
+from sandbox.namespaces import temporary
+from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
+
+pytestmark = [pytest.mark.integration, pytest.mark.long]
+
+NAMES = service_names("edl-webhook", "edl-system")
+SECRET = secret_target("edl-system/edl-webhook-tls")
+INSTALLATION = Installation(SECRET, ("edl",), NAMES)
+CONFIGURATION = Target("MutatingWebhookConfiguration", "", "edl")
+SECONDS = 1 / 86_400
+LIVES = ("--certificate-days", str(9 * SECONDS), "--authority-days", str(18 * SECONDS))
+"""Some seconds: what takes years otherwise happens here again and again."""
+
+
+class Load:
+    """Labelled Jobs are created one after the other, by several clients, until it ends.
+
+    They pause in between: it is the certificates' turn here, not the processor's.
+    """
+
+    def __init__(self, api: ApiServer, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._ended = Event()
+        self.reviewed = 0
+        self.failures: list[str] = []
+
+    def __call__(self, client: int) -> None:
+        number = 0
+        while not self._ended.wait(0.03):
+            number += 1
+            job = labelled(f"mnist-{client}-{number}", self._namespace)
+            target = Target("Job", self._namespace, job["metadata"]["name"])
+            try:
+                created = self._api.create(target, job, dry_run=True)
+            except Exception as error:  # noqa: BLE001 - counted, and told
+                self.failures.append(str(error))
+            else:
+                self.reviewed += created["spec"]["suspend"] is True
+
+    def end(self) -> None:
+        self._ended.set()
+
+
+@contextmanager
+def under(load: Load, clients: int = 3) -> Iterator[None]:
+    threads = [Thread(target=load, args=(client,)) for client in range(clients)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        load.end()
+        for thread in threads:
+            thread.join()
+
+
+class Shown:
+    """What a webhook shows to who connects: serial numbers, and who signed, in order."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.serials: list[int] = []
+        self.signers: list[bytes] = []
+
+    def look(self) -> None:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        address = ("127.0.0.1", self._port)
+        with (
+            socket.create_connection(address, timeout=5) as connection,
+            context.wrap_socket(connection) as secure,
+        ):
+            der = secure.getpeercert(binary_form=True)
+        certificate = x509.load_der_x509_certificate(der or b"")
+        self._note(self.serials, certificate.serial_number)
+        key = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        self._note(self.signers, key.key_identifier or b"")
+
+    def _note(self, seen: list[Any], found: object) -> None:
+        if found not in seen:
+            seen.append(found)
+
+
+@pytest.fixture
+def replicas(webhook: Webhook, tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """Ports of two webhooks that keep the cluster's certificate; the first is called."""
+    kubeconfig = as_account(webhook.cluster, "edl-webhook", tmp_path)
+    cluster, called = webhook.cluster, webhook.installation.webhook_port
+    (beside,) = free_ports(1)
+    cluster.stop("webhook")
+    own = [*("--secret", "edl-system/edl-webhook-tls"), *("--kubeconfig", str(kubeconfig))]
+    options = [*own, "--image", "x", "--refresh", "0.2", "--drain", "0", *LIVES]
+    names = {"rotating": called, "beside": beside}
+    for name, port in names.items():
+        cluster.launch(name, [sys.executable, "-m", "webhook", "--port", str(port), *options])
+    try:
+        webhook.wait_until_called()
+        until(lambda: answers(beside))
+        yield called, beside
+    finally:
+        for name in names:
+            cluster.stop(name)
+        cluster.start("webhook")
+        webhook.restore()
+
+
+def answers(port: int) -> bool:
+    try:
+        Shown(port).look()
+    except OSError:
+        return False
+    return True
+
+
+def trusted(webhook: Webhook) -> tuple[bytes, ...]:
+    hooks = read(webhook.cluster, CONFIGURATION)["webhooks"]
+    return each_certificate(base64.b64decode(hooks[0]["clientConfig"]["caBundle"]))
+
+
+def metric(port: int, name: str) -> float:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
+    assert found, f"no {name} in:\n{text}"
+    return float(found[1])
+
+
+def test_no_review_fails_while_certificates_and_authorities_follow_each_other(
+    webhook: Webhook, replicas: tuple[int, int]
+) -> None:
+    shown = [Shown(port) for port in replicas]
+    overlaps = set()
+
+    def watch() -> bool:
+        for each in shown:
+            each.look()
+        overlaps.add(len(trusted(webhook)))
+        return all(len(each.signers) >= 3 and len(each.serials) >= 5 for each in shown)
+
+    with temporary(webhook.cluster) as namespace:
+        load = Load(connect(str(webhook.cluster.kubeconfig)), namespace)
+        with under(load):
+            until(watch, within=120)  # on a busy machine each look takes its turn
+    assert load.failures == []
+    assert load.reviewed > 100
+    assert shown[0].signers[:3] == shown[1].signers[:3], "replicas agree, one after the other"
+    assert overlaps == {1, 2}, "each overlap was begun, and ended"
+    assert metric(replicas[0], "edl_webhook_certificate_loads_total") >= 5
+    assert metric(replicas[0], "edl_webhook_certificate_failures_total") == 0
+    left = metric(replicas[0], "edl_webhook_certificate_expiry_timestamp_seconds")
+    assert left > datetime.now(UTC).timestamp() - 1
+
+
+def test_no_review_fails_while_the_secret_is_emptied_damaged_and_deleted(
+    webhook: Webhook, replicas: tuple[int, int]
+) -> None:
+    api = connect(str(webhook.cluster.kubeconfig))
+    shown = Shown(replicas[0])
+    garbage = base64.b64encode(b"garbage").decode()
+
+    def struck(strike: str) -> None:
+        """What it holds is good again, and somebody else's."""
+        before = authority()
+        {
+            "emptied": lambda: api.patch(SECRET, {"data": None}),
+            "damaged": lambda: api.patch(SECRET, {"data": {"ca.key": garbage}}),
+            "deleted": lambda: api.delete(SECRET),
+            "rotated": lambda: rotate(api, INSTALLATION, datetime.now(UTC)),
+        }[strike]()
+        until(lambda: authority() not in (b"", before))
+        signers = len(shown.signers)
+        until(lambda: shown.look() or len(shown.signers) > signers)
+
+    def authority() -> bytes:
+        try:
+            data = read(webhook.cluster, SECRET).get("data") or {}
+        except NotFound:
+            return b""
+        return next(iter(each_certificate(base64.b64decode(data.get("ca.crt", "")))), b"")
+
+    with temporary(webhook.cluster) as namespace:
+        load = Load(api, namespace)
+        shown.look()
+        with under(load):
+            for strike in ("emptied", "damaged", "deleted", "rotated"):
+                struck(strike)
+    assert load.failures == []
+    assert load.reviewed > 50
+    assert len(shown.signers) >= 5

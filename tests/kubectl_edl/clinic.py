@@ -1,0 +1,103 @@
+"""A cluster on which kubectl-edl is installed, with an API server that reviews and answers."""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+from certs.installation import ensure
+from edl import contract
+from edl.errors import ClusterError, Forbidden
+from edl.inject.admission import Context, Request, mutate
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.trust import installation
+from manifests import render
+from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.stage import NOW, Stage, lease
+
+_KINDS = (
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "Deployment",
+    "Secret",
+)
+
+
+@dataclass
+class Clinic:
+    """What the API server says beside what it stores."""
+
+    denied: frozenset[tuple[str, str, str]] = frozenset()
+    """(user, verb, resource) that access reviews refuse; the user is empty for one's own."""
+    may_ask_about_others: bool = True
+    asks: bool = True
+    """Whether it asks the webhook about labelled Jobs."""
+    unwell: ClusterError | None = None
+    """What a labelled Job meets instead of the webhook."""
+    probes: list[Json] = field(default_factory=list)
+
+    def __call__(self, cluster: Cluster) -> Cluster:
+        return cast("Cluster", _Answering(cluster, self))
+
+    def review(self, kind: str, body: Mapping[str, Any]) -> Json:
+        if kind == "SelfSubjectReview":
+            return {"status": {"userInfo": {"username": "ann"}}}
+        spec = body["spec"]
+        if kind == "SubjectAccessReview" and not self.may_ask_about_others:
+            raise Forbidden('"ann" may not create subjectaccessreviews.authorization.k8s.io', 403)
+        asked, user = spec["resourceAttributes"], spec.get("user", "").rpartition(":")[2]
+        return {"status": {"allowed": (user, asked["verb"], asked["resource"]) not in self.denied}}
+
+    def probe(self, manifest: Mapping[str, Any]) -> Json:
+        self.probes.append(dict(manifest))
+        if self.unwell:
+            raise self.unwell
+        request = Request("CREATE", dict(manifest), None, "ann")
+        context = Context(frozenset(), "kubectl-edl:test")
+        return mutate(request, context).manifest if self.asks else dict(manifest)
+
+
+class _Answering(Behind):
+    def __init__(self, cluster: Cluster, clinic: Clinic) -> None:
+        super().__init__(cluster)
+        self._clinic = clinic
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        if target.kind.endswith("Review"):
+            return self._clinic.review(target.kind, manifest)
+        if target.kind == "Job" and dry_run:
+            return self._clinic.probe(manifest)
+        return self.cluster.create(target, manifest, dry_run=dry_run)
+
+
+def installed(stage: Stage, clinic: Clinic, change: Callable[[Json], None] | None = None) -> Stage:
+    """Everything of manifests/ that is looked at, ready and trusted; `change` spoils any of it."""
+    for document in _documents():
+        if document["kind"] in _KINDS:
+            manifest = _ready(deepcopy(document))
+            if change:
+                change(manifest)
+            stage.create(manifest)
+    ensure(stage.cluster, installation(), NOW)
+    lease(stage)
+    stage.wrapped = clinic
+    return stage
+
+
+@cache
+def _documents() -> tuple[Json, ...]:
+    """YAML is the slowest part of it."""
+    return tuple(render.load())
+
+
+def target(kind: str, name: str) -> Target:
+    return Target(kind, contract.SYSTEM_NAMESPACE if kind in ("Deployment", "Secret") else "", name)
+
+
+def _ready(document: Json) -> Json:
+    if document["kind"] != "Deployment":
+        return document
+    return document | {"status": {"readyReplicas": document["spec"]["replicas"]}}

@@ -1,0 +1,96 @@
+"""A dashboard without a network: a stage, one look at it, and a client in front of the app."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kubectl_edl.dashboard.app import Desk, create_app
+from kubectl_edl.dashboard.board import Board
+from kubectl_edl.dashboard.gate import PAGE_HEADER, Gate
+from kubectl_edl.dashboard.imagining import Imagination
+from kubectl_edl.dashboard.live import Live
+from kubectl_edl.dashboard.looks import looking
+from kubectl_edl.dashboard.resizing import resize
+from kubectl_edl.world import Scope
+from tests.kubectl_edl.stage import Stage, lease, mnist, node
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+    from edl.writes import Json
+    from kubectl_edl.dashboard.seen import Seen
+    from kubectl_edl.world import Connection
+
+SECRET = "known to the page alone"
+
+
+def namespace(stage: Stage, name: str = "default") -> None:
+    stage.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+def trained(*names: str) -> Stage:
+    """Three nodes, a reconciler, and mnist with 4 workers of 1..12, one of them pending."""
+    stage = Stage()
+    namespace(stage)
+    lease(stage)
+    for name in names or ("node-1", "node-2", "node-3"):
+        stage.create(node(name))
+    mnist(stage)
+    return stage
+
+
+def connected(stage: Stage, scope: Scope | None = None) -> Connection:
+    return stage.world().connect(scope or Scope())
+
+
+def seen(stage: Stage, scope: Scope | None = None) -> Seen:
+    """What one look finds, as soon as everything was read."""
+    look = looking(stage.world(), connected(stage, scope), time.monotonic)
+    look.start(lambda: None)
+    try:
+        while (found := look.seen()) is None:
+            time.sleep(0.01)
+        return found
+    finally:
+        look.stop()
+        stage.cluster.end_watches()
+
+
+@dataclass
+class Stand:
+    """The app over a stage, as a browser on the same machine would ask it."""
+
+    stage: Stage
+    scales: bool = False
+    token: str = ""
+    board: Board = field(default_factory=Board)
+
+    def __post_init__(self) -> None:
+        connection = connected(self.stage)
+        imagination, found = Imagination(), seen(self.stage)
+        self.desk = Desk(
+            gate=Gate(SECRET, token=self.token),
+            board=self.board,
+            imagine=lambda wish: imagination.answer(found, wish),
+            about={"server": "https://cluster", "namespace": "default", "version": "0"},
+            resize=partial(resize, self.stage.world(), connection) if self.scales else None,
+        )
+
+    @property
+    def client(self) -> FlaskClient:
+        return create_app(self.desk).test_client()
+
+    def post(self, path: str, body: Json, **headers: str) -> tuple[int, Json]:
+        """As the page asks; a header may be given otherwise, with _ for -."""
+        sent = {PAGE_HEADER: SECRET, "Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self.client.post(path, json=body, headers=sent)
+        return answer.status_code, answer.get_json()
+
+
+def watched(stage: Stage, board: Board) -> Live:
+    """Not started: every `turn` is one look."""
+    return Live(looking(stage.world(), connected(stage), time.monotonic), board, time.monotonic)

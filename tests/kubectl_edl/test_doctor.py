@@ -1,0 +1,462 @@
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edl import contract
+from edl.errors import Forbidden, Invalid, Unreachable
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.checks import SECTIONS
+from kubectl_edl.main import run
+from kubectl_edl.world import Connection, Scope
+from tests.kubectl_edl.clinic import Clinic, installed, target
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import NOW, Stage, cast, job, mnist, node
+
+WEBHOOKS = "MutatingWebhookConfiguration"
+
+
+@pytest.fixture
+def clinic() -> Clinic:
+    return Clinic()
+
+
+@pytest.fixture
+def stage(clinic: Clinic) -> Stage:
+    return installed(Stage(), clinic)
+
+
+def checked(stage: Stage, *args: str) -> dict[str, list[Json]]:
+    """The findings by the name of their check."""
+    found = json.loads(stage.run("doctor", "-o", "json", *args).out)
+    checks: dict[str, list[Json]] = {}
+    for one in found["checks"]:
+        checks.setdefault(one["check"], []).append(one)
+    return checks
+
+
+def only(stage: Stage, check: str) -> tuple[str, str, str]:
+    (one,) = checked(stage)[check]
+    return one["verdict"], one["message"], one["fix"]
+
+
+def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
+    found = stage.run("doctor")
+    assert found.code == 0
+    assert found.err == ""
+    assert found.out == (
+        "Kubernetes API\n"
+        "  ✓ https://cluster answers: Kubernetes v1.36.3 (1.35 and newer are supported)\n"
+        "\n"
+        "Installation\n"
+        "  ✓ kubectl-edl is installed: both webhook configurations are there\n"
+        "  ✓ edl-webhook: 2 of 2 replicas ready\n"
+        "  ✓ edl-reconciler: 2 of 2 replicas ready\n"
+        "  ✓ the cluster runs the plugin's own release, 0.1.0\n"
+        "\n"
+        "Webhook\n"
+        "  ✓ the API server asks it about labelled objects, and about no others\n"
+        "  ✓ the API server reaches it: a labelled Job came back completed (default)\n"
+        "\n"
+        "Certificates\n"
+        '  ✓ the API server trusts "kubectl-edl webhook authority", 3650 days left\n'
+        "  ✓ the serving certificate has 365 days left, signed by who is trusted\n"
+        "\n"
+        "Reconciler\n"
+        "  ✓ one leads, and renewed its Lease 0s ago\n"
+        "  ✓ it decides by policy fair, load ceiling 97 %, and says so\n"
+        "\n"
+        "Rights\n"
+        "  ✓ edl-webhook and edl-reconciler may do all that they must\n"
+        "  ✓ you may do all that the plugin offers\n"
+        "\n"
+        "Training jobs\n"
+        "  ✓ there are none yet\n"
+        "  ✓ nobody is queued\n"
+        "  ✓ nothing of ours is left behind by Jobs that are gone\n"
+        "\n"
+        "All is well: 16 checks.\n"
+    )
+
+
+def test_the_probe_is_a_dry_run_in_the_users_namespace(stage: Stage, clinic: Clinic) -> None:
+    assert stage.run("doctor", "-n", "team").code == 0
+    (probe,) = clinic.probes
+    assert probe["metadata"]["namespace"] == "team"
+
+
+def test_nothing_installed_says_how_to_install_and_stops() -> None:
+    found = replace(Stage(), wrapped=Clinic()).run("doctor")
+    assert found.code == 1
+    assert found.out.endswith(
+        "Installation\n"
+        "  ✗ kubectl-edl is not installed here: there is no MutatingWebhookConfiguration and no "
+        "ValidatingWebhookConfiguration edl\n"
+        "      fix: kubectl edl install\n"
+        "\n"
+        "The rest hangs on this, and was not looked at.\n"
+        "\n"
+        "1 failure, 1 check is well.\n"
+    )
+
+
+def test_an_api_server_that_is_away_is_one_failure() -> None:
+    def unreachable(_: Scope) -> Connection:
+        raise Unreachable("no answer from the API server https://x; is it up?")
+
+    world = replace(Stage().world(), connect=unreachable)
+    assert run(["doctor", "-o", "json"], world, {}) == 1
+    found = json.loads(world.out.getvalue())  # type: ignore[attr-defined]
+    assert found["result"] == "failure"
+    assert found["complete"] is False
+    (only_one,) = found["checks"]
+    assert only_one["check"] == "api"
+    assert only_one["message"].startswith("no answer from the API server")
+    assert "kubectl config get-contexts" in only_one["fix"]
+
+
+@pytest.mark.parametrize("release", ["v1.34.2", "v1.9"])
+def test_an_old_cluster_is_a_failure(stage: Stage, release: str) -> None:
+    stage.cluster.release = release
+    (one,) = checked(stage)["api"]
+    assert one["verdict"] == "failure"
+    assert one["message"].endswith(f"runs Kubernetes {release}: 1.35 or newer is needed")
+
+
+def test_a_distributions_release_is_read_by_its_numbers(stage: Stage) -> None:
+    stage.cluster.release = "v1.37.1+k3s1"
+    assert only(stage, "api")[0] == "ok"
+    stage.cluster.release = "unreleased"
+    assert only(stage, "api")[0] == "warning"
+
+
+def test_replicas_that_are_missing_are_a_warning_and_all_of_them_a_failure(stage: Stage) -> None:
+    stage.cluster.patch(target("Deployment", "edl-webhook"), {"status": {"readyReplicas": 1}})
+    stage.cluster.patch(target("Deployment", "edl-reconciler"), {"status": {"readyReplicas": None}})
+    webhook, reconciler = checked(stage)["deployments"]
+    assert (webhook["verdict"], reconciler["verdict"]) == ("warning", "failure")
+    assert reconciler["message"] == "edl-reconciler: 0 of 2 replicas ready"
+    assert reconciler["fix"] == (
+        "kubectl describe pods -n edl-system -l app.kubernetes.io/name=edl-reconciler"
+    )
+
+
+def test_another_release_in_the_cluster_is_a_warning(clinic: Clinic) -> None:
+    def older(manifest: Json) -> None:
+        if manifest["metadata"]["name"] == "edl-webhook" and manifest["kind"] == "Deployment":
+            spec = manifest["spec"]["template"]["spec"]
+            spec["containers"][0]["image"] = "registry:5000/kubectl-edl:0.0.9"
+
+    verdict, message, fix = only(installed(Stage(), clinic, older), "release")
+    assert (verdict, fix) == ("warning", "kubectl edl upgrade")
+    assert message == "edl-webhook runs 0.0.9, and this plugin is 0.1.0"
+
+
+def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) -> None:
+    stage = Stage()
+    installed(stage, clinic)
+    for name in ("edl-webhook", "edl-reconciler"):
+        stage.cluster.delete(target("Deployment", name))
+    stage.cluster.patch(target("Secret", "edl-webhook-tls"), {"data": {"tls.crt": None}})
+    for kind in (WEBHOOKS, "ValidatingWebhookConfiguration"):
+        webhooks = stage.cluster.get(target(kind, "edl"))["webhooks"]
+        for one in webhooks:
+            one["clientConfig"] |= {"url": "https://127.0.0.1:8443/mutate", "service": None}
+        stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
+    assert only(stage, "deployments")[1].startswith("the webhook is served from https://127.0.0.1")
+    assert only(stage, "certificate")[0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "says"),
+    [
+        ({"failurePolicy": "Ignore"}, "warning", "labelled objects start half made"),
+        ({"objectSelector": {}}, "failure", "its outage would stop them"),
+        ({"namespaceSelector": {}}, "failure", "it does not leave out edl-system and kube-system"),
+        ({"name": "other.edl.dev"}, "failure", "has no entry jobs.edl.dev"),
+    ],
+)
+def test_an_entry_that_was_changed_is_named(
+    clinic: Clinic, change: dict[str, Any], verdict: str, says: str
+) -> None:
+    def spoil(manifest: Json) -> None:
+        if manifest["kind"] == WEBHOOKS:
+            manifest["webhooks"][0] |= change
+
+    (one,) = checked(installed(Stage(), clinic, spoil))["webhook-configuration"]
+    assert one["verdict"] == verdict
+    assert says in one["message"]
+    assert one["fix"] == "kubectl edl upgrade"
+
+
+def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
+    stage: Stage, clinic: Clinic
+) -> None:
+    clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    verdict, message, fix = only(stage, "webhook-answers")
+    assert verdict == "failure"
+    assert message.startswith("the API server does not reach the webhook: failed calling webhook")
+    assert "kubectl logs -n edl-system deploy/edl-webhook" in fix
+
+
+def test_a_webhook_that_nobody_asks_is_a_failure(stage: Stage, clinic: Clinic) -> None:
+    clinic.asks = False
+    verdict, message, _ = only(stage, "webhook-answers")
+    assert verdict == "failure"
+    assert message == "a labelled Job came back as it went: nobody is asked in namespace default"
+
+
+def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, clinic: Clinic) -> None:
+    clinic.unwell = Invalid("exceeded quota: count/jobs.batch", 403)
+    verdict, message, fix = only(stage, "webhook-answers")
+    assert (verdict, fix) == ("warning", "kubectl edl doctor -n NAMESPACE")
+    assert "exceeded quota" in message
+
+
+def test_a_user_who_may_not_create_jobs_is_told_which_right(stage: Stage, clinic: Clinic) -> None:
+    clinic.unwell = Forbidden('"ann" may not create jobs.batch in namespace default', 403)
+    found = stage.run("doctor")
+    assert found.code == 0
+    assert '  ! not looked at: "ann" may not create jobs.batch in namespace default\n' in found.out
+
+
+def test_an_authority_that_nobody_signed_with_is_a_failure(stage: Stage) -> None:
+    stage.cluster.delete(target("Secret", "edl-webhook-tls"))
+    other = Stage()
+    installed(other, Clinic())
+    secret = other.cluster.get(target("Secret", "edl-webhook-tls"))
+    stage.create(
+        {
+            "kind": "Secret",
+            "data": secret["data"],
+            "metadata": {"name": "edl-webhook-tls", "namespace": contract.SYSTEM_NAMESPACE},
+        }
+    )
+    verdict, message, fix = only(stage, "certificate")
+    assert (verdict, fix) == ("failure", "kubectl edl certs renew")
+    assert "trusts another authority than the one that signed the certificate" in message
+
+
+@pytest.mark.parametrize(
+    ("days", "verdict", "says"),
+    [
+        (200, "ok", "165 days left"),
+        (300, "warning", "it should have been renewed by now"),
+        (370, "failure", "expired on 2027-11-21"),
+    ],
+)
+def test_days_left_decide_about_the_certificate(
+    stage: Stage, days: int, verdict: str, says: str
+) -> None:
+    stage.now = [NOW + timedelta(days=days)]
+    (one,) = checked(stage)["certificate"]
+    assert one["verdict"] == verdict
+    assert says in one["message"]
+
+
+def test_a_configuration_that_trusts_nobody_is_a_failure(stage: Stage) -> None:
+    webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
+    del webhooks[0]["clientConfig"]["caBundle"]
+    stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
+    (one,) = checked(stage)["trust"]
+    assert one["verdict"] == "failure"
+    assert one["message"].startswith("MutatingWebhookConfiguration edl, jobs.edl.dev: it has no ca")
+
+
+def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
+    stage.cluster.patch(target("Secret", "edl-webhook-tls"), {"data": {"tls.key": None}})
+    verdict, message, fix = only(stage, "certificate")
+    assert (verdict, fix) == ("failure", "kubectl edl certs renew")
+    assert message == "Secret edl-system/edl-webhook-tls: tls.key missing"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "verdict", "says"),
+    [
+        (10, "failure", "nobody leads: one was last heard 10m ago"),
+        (-10, "warning", "one leads, by a clock 10m ahead of this machine's"),
+    ],
+)
+def test_the_lease_tells_whether_somebody_leads(
+    stage: Stage, minutes: int, verdict: str, says: str
+) -> None:
+    stage.now = [NOW + timedelta(minutes=minutes)]
+    found = only(stage, "leader")
+    assert found[:2] == (verdict, says)
+
+
+def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
+    lease = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
+    assert only(stage, "leader")[:2] == (
+        "failure",
+        "nobody leads: Lease edl-system/edl-reconciler was given back",
+    )
+    stage.cluster.delete(lease)
+    assert "no reconciler has ever led" in only(stage, "leader")[1]
+    assert only(stage, "settings")[0] == "warning"
+
+
+def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, clinic: Clinic) -> None:
+    clinic.denied = frozenset({("edl-reconciler", "patch", "jobs")})
+    assert only(stage, "rights") == (
+        "failure",
+        "ServiceAccount edl-system/edl-reconciler may not patch jobs.batch",
+        "kubectl edl upgrade",
+    )
+
+
+def test_whoever_may_not_ask_about_others_is_told(stage: Stage, clinic: Clinic) -> None:
+    clinic.may_ask_about_others = False
+    verdict, message, fix = only(stage, "rights")
+    assert verdict == "warning"
+    assert "may not create subjectaccessreviews" in message
+    assert fix == "run kubectl edl doctor as an administrator"
+
+
+def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
+    stage: Stage, clinic: Clinic
+) -> None:
+    clinic.denied = frozenset({("", "patch", "jobs"), ("", "list", "nodes")})
+    change, plan = checked(stage)["your-rights"]
+    assert change["message"] == (
+        "you may not patch jobs.batch in namespace default: scale, pause, resume need it"
+    )
+    assert change["fix"] == (
+        'kubectl create rolebinding edl-edit -n default --clusterrole=edit --user="ann"'
+    )
+    assert plan["message"].startswith("you may not list nodes: plan, explain")
+    assert plan["fix"].startswith(
+        "kubectl create clusterrole edl-planner --verb=list --resource=nodes && "
+    )
+    assert stage.run("doctor").code == 0
+
+
+def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
+    stage.put(cast()[0])
+    (one,) = checked(stage)["stuck"]
+    assert one["message"] == (
+        "default/mnist has waited 5m for the Jobs of ps, worker: nothing starts before the whole "
+        "cast is there"
+    )
+    assert one["fix"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
+
+
+def test_a_queued_job_that_no_reconciler_looks_at_is_a_failure(stage: Stage) -> None:
+    stage.put(job("sweep", framework="none"))
+    (one,) = checked(stage)["stuck"]
+    assert (one["verdict"], one["fix"]) == (
+        "failure",
+        "kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler --tail 50",
+    )
+    assert "has been queued for 5m, and no reconciler has looked at it" in one["message"]
+
+
+def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
+    stage.minutes_ago = 30
+    mnist(stage)
+    started = (NOW - timedelta(minutes=20)).isoformat()
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"metadata": {"annotations": {contract.STARTED_AT: started}}})
+    stage.patch("mnist-worker", {"spec": {"suspend": True}})
+    (one,) = checked(stage)["stuck"]
+    assert one["verdict"] == "failure"
+    assert one["message"] == "default/mnist is half started: worker still suspended after 20m"
+
+
+def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
+    chief = stage.put(job("slow", framework="none"), suspend=False)
+    started = (NOW - timedelta(minutes=20)).isoformat()
+    stage.patch("slow", {"metadata": {"annotations": {contract.STARTED_AT: started}}})
+    assert chief["metadata"]["name"] == "slow"
+    (one,) = checked(stage)["stuck"]
+    assert (one["verdict"], one["message"]) == (
+        "warning",
+        "default/slow has been starting for 20m: 0 of its pods are not ready",
+    )
+
+
+def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:
+    stage.create(job("odd", framework="caffe"))
+    (one,) = checked(stage)["stuck"]
+    assert one["verdict"] == "warning"
+    assert one["message"].startswith("default/odd: ")
+    assert one["fix"] == "kubectl edl status odd -n default"
+
+
+def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> None:
+    stage.create(node("node-1", cpu="16"))
+    big = job("big", framework="none", min="9", max="9")
+    small = job("small", framework="none")
+    big["spec"]["parallelism"] = 9
+    stage.put(big)
+    stage.put(small)
+    (one,) = checked(stage)["never"]
+    assert one["verdict"] == "warning"
+    assert one["message"].startswith("default/big would not start in an empty cluster either: ")
+    assert one["fix"] == "kubectl edl explain big -n default"
+
+
+def test_jobs_that_only_wait_for_others_are_well(stage: Stage) -> None:
+    stage.create(node("node-1", cpu="16"))
+    for name in ("one", "two", "three"):
+        manifest = job(name, framework="none", min="7", max="7")
+        manifest["spec"]["parallelism"] = 7
+        stage.put(manifest)
+    assert only(stage, "never")[:2] == ("ok", "each of the 3 queued could start")
+
+
+def test_what_is_left_of_a_job_that_is_gone_is_named(stage: Stage) -> None:
+    for name in ("gone", "here"):
+        manifest = stage.put(job(name, framework="none"))
+        reference = {"kind": "Job", "name": name, "uid": manifest["metadata"]["uid"]}
+        stage.create(
+            {
+                "kind": "Service",
+                "metadata": {
+                    "name": name,
+                    "labels": {
+                        contract.JOB: name,
+                        "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+                    },
+                    "ownerReferences": [reference],
+                },
+            }
+        )
+    stage.delete("gone")
+    assert only(stage, "leftovers") == (
+        "warning",
+        "Service default/gone belongs to no Job any more",
+        "kubectl delete services gone -n default",
+    )
+
+
+def test_a_user_who_may_not_list_nodes_still_gets_the_rest(stage: Stage, clinic: Clinic) -> None:
+    fence = fenced("Node")
+    stage.wrapped = lambda cluster: clinic(fence(cluster))
+    found = checked(stage)
+    assert found["never"][0]["verdict"] == "warning"
+    assert found["leftovers"][0]["verdict"] == "ok"
+
+
+def test_a_terminal_without_unicode_reads_words(stage: Stage) -> None:
+    world = replace(stage.world(), unicode=False)
+    assert run(["doctor"], world, {}) == 0
+    out = world.out.getvalue()  # type: ignore[attr-defined]
+    assert "  ok   it decides by policy fair" in out
+    assert out.isascii()
+
+
+def test_colours_mark_what_is_wrong(stage: Stage, clinic: Clinic) -> None:
+    clinic.asks = False
+    world = replace(stage.world(), coloured=True)
+    assert run(["doctor"], world, {}) == 1
+    assert "\x1b[31m✗\x1b[0m a labelled Job came back" in world.out.getvalue()  # type: ignore[attr-defined]
+
+
+def test_every_look_has_a_name_of_its_own() -> None:
+    names = [look.name for section in SECTIONS for look in section.looks]
+    assert len(set(names)) == len(names)

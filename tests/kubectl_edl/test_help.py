@@ -1,0 +1,67 @@
+"""What every command owes its user, whoever wrote it."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import click
+import pytest
+
+from kubectl_edl import refusals
+from kubectl_edl.cli import CLI, COMMANDS
+from kubectl_edl.refusals import Exit
+from tests.kubectl_edl.stage import Stage
+
+_EXAMPLE = re.compile(r"^ +(?:\S.*?)??\bkubectl edl (\S+?)\b", re.MULTILINE)
+_OWN_CODES = {"scale": (Exit.TAKEN_BACK, Exit.TIMED_OUT), "status": (Exit.TIMED_OUT,)}
+"""Commands that end with more than 0 to 3, and with what."""
+
+
+def command_lines(name: str) -> Iterator[tuple[str, ...]]:
+    """The command, and a group's own ones."""
+    yield (name,)
+    context = click.Context(CLI, info_name="kubectl edl")
+    command = CLI.get_command(context, name)
+    if isinstance(command, click.Group):
+        yield from ((name, part) for part in command.list_commands(context))
+
+
+Helped = Callable[..., str]
+
+
+@pytest.fixture
+def helped(capsys: pytest.CaptureFixture[str]) -> Helped:
+    """What `--help` prints, by click itself on stdout."""
+
+    def read(*command: str) -> str:
+        assert Stage().run(*command, "--help").code == 0
+        return capsys.readouterr().out
+
+    return read
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_begins_with_a_sentence_and_has_two_examples_at_least(
+    name: str, helped: Helped
+) -> None:
+    for command in command_lines(name):
+        usage, _, text = helped(*command).partition("\n\n")
+        assert usage.startswith(f"Usage: kubectl edl {command[0]}")
+        assert text.strip()[0].isupper()
+        examples = _EXAMPLE.findall(text.partition("Examples:")[2])
+        assert examples.count(name) >= 2, command
+        assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_the_exit_codes(name: str, helped: Helped) -> None:
+    for command in command_lines(name):
+        text = " ".join(helped(*command).split())
+        assert "Exit codes: 0 " in text, command
+        said = re.findall(r"\b\d+\b", text)
+        assert all(str(code.value) in said for code in _OWN_CODES.get(name, ()))
+
+
+def test_every_exit_code_is_documented_in_one_place() -> None:
+    table = re.findall(r"^\| (\d+) \| (.+) \|$", refusals.__doc__ or "", re.MULTILINE)
+    assert [int(code) for code, _ in table] == sorted(Exit)
+    assert all(meaning for _, meaning in table)

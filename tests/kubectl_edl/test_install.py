@@ -1,0 +1,383 @@
+"""`install`, `upgrade` and `uninstall` on a cluster in memory."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from certs.installation import WEBHOOK_KINDS
+from edl import contract
+from edl.errors import Conflict
+from edl.kube.cluster import Cluster
+from edl.kube.fake import FakeCluster
+from edl.model import Target
+from edl.writes import Json
+from manifests import installation, values
+from tests.kubectl_edl.stage import Run, Stage, job
+
+SYSTEM = contract.SYSTEM_NAMESPACE
+WEBHOOK = Target("Deployment", SYSTEM, "edl-webhook")
+IMAGE = "registry.example/kubectl-edl:9"
+
+
+class Judging:
+    """A cluster that answers who may do what; `denied` are verbs with their plural."""
+
+    def __init__(self, cluster: FakeCluster, *denied: str) -> None:
+        self._cluster = cluster
+        self._denied = denied
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._cluster, name)
+
+    def create(self, target: Target, manifest: Json, *, dry_run: bool = False) -> Json:
+        if target.kind != "SelfSubjectAccessReview":
+            return self._cluster.create(target, manifest, dry_run=dry_run)
+        asked = manifest["spec"]["resourceAttributes"]
+        allowed = f"{asked['verb']} {asked['resource']}" not in self._denied
+        return {"status": {"allowed": allowed and not (self._denied and asked["verb"] == "*")}}
+
+    def apply(self, target: Target, manifest: Json, **how: bool) -> Json:
+        """Server-side apply leaves a caBundle that somebody else wrote."""
+        body = self._cluster.apply(target, manifest, **how)
+        if target.kind in WEBHOOK_KINDS and not how.get("dry_run"):
+            return self._cluster.patch(target, {"webhooks": [trusted(w) for w in body["webhooks"]]})
+        return body
+
+
+def trusted(webhook: Json) -> Json:
+    return webhook | {"clientConfig": webhook["clientConfig"] | {"caBundle": "UEVN"}}
+
+
+def stage(*denied: str) -> Stage:
+    return Stage(wrapped=lambda cluster: _judging(cluster, *denied))
+
+
+def _judging(cluster: Cluster, *denied: str) -> Cluster:
+    assert isinstance(cluster, FakeCluster)
+    return Judging(cluster, *denied)  # type: ignore[return-value]
+
+
+def install(stage: Stage, *words: str) -> Run:
+    return stage.run("install", "--no-wait", *words)
+
+
+def deployment(stage: Stage, name: str = "edl-webhook") -> Json:
+    return stage.cluster.get(Target("Deployment", SYSTEM, name))
+
+
+def arguments(stage: Stage) -> list[str]:
+    (container,) = deployment(stage, "edl-reconciler")["spec"]["template"]["spec"]["containers"]
+    words: list[str] = container["args"]
+    return words
+
+
+def image(stage: Stage) -> str:
+    return str(deployment(stage)["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+def test_everything_is_applied_in_order_and_named_as_kubectl_does() -> None:
+    on = stage()
+    run = install(on, "--image", IMAGE)
+    assert (run.code, run.err) == (0, "")
+    lines = run.out.splitlines()
+    assert lines[:2] == ["namespace/edl-system created", "configmap/edl-values created"]
+    assert lines[-1] == ("validatingwebhookconfiguration.admissionregistration.k8s.io/edl created")
+    assert len(lines) == len(installation.documents()) + 1
+    assert image(on) == IMAGE
+
+
+def test_a_client_dry_run_asks_no_cluster_and_prints_what_helm_renders() -> None:
+    run = Stage(wrapped=lambda _: pytest.fail("it was asked")).run(  # type: ignore[arg-type, return-value]
+        "install", "--image", IMAGE, "--dry-run", "client"
+    )
+    printed = list(yaml.safe_load_all(run.out))
+    wanted = installation.documents(values.Values(image=IMAGE))
+    assert tuple(each for each in printed if each["kind"] != "ConfigMap") == wanted
+
+
+def test_a_server_dry_run_changes_nothing() -> None:
+    on = stage()
+    run = install(on, "--dry-run", "server")
+    assert (run.code, run.err) == (0, "")
+    assert "deployment.apps/edl-webhook created (server dry run)" in run.out.splitlines()
+    assert on.run("upgrade", "--no-wait").code == 1
+
+
+def test_installing_twice_names_upgrade() -> None:
+    on = stage()
+    install(on)
+    run = install(on)
+    assert run.code == 1
+    assert run.err == (
+        "error: kubectl-edl is installed already; another image or other values: "
+        "kubectl edl upgrade\n"
+    )
+
+
+def test_an_installation_that_was_cut_off_is_completed() -> None:
+    on = stage()
+    install(on)
+    on.cluster.delete(WEBHOOK)
+    run = install(on)
+    assert run.code == 0
+    assert "deployment.apps/edl-webhook created" in run.out
+    assert "namespace/edl-system unchanged" in run.out
+
+
+def test_every_missing_right_is_named_before_anything_is_done() -> None:
+    on = stage("patch clusterroles", "create namespaces")
+    run = install(on)
+    assert (run.code, run.out) == (1, "")
+    assert run.err == (
+        "error: you may not create namespaces, patch clusterroles.rbac.authorization.k8s.io; "
+        "nothing was changed: have somebody with the role cluster-admin do it, or choose other "
+        "credentials with --context\n"
+    )
+
+
+def test_an_upgrade_keeps_what_was_chosen_and_shows_what_changes() -> None:
+    on = stage()
+    install(on, "--image", IMAGE, "--set", "reconciler.planning.policy=throughput")
+    run = on.run("upgrade", "--no-wait", "--set", "webhook.replicas=3")
+    assert (run.code, run.err) == (0, "")
+    changed = [line for line in run.out.splitlines() if not line.endswith("unchanged")]
+    assert changed[0] == "configmap/edl-values changed"
+    assert changed[2:] == ["deployment.apps/edl-webhook changed", "  spec.replicas: 2 → 3"]
+    assert image(on) == IMAGE
+    assert arguments(on)[-2:] == ["--policy", "throughput"]
+
+
+def test_an_empty_value_is_the_default_again() -> None:
+    on = stage()
+    install(on, "--set", "reconciler.planning.policy=throughput")
+    run = on.run("upgrade", "--no-wait", "--set", "reconciler.planning.policy=")
+    assert run.code == 0
+    assert "--policy" not in arguments(on)
+    assert "[… ]" not in run.out
+    assert any("--policy throughput" in line and "→" in line for line in run.out.splitlines())
+
+
+def test_an_upgrade_deletes_what_the_new_values_lack() -> None:
+    on = stage()
+    install(on, "--set", "networkPolicy.enabled=true")
+    dry = on.run("upgrade", "--set", "networkPolicy.enabled=false", "--dry-run", "server")
+    assert "networkpolicy.networking.k8s.io/edl-webhook deleted (server dry run)" in dry.out
+    run = on.run("upgrade", "--no-wait", "--set", "networkPolicy.enabled=false")
+    assert "networkpolicy.networking.k8s.io/edl-webhook deleted" in run.out.splitlines()
+    assert "networkpolicy.networking.k8s.io/edl-reconciler deleted" in run.out.splitlines()
+    again = on.run("upgrade", "--no-wait")
+    assert all(line.endswith("unchanged") for line in again.out.splitlines())
+
+
+def test_an_upgrade_of_nothing_names_install() -> None:
+    run = stage().run("upgrade")
+    assert (run.code, run.err) == (
+        1,
+        "error: kubectl-edl is not installed in this cluster: kubectl edl install\n",
+    )
+
+
+def test_what_runs_outside_the_cluster_is_upgraded_there() -> None:
+    on = stage()
+    client = {"url": "https://127.0.0.1:8443/mutate"}
+    target = Target(WEBHOOK_KINDS[0], "", "edl")
+    on.cluster.create(target, {"webhooks": [{"name": "jobs.edl.dev", "clientConfig": client}]})
+    run = on.run("upgrade")
+    assert run.code == 1
+    assert run.err == (
+        "error: nothing to upgrade: the webhook is served from https://127.0.0.1:8443, by no "
+        "Deployment of this cluster; restart it there in the new version\n"
+    )
+
+
+def test_what_helm_installed_is_helms() -> None:
+    on = stage()
+    install(on)
+    notes = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
+    on.cluster.patch(WEBHOOK, {"metadata": {"annotations": notes}})
+    run = on.run("upgrade")
+    assert "Helm installed kubectl-edl here: helm upgrade edl CHART -n ops" in run.err
+    assert "helm uninstall edl -n ops" in on.run("uninstall", "--yes").err
+
+
+def test_values_come_from_a_file_and_the_command_line_wins(tmp_path: Path) -> None:
+    path = tmp_path / "values.yaml"
+    path.write_text("reconciler: {planning: {policy: fifo, priorityWeight: {1000: 2}}}\n")
+    on = stage()
+    run = install(on, "-f", str(path), "--set", "reconciler.planning.policy=utilisation")
+    assert run.code == 0, run.err
+    words = ["--policy", "utilisation", "--priority-weight", "1000=2"]
+    assert arguments(on)[-4:] == words
+
+
+def test_a_dot_in_a_name_is_escaped_as_in_helm() -> None:
+    on = stage()
+    install(on, "--set", r"pods.nodeSelector.kubernetes\.io/os=linux")
+    pod = deployment(on)["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"kubernetes.io/os": "linux"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--set", "webhook.replicas=1"), 1, "webhook.replicas: Expected `int` >= 2"),
+        (("--set", "policy"), 2, '--set "policy": write NAME=VALUE'),
+        (("--set", "image={"), 2, '--set "image={": the value is no YAML'),
+        (("--values", "nobody.yaml"), 2, "does not exist"),
+    ],
+)
+def test_a_wrong_value_is_refused(words: tuple[str, ...], code: int, said: str) -> None:
+    run = install(stage(), *words)
+    assert run.code == code
+    assert said in run.err
+
+
+def test_a_field_of_somebody_elses_is_not_taken_silently() -> None:
+    on = stage()
+
+    class Owned(Judging):
+        def apply(self, target: Target, *_: object, force: bool = False, **__: object) -> Json:
+            if force:
+                return {"metadata": {"name": target.name}}
+            raise Conflict('Apply failed with 1 conflict: conflict with "ann": .spec.replicas', 409)
+
+    on.wrapped = Owned  # type: ignore[assignment]
+    run = install(on)
+    assert run.code == 1
+    assert run.err == (
+        "error: namespace/edl-system: Apply failed with 1 conflict: conflict with "
+        '"ann": .spec.replicas; to have it our way: --force-conflicts\n'
+    )
+    assert install(on, "--force-conflicts").code == 0
+
+
+def ready(on: Stage, name: str) -> None:
+    target = Target("Deployment", SYSTEM, name)
+    wanted = on.cluster.get(target)["spec"]["replicas"]
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), wanted)
+    on.cluster.patch(target, {"status": counts})
+
+
+def test_it_waits_until_both_are_ready_and_trusted() -> None:
+    on = stage()
+    install(on)
+    for name in ("edl-webhook", "edl-reconciler"):
+        ready(on, name)
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 0, run.err
+    assert run.out.splitlines()[-1] == "kubectl-edl is ready: kubectl edl status -A"
+
+
+def test_a_wait_without_end_says_who_is_late_and_why() -> None:
+    on = stage()
+    install(on)
+    on.create(ours(on, conditions=[unscheduled("0/3 nodes are available: 3 Insufficient cpu.")]))
+    ready(on, "edl-reconciler")
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 5
+    assert run.err == (
+        "error: not ready after 0 s: edl-webhook is not rolled out; pod edl-webhook-1: "
+        "0/3 nodes are available: 3 Insufficient cpu.; kubectl edl doctor\n"
+    )
+
+
+def test_an_image_that_no_node_gets_is_said_at_once_with_how_to_push_it() -> None:
+    on = stage()
+    install(on)
+    waiting = {
+        "reason": "ImagePullBackOff",
+        "message": 'Back-off pulling image "kubectl-edl:0.1.0"',
+    }
+    on.create(
+        ours(on, containerStatuses=[{"image": "kubectl-edl:0.1.0", "state": {"waiting": waiting}}])
+    )
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 1
+    assert "no node gets the image kubectl-edl:0.1.0 (Back-off pulling" in run.err
+    assert "docker push REGISTRY/kubectl-edl:0.1.0, then: kubectl edl upgrade --image" in run.err
+
+
+def test_what_was_wrong_with_the_pods_of_before_does_not_count() -> None:
+    on = stage()
+    install(on, "--image", "nobody.test/none:1")
+    waiting = {"reason": "ErrImagePull"}
+    status = {"image": "nobody.test/none:1", "state": {"waiting": waiting}}
+    on.create(ours(on, containerStatuses=[status]))
+    assert "no node gets the image" in on.run("upgrade", "--timeout", "0").err
+    run = on.run("upgrade", "--image", IMAGE, "--timeout", "0")
+    assert run.code == 5
+    assert "no node gets" not in run.err
+
+
+def test_a_webhook_that_crashes_is_said_at_once_with_its_log() -> None:
+    on = stage()
+    install(on)
+    crash = {"waiting": {"reason": "CrashLoopBackOff"}}
+    on.create(ours(on, containerStatuses=[{"image": "x", "restartCount": 3, "state": crash}]))
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 1
+    assert "kubectl logs -n edl-system edl-webhook-1 --previous" in run.err
+
+
+def ours(on: Stage, **status: object) -> Json:
+    """A pod of the webhook as it is installed now."""
+    template = deployment(on)["spec"]["template"]
+    labels = {"app.kubernetes.io/part-of": contract.MANAGED_BY}
+    metadata = {"name": "edl-webhook-1", "namespace": SYSTEM, "labels": labels}
+    return {"kind": "Pod", "metadata": metadata, "spec": template["spec"], "status": status}
+
+
+def unscheduled(message: str) -> Json:
+    return {"type": "PodScheduled", "status": "False", "message": message}
+
+
+def left(on: Stage) -> list[str]:
+    """Everything in the cluster but Jobs."""
+    listed = on.run("uninstall", "--dry-run", "client").out
+    return [line for line in listed.splitlines() if line.endswith("(dry run)")]
+
+
+def test_uninstalling_takes_everything_but_jobs() -> None:
+    on = stage()
+    install(on, "--set", "networkPolicy.enabled=true")
+    on.put(job("runs", framework="none"), suspend=False)
+    on.put(job("waits", framework="none"))
+    assert len(left(on)) == len(installation.documents()) + 3
+    run = on.run("uninstall", "--yes")
+    assert run.code == 0, run.err
+    assert run.out.splitlines()[0].startswith("mutatingwebhookconfiguration")
+    assert run.out.splitlines()[-1] == "namespace/edl-system deleted"
+    assert left(on) == []
+    assert on.job("runs")["spec"]["suspend"] is False
+    assert run.err == (
+        "1 elastic Job goes on at the size of now: nobody resizes them, or ends their servers.\n"
+        "1 suspended (default/waits): nobody starts them. By hand: kubectl patch job waits "
+        """-n default -p '{"spec":{"suspend":false}}'\n"""
+    )
+
+
+def test_it_asks_before_it_deletes() -> None:
+    on = stage()
+    install(on)
+    assert on.run("uninstall").code == 1
+    assert "Nobody can answer here: add --yes" in on.run("uninstall").err
+    on.answers = "n\n"
+    assert "kubectl-edl stays as it is" in on.run("uninstall").err
+    assert deployment(on)
+    on.answers = "yes\n"
+    assert on.run("uninstall").code == 0
+    assert left(on) == []
+
+
+def test_uninstalling_nothing_is_done_at_once() -> None:
+    run = stage().run("uninstall", "--yes")
+    assert (run.code, run.out) == (0, "nothing of kubectl-edl is installed in this cluster\n")
+
+
+def test_names_and_documents_are_printed_for_other_programs() -> None:
+    names = install(stage(), "-o", "name").out.splitlines()
+    assert "deployment.apps/edl-webhook" in names
+    found = json.loads(install(stage(), "-o", "json").out)
+    assert {item["metadata"]["name"] for item in found["items"]} >= {"edl-webhook", "edl-values"}

@@ -1,0 +1,94 @@
+"""What a start may not load: each of these takes longer than all of `--help`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.edl.kube.servers import Answer, serving
+
+HEAVY = {
+    "certs",
+    "cryptography",
+    "edl.frameworks",
+    "edl.kube",
+    "edl.planner",
+    "flask",
+    "kubernetes",
+    "msgspec",
+    "numpy",
+    "reconciler",
+    "rich",
+    "urllib3",
+    "webhook",
+    "yaml",
+}
+NEVER_FOR_STATUS = {
+    "cryptography",
+    "edl.convert",
+    "edl.planner",
+    "edl.simulator",
+    "edl.steps",
+    "flask",
+    "kubernetes",
+    "numpy",
+    "prometheus_client",
+    "rich",
+    "webhook",
+}
+READERS = {"edl.frameworks", "edl.kube.observe", "edl.model", "kubectl_edl.printers"}
+"""What is loaded while the answers are on their way."""
+SCRIPT = """
+import json, sys
+from kubectl_edl.main import run, this_process
+code = run(sys.argv[1:], this_process(), {})
+print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+def loaded(*args: str) -> set[str]:
+    """The modules that a fresh process has after this command line."""
+    command = [sys.executable, "-c", SCRIPT, *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, modules = json.loads(done.stderr.splitlines()[-1])
+    assert code in (0, 1)
+    return set(modules)
+
+
+@pytest.mark.parametrize("args", [("--help",), (), ("version",), ("completion", "bash")])
+def test_what_needs_no_cluster_loads_nothing_heavy(args: tuple[str, ...]) -> None:
+    assert loaded(*args) & HEAVY == set()
+
+
+def test_doctor_and_certs_explain_themselves_without_cryptography() -> None:
+    for args in (("doctor", "--help"), ("certs", "renew", "--help")):
+        assert loaded(*args) & {"cryptography", "numpy", "urllib3"} == set()
+
+
+def test_status_loads_what_it_reads_with_and_no_more(tmp_path: Path) -> None:
+    nothing = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
+    with serving(nothing) as (script, address):
+        found = loaded("status", "--kubeconfig", kubeconfig(tmp_path, address))
+    assert len(script.asked) == 3
+    assert found & {"edl.kube.observe", "kubectl_edl.screens.status"} != set()
+    assert found & NEVER_FOR_STATUS == set()
+
+
+def test_status_asks_before_it_loads_what_reads_the_answers(tmp_path: Path) -> None:
+    found = loaded("status", "--kubeconfig", f"{tmp_path}/none")
+    assert "edl.kube.client" in found
+    assert found & READERS == set()
+
+
+def kubeconfig(folder: Path, address: str) -> str:
+    """A context for a server that asks nobody who he is."""
+    written = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "here"}}],
+        "clusters": [{"name": "here", "cluster": {"server": address}}],
+    }
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(written))
+    return str(path)

@@ -1,0 +1,159 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from edl import contract
+from edl.kube.cluster import Selection
+from tests.kubectl_edl.fenced import overtaken
+from tests.kubectl_edl.stage import Stage, job, mnist
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    mnist(stage)
+    stage.put(job("sweep", framework="none", min="1", max="4"))
+    return stage
+
+
+def ours(stage: Stage, name: str) -> list[str]:
+    metadata = stage.job(name)["metadata"]
+    names = [*(metadata.get("labels") or {}), *(metadata.get("annotations") or {})]
+    return [name for name in names if name.startswith(contract.PREFIX)]
+
+
+def budget(stage: Stage, owner: str) -> None:
+    reference = {"kind": "Job", "name": owner, "uid": stage.job(owner)["metadata"]["uid"]}
+    metadata = {
+        "name": f"{owner}-first-1",
+        "labels": {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
+        "ownerReferences": [reference],
+    }
+    stage.create({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata})
+
+
+def test_what_runs_is_an_ordinary_job_again_and_runs_on(stage: Stage) -> None:
+    before = {name: stage.job(name)["spec"] for name in ("mnist-chief", "mnist-ps", "mnist-worker")}
+    found = stage.run("unlabel", "mnist")
+    assert found.code == 0
+    assert found.out == (
+        "mnist-chief: an ordinary Job again; it runs on, 1 at a time\n"
+        "mnist-ps: an ordinary Job again; it runs on, 2 at a time\n"
+        "mnist-worker: an ordinary Job again; it runs on, 4 at a time\n"
+    )
+    assert {name: stage.job(name)["spec"] for name in before} == before
+    assert [ours(stage, name) for name in before] == [[], [], []]
+
+
+def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:
+    found = stage.run("unlabel", "mnist")
+    assert found.err == (
+        "hint: nobody ends mnist-ps when the training is done: kubectl delete job mnist-ps\n"
+    )
+
+
+def test_what_is_queued_stays_suspended_and_says_who_starts_it(stage: Stage) -> None:
+    found = stage.run("unlabel", "sweep", "-n", "default")
+    assert found.out == (
+        "sweep: an ordinary Job again; it stays suspended until: "
+        """kubectl patch job sweep -n default -p '{"spec":{"suspend":false}}'\n"""
+    )
+    assert stage.job("sweep")["spec"]["suspend"] is True
+
+
+def test_a_job_of_the_cast_stands_for_all_of_it(stage: Stage) -> None:
+    assert stage.run("unlabel", "job/mnist-worker").code == 0
+    assert ours(stage, "mnist-chief") == []
+
+
+def test_labels_of_others_stay(stage: Stage) -> None:
+    stage.patch("sweep", {"metadata": {"labels": {"team": "vision"}}})
+    stage.run("unlabel", "sweep")
+    assert stage.job("sweep")["metadata"]["labels"] == {"team": "vision"}
+
+
+def test_a_job_keeps_one_label_or_the_api_server_gives_it_its_templates(stage: Stage) -> None:
+    stage.run("unlabel", "sweep")
+    assert stage.job("sweep")["metadata"]["labels"] == {contract.JOB_NAME_LABEL: "sweep"}
+
+
+def test_our_disruption_budgets_hold_no_drain_back_any_more(stage: Stage) -> None:
+    budget(stage, "mnist-ps")
+    budget(stage, "sweep")
+    stage.run("unlabel", "mnist")
+    left = stage.cluster.list(Selection("PodDisruptionBudget")).items
+    assert [json.loads(item)["metadata"]["name"] for item in left] == ["sweep-first-1"]
+
+
+def test_a_dry_run_changes_nothing_and_shows_what_it_would_be(stage: Stage) -> None:
+    before = stage.job("sweep")
+    found = stage.run("unlabel", "sweep", "--dry-run", "client", "-o", "json")
+    assert json.loads(found.out)["metadata"]["labels"] == {contract.JOB_NAME_LABEL: "sweep"}
+    assert stage.job("sweep") == before
+    assert "(dry run)" in stage.run("unlabel", "sweep", "--dry-run", "client").out
+
+
+def test_a_job_that_changed_meanwhile_is_read_again(stage: Stage) -> None:
+    stage.wrapped = overtaken(1)
+    assert stage.run("unlabel", "sweep").code == 0
+    assert ours(stage, "sweep") == []
+
+
+def test_a_job_without_our_labels_says_so(stage: Stage) -> None:
+    stage.create(job("plain"))
+    found = stage.run("unlabel", "plain")
+    assert found.code == 1
+    assert 'error: Job "plain" is not elastic' in found.err
+
+
+def test_a_job_that_is_not_there_has_its_neighbours_named(stage: Stage) -> None:
+    found = stage.run("unlabel", "swep")
+    assert found.code == 3
+    assert "did you mean sweep?" in found.err
+
+
+def test_a_job_whose_labels_make_no_sense_can_be_handed_back_too(stage: Stage) -> None:
+    stage.create(job("broken", framework="caffe"))
+    assert stage.run("unlabel", "broken").code == 0
+    assert ours(stage, "broken") == []
+
+
+def test_a_file_loses_our_labels_and_keeps_the_rest(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yaml"
+    plain, elastic = job("plain"), job("sweep", framework="none", max="4")
+    elastic["metadata"]["labels"]["team"] = "vision"
+    elastic["metadata"]["annotations"] = {contract.PAUSED: "true"}
+    nightly = {"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {"jobTemplate": elastic}}
+    file.write_text(yaml.safe_dump_all([plain, elastic, nightly]))
+    found = Stage().run("unlabel", "-f", str(file))
+    first, second, third = yaml.safe_load_all(found.out)
+    assert first == plain
+    assert second["metadata"] == {"name": "sweep", "labels": {"team": "vision"}}
+    assert third["spec"]["jobTemplate"]["metadata"] == second["metadata"]
+
+
+def test_labelling_and_unlabelling_a_file_gives_the_same_manifest(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(job("sweep")))
+    labelled = Stage().run("label", "-f", str(file), "--framework", "none", "--max", "4").out
+    (tmp_path / "elastic.yaml").write_text(labelled)
+    found = Stage().run("unlabel", "-f", str(tmp_path / "elastic.yaml"))
+    wanted = job("sweep")
+    del wanted["metadata"]["labels"]
+    assert yaml.safe_load(found.out) == wanted
+
+
+def test_a_file_without_anything_of_ours_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(job("plain")))
+    found = Stage().run("unlabel", "-f", str(file))
+    assert found.code == 1
+    assert found.err.endswith("on any Job, CronJob or Pod: nothing to take off\n")
+
+
+def test_nothing_to_unlabel_is_wrong_usage() -> None:
+    found = Stage().run("unlabel")
+    assert found.code == 2
+    assert "Give the name of a Job, or a manifest with -f." in found.err

@@ -1,0 +1,130 @@
+"""Optional parts: what they add, what they take away."""
+
+from edl import contract
+from edl.writes import Json
+from manifests import installation, values
+from manifests.documents import Documents
+from webhook.__main__ import webhook as webhook_command
+
+
+def installed(**given: object) -> Documents:
+    return installation.documents(values.read(given))
+
+
+def found(documents: Documents, kind: str, name: str) -> Json:
+    (document,) = (
+        each for each in documents if (each["kind"], each["metadata"]["name"]) == (kind, name)
+    )
+    return document
+
+
+def webhook_pod(documents: Documents) -> Json:
+    pod: Json = found(documents, "Deployment", "edl-webhook")["spec"]["template"]["spec"]
+    return pod
+
+
+def test_whatever_is_installed_carries_our_label_and_has_its_place() -> None:
+    """By the label an upgrade finds what it no longer has, and an uninstallation everything."""
+    everything = ("networkPolicy", "certManager", "monitoring")
+    for document in installed(**{name: {"enabled": True} for name in everything}):
+        metadata = document["metadata"]
+        assert metadata["labels"]["app.kubernetes.io/part-of"] == contract.MANAGED_BY
+        assert metadata.get("namespace") in (None, contract.SYSTEM_NAMESPACE)
+
+
+def test_with_cert_manager_the_webhook_issues_nothing() -> None:
+    documents = installed(certManager={"enabled": True})
+    (container,) = webhook_pod(documents)["containers"]
+    package, *words = container["args"]
+    mount = next(each for each in container["volumeMounts"] if each["name"] == "certificate")
+    directory = words[words.index("--cert-dir") + 1]
+    assert (package, directory, mount["readOnly"]) == ("webhook", mount["mountPath"], True)
+    assert "--secret" not in words
+    # The directory exists in the pod only, and click wants to see it.
+    words[words.index("--cert-dir") + 1] = "/"
+    assert (
+        webhook_command.make_context("webhook", [*words, "--image", "x"]).params["secret"] is None
+    )
+
+
+def test_with_cert_manager_the_webhook_has_no_right_to_issue() -> None:
+    documents = installed(certManager={"enabled": True})
+    assert found(documents, "Role", "edl-webhook")["rules"] == []
+    (rule,) = found(documents, "ClusterRole", "edl-webhook")["rules"]
+    assert (rule["resources"], rule["verbs"]) == (["namespaces"], ["get", "list", "watch"])
+
+
+def test_cert_managers_secret_is_the_one_that_is_mounted() -> None:
+    documents = installed(certManager={"enabled": True})
+    certificate = found(documents, "Certificate", "edl-webhook")["spec"]
+    (volume,) = (
+        each for each in webhook_pod(documents)["volumes"] if each["name"] == "certificate"
+    )
+    assert volume["secret"]["secretName"] == certificate["secretName"]
+    issuer = found(documents, "Issuer", certificate["issuerRef"]["name"])["spec"]
+    authority = found(documents, "Certificate", "edl-authority")["spec"]
+    assert issuer["ca"]["secretName"] == authority["secretName"]
+    assert authority["isCA"]
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        notes = found(documents, kind, "edl")["metadata"]["annotations"]
+        assert notes == {"cert-manager.io/inject-ca-from": "edl-system/edl-webhook"}
+    service = found(documents, "Service", "edl-webhook")["metadata"]
+    assert f"{service['name']}.{service['namespace']}.svc" in certificate["dnsNames"]
+
+
+def test_the_network_lets_in_what_the_containers_listen_on() -> None:
+    documents = installed(networkPolicy={"enabled": True})
+    for name in ("edl-webhook", "edl-reconciler"):
+        pod = found(documents, "Deployment", name)["spec"]["template"]
+        policy = found(documents, "NetworkPolicy", name)["spec"]
+        selected = policy["podSelector"]["matchLabels"]
+        assert selected.items() <= pod["metadata"]["labels"].items()
+        ports = {each["name"] for each in pod["spec"]["containers"][0]["ports"]}
+        assert {port["port"] for rule in policy["ingress"] for port in rule["ports"]} == ports
+        assert policy["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_nothing_but_the_api_server_is_reached_once_its_address_is_known() -> None:
+    chosen = {"enabled": True, "apiServerBlocks": ["10.0.0.2/32"], "apiServerPorts": [6443]}
+    documents = installed(networkPolicy=chosen)
+    block = [{"ipBlock": {"cidr": "10.0.0.2/32"}}]
+    for name in ("edl-webhook", "edl-reconciler"):
+        policy = found(documents, "NetworkPolicy", name)["spec"]
+        assert policy["egress"] == [{"ports": [{"port": 6443}], "to": block}]
+    reviews, metrics = found(documents, "NetworkPolicy", "edl-webhook")["spec"]["ingress"]
+    assert reviews["from"] == block
+    assert "namespaceSelector" in metrics["from"][0]
+
+
+def test_ignored_namespaces_never_reach_the_webhook() -> None:
+    for document in installed(ignoredNamespaces=["istio-system"]):
+        for webhook in document.get("webhooks", ()):
+            for each in webhook["namespaceSelector"]["matchExpressions"]:
+                if each["operator"] == "NotIn":
+                    assert each["values"] == ["kube-system", "edl-system", "istio-system"]
+
+
+def test_with_client_certificates_probes_have_a_port_of_their_own() -> None:
+    """The kubelet and Prometheus have none to show."""
+    everything = ("networkPolicy", "certManager", "monitoring")
+    documents = installed(
+        webhook={"clientCertificate": {"enabled": True, "names": ["one", "two"]}},
+        **{name: {"enabled": True} for name in everything},
+    )
+    (container,) = webhook_pod(documents)["containers"]
+    _, *words = container["args"]
+    for flag in ("--cert-dir", "--client-ca"):  # there in the pod only, and click wants to see it
+        words[words.index(flag) + 1] = {"--cert-dir": "/", "--client-ca": __file__}[flag]
+    given = webhook_command.make_context("webhook", [*words, "--image", "x"]).params
+    assert tuple(given["client_name"]) == ("one", "two")
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert ports == {"https": given["port"], "probes": given["probe_port"]}
+    probes = [container[name]["httpGet"] for name in container if name.endswith("Probe")]
+    assert {(probe["port"], probe.get("scheme", "HTTP")) for probe in probes} == {
+        ("probes", "HTTP")
+    }
+    reviews, metrics = found(documents, "NetworkPolicy", "edl-webhook")["spec"]["ingress"]
+    assert (reviews["ports"], metrics["ports"]) == ([{"port": "https"}], [{"port": "probes"}])
+    (scraped,) = found(documents, "ServiceMonitor", "edl-webhook")["spec"]["endpoints"]
+    served = {each["name"] for each in found(documents, "Service", "edl-webhook")["spec"]["ports"]}
+    assert scraped["port"] in served

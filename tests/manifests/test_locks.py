@@ -1,0 +1,89 @@
+"""What is installed is known to the byte: every file of every package by its checksum."""
+
+import re
+import tomllib
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+IMAGE = "requirements.lock"
+DEVELOPMENT = "requirements-dev.lock"
+ENTRY = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)(?P<hashes>( --hash=\S+)*)")
+
+
+def entries(file: str) -> list[re.Match[str]]:
+    """One match for each package; a line that is none fails."""
+    text = (ROOT / file).read_text().replace("\\\n", " ")
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    found = [(line, ENTRY.fullmatch(line)) for line in lines if line and not line.startswith("#")]
+    strange = [line for line, match in found if match is None]
+    assert strange == [], f"{file}: neither a package nor a comment; renew it: make constraints"
+    return [match for _, match in found if match]
+
+
+def versions(file: str) -> dict[str, str]:
+    return {canonicalize_name(entry["name"]): entry["version"] for entry in entries(file)}
+
+
+@pytest.mark.parametrize("file", [IMAGE, DEVELOPMENT])
+def test_every_package_is_pinned_by_the_checksums_of_its_files(file: str) -> None:
+    checksum = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+    bad = {
+        entry["name"]: hashes
+        for entry in entries(file)
+        if not (hashes := entry["hashes"].split())
+        or not all(checksum.fullmatch(each) for each in hashes)
+    }
+    assert len(versions(file)) > 20
+    assert bad == {}
+
+
+def test_development_has_the_versions_of_the_constraints() -> None:
+    assert versions(DEVELOPMENT) == versions("constraints.txt")
+
+
+def test_the_image_has_the_versions_of_development() -> None:
+    assert versions(IMAGE).items() <= versions(DEVELOPMENT).items()
+
+
+def test_the_image_has_all_that_its_packages_need_and_nothing_else() -> None:
+    """It is installed as it stands: pip resolves nothing."""
+    needed: set[str] = set()
+    asked = [Requirement(line) for line in PROJECT["dependencies"]]
+    while asked:
+        one = asked.pop()
+        name = canonicalize_name(one.name)
+        if name in needed:
+            continue
+        needed.add(name)
+        asked += [each for each in map(Requirement, distribution(name).requires or ()) if on(each)]
+    assert versions(IMAGE).keys() == needed
+
+
+def on(requirement: Requirement) -> bool:
+    """Whether it counts on the image's Python, without extras."""
+    marker = requirement.marker
+    return marker is None or marker.evaluate({"python_version": "3.11", "extra": ""})
+
+
+def test_no_lock_names_a_registry() -> None:
+    text = (ROOT / IMAGE).read_text() + (ROOT / DEVELOPMENT).read_text()
+    assert not re.search(r"://|index-url|find-links|trusted-host| @ ", text)
+
+
+def test_the_image_installs_by_checksum_alone() -> None:
+    steps = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    installs = [line for line in steps.splitlines() if re.search(r"\bpip\b.* install ", line)]
+    ours, *others = reversed(installs)
+    assert "--no-deps" in ours
+    assert others
+    assert all(
+        f"--require-hashes --only-binary :all: -r {IMAGE}" in " ".join(line.split())
+        for line in others
+    )
+    assert "constraints.txt" not in steps

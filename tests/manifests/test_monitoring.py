@@ -1,0 +1,64 @@
+"""Dashboard and alerts, as files: what they ask is tried on a real Prometheus elsewhere."""
+
+import json
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from edl.writes import Json
+from manifests import monitoring
+from manifests.monitoring.reference import reference
+
+RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
+
+
+@pytest.mark.parametrize("path", monitoring.rendered(), ids=lambda path: path.name)
+def test_what_is_made_from_the_panels_is_up_to_date(path: Path) -> None:
+    message = "run `python -m manifests.monitoring`"
+    assert path.read_text() == monitoring.rendered()[path], message
+
+
+def test_the_page_of_metrics_is_up_to_date_and_says_something_of_each() -> None:
+    text = (RUNBOOK.parent / "metrics.md").read_text()
+    assert text == reference(), "run `python -m manifests.monitoring`"
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows if not row[3].rstrip(" |").endswith(".")] == []
+    told = {row[0].strip("| `").removesuffix("_total") for row in rows}
+    asked = {
+        re.sub(r"_(bucket|total)$", "", name)
+        for text in [*monitoring.queries().values(), *(a["expr"] for a in monitoring.alerts())]
+        for name in re.findall(r"\bedl_\w+", text)
+    }
+    assert asked <= told
+
+
+def test_no_panel_lies_on_another() -> None:
+    places = [panel["gridPos"] for panel in monitoring.dashboard()["panels"]]
+    assert [one for one in places if one["x"] + one["w"] > 24] == []
+    assert [pair for pair in combinations(places, 2) if overlap(*pair)] == []
+
+
+def overlap(one: Json, other: Json) -> bool:
+    beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+    above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+    return not (beside or above)
+
+
+def test_panels_are_told_apart_and_each_says_what_it_shows() -> None:
+    document = json.loads(monitoring.DASHBOARD.read_text())
+    panels = [panel for panel in document["panels"] if panel["type"] != "row"]
+    assert len({panel["id"] for panel in document["panels"]}) == len(document["panels"])
+    assert len({panel["title"] for panel in panels}) == len(panels)
+    assert [panel["title"] for panel in panels if not panel["description"]] == []
+
+
+@pytest.mark.parametrize("alert", monitoring.alerts(), ids=lambda alert: str(alert["alert"]))
+def test_every_alert_leads_to_a_page_of_the_runbook(alert: Json) -> None:
+    headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(), re.MULTILINE)
+    page, _, anchor = alert["annotations"]["runbook_url"].partition("#")
+    assert page == "docs/runbook.md"
+    assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
+    assert alert["labels"]["severity"] in ("critical", "warning")
+    assert alert["annotations"]["summary"].endswith(".")

@@ -1,0 +1,136 @@
+"""What an installation may choose, and how a wrong choice is refused."""
+
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+
+from edl.planner.policies import POLICIES
+from manifests import chart_files, installation, values
+from manifests.planning import Planning, Policy
+from reconciler.main import main as reconciler_command
+from reconciler.planning import options as planning_options
+
+WEBHOOK, RECONCILER = "edl-webhook", "edl-reconciler"
+
+
+def arguments(given: dict[str, object], deployment: str) -> list[str]:
+    (found,) = (
+        each
+        for each in installation.documents(values.read(given))
+        if (each["kind"], each["metadata"]["name"]) == ("Deployment", deployment)
+    )
+    (container,) = found["spec"]["template"]["spec"]["containers"]
+    words: list[str] = container["args"]
+    return words
+
+
+@pytest.mark.parametrize("path", chart_files.FILES, ids=lambda path: path.name)
+def test_the_charts_files_are_the_written_ones(path: Path) -> None:
+    assert path.read_text() == chart_files.FILES[path](), "run: make release"
+
+
+def test_the_chart_has_no_other_documents() -> None:
+    assert set((chart_files.CHART / "files").iterdir()) <= chart_files.FILES.keys()
+
+
+def test_the_written_values_are_the_defaults() -> None:
+    given = yaml.safe_load(chart_files.values_text())
+    assert values.read(given) == values.DEFAULTS == values.read({})
+
+
+def test_examples_in_comments_are_accepted() -> None:
+    """Each `# name: example` of values.yaml, when its comment sign is taken away."""
+    lines = chart_files.values_text().splitlines()
+    found = [
+        line.replace("# ", "", 1) for line in lines if line.startswith("    # ") and ":" in line
+    ]
+    planning = yaml.safe_load("\n".join(line for line in found if "  # " in line))
+    chosen = values.read({"reconciler": {"planning": planning}}).reconciler.planning
+    assert set(values.plain(chosen)) == set(planning)
+
+
+def test_the_chart_is_of_this_version() -> None:
+    chart = yaml.safe_load((chart_files.CHART / "Chart.yaml").read_text())
+    assert chart["version"] == chart["appVersion"] == version("kubectl-edl")
+    assert values.DEFAULTS.image == f"kubectl-edl:{chart['appVersion']}"
+
+
+def test_every_value_has_a_meaning() -> None:
+    assert all(meaning for _, _, meaning in chart_files.rows())
+
+
+def test_every_policy_can_be_chosen() -> None:
+    assert set(Policy.__args__) == set(POLICIES)
+
+
+def test_every_option_of_the_planner_can_be_chosen() -> None:
+    """A new one needs a line in manifests/values.py, and its name there is its flag's."""
+
+    @planning_options
+    def empty() -> None: ...
+
+    offered = {option.name for option in empty.__click_params__}  # type: ignore[attr-defined]
+    assert set(Planning.__struct_fields__) == offered
+
+
+def test_the_reconciler_understands_what_is_chosen() -> None:
+    planning = {
+        "policy": "throughput",
+        "priorityWeight": {"1000": 2, "0": 0.5},
+        "patience": 30,
+        "idle": 60,
+        "loadCeiling": 0.9,
+        "nearlyDone": 2,
+        "preempt": True,
+        "restartCooldown": 600,
+        "gangLimit": 12.5,
+    }
+    package, *words = arguments({"reconciler": {"planning": planning}}, RECONCILER)
+    assert package == "reconciler"
+    given = reconciler_command.make_context("reconciler", words).params
+    assert (given["policy"], given["preempt"]) == ("throughput", True)
+    assert given["priority_weight"] == ((0, 0.5), (1000, 2))
+    assert (given["patience"], given["idle"], given["gang_limit"]) == (30, 60, 12.5)
+    assert (given["load_ceiling"], given["nearly_done"]) == (0.9, 2)
+
+
+def test_what_is_not_chosen_is_not_said() -> None:
+    assert "--policy" not in arguments({}, RECONCILER)
+    assert "--log-level" not in arguments({}, WEBHOOK)
+    assert arguments({"logLevel": "debug"}, WEBHOOK)[-2:] == ["--log-level", "debug"]
+    assert arguments({"logLevel": "debug"}, RECONCILER)[-2:] == ["--log-level", "debug"]
+
+
+def test_given_maps_are_merged_with_the_defaults() -> None:
+    """As Helm does: null takes a default away."""
+    limits = {"cpu": 1, "memory": None}
+    chosen = values.read({"webhook": {"resources": {"limits": limits}}})
+    assert chosen.webhook.resources.limits == {"cpu": 1}
+    assert chosen.webhook.resources.requests == values.DEFAULTS.webhook.resources.requests
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"replicas": 3}, "unknown field `replicas`"),
+        ({"webhook": {"replicas": 1}}, "webhook.replicas: Expected `int` >= 2"),
+        (
+            {"reconciler": {"planning": {"policy": "best"}}},
+            "reconciler.planning.policy: Invalid enum value 'best'; one of fair, throughput, fifo",
+        ),
+        ({"logLevel": "loud"}, "logLevel: Invalid enum value 'loud'; one of debug, info, warning"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_path(given: dict[str, object], said: str) -> None:
+    with pytest.raises(values.ValuesError, match=said.replace("`", ".")):
+        values.read(given)
+
+
+def test_nobody_else_is_touched() -> None:
+    before = installation.documents()
+    installation.documents(
+        values.read({"certManager": {"enabled": True}, "ignoredNamespaces": ["a"]})
+    )
+    assert installation.documents() == before

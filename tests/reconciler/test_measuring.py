@@ -1,0 +1,251 @@
+"""What the metrics say: of decisions, waits, stalls, writes, and of the cluster as it stands."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import generate_latest
+
+from edl.errors import Conflict, Forbidden, NotFound
+from edl.kube.act import Report
+from edl.kube.fake import FakeCluster
+from edl.model import ClusterState, JobKey, Target
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Admission, Evacuation, Held, Plan, Resize, Suspension
+from edl.planner.policies import POLICIES
+from edl.writes import Note, Step
+from reconciler.debug import last_plan
+from reconciler.gauges import Decided
+from reconciler.guarded import Guarded
+from reconciler.held import Cause, cause
+from reconciler.journal import Journal
+from reconciler.leader import Alone
+from reconciler.metrics import Metrics
+from tests.edl.kube.faults import FaultyCluster
+from tests.edl.planner.clusters import states
+from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
+from tests.reconciler.times import Time
+
+A = JobKey("ns", "a")
+NOTES = {"admitted": "Started", "grown": "Grown", "shrunk": "Shrunk", "suspended": "Suspended"}
+
+
+class Told:
+    """A journal whose clock is ours."""
+
+    def __init__(self) -> None:
+        self.time = Time()
+        self.metrics = Metrics.fresh()
+        self.journal = Journal(self.metrics, self.time.monotonic)
+
+    def decides(self, plan: Plan, state: ClusterState, waited: float | None = None) -> None:
+        self.journal.decided(Decided(state, plan), 0.01, waited)
+
+    def acts(self, *words: str, of: JobKey = A) -> None:
+        notes = tuple(Note(Target("Job", *of), "uid", word, "") for word in words)
+        self.journal.acted(Report(done=(Step(of, (), notes),)), 0.02)
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(name, labels)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def test_a_job_that_starts_first_tells_how_long_it_waited(told: Told) -> None:
+    plan = Plan(admissions=(Admission(A, (("worker", 2),), "its gang fits"),))
+    told.decides(plan, cluster(worker("a", 2, 4, queued=-90)))
+    told.acts("Started")
+    assert told.value("edl_queue_wait_seconds_sum") == 90
+    again = worker("a", 2, 4, queued=-90, started_at=cluster().observed_at)
+    told.decides(plan, cluster(again))
+    told.acts("Started")
+    assert told.value("edl_queue_wait_seconds_count") == 1
+    assert told.value("edl_decisions_total", decision="admitted") == 2
+
+
+def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
+    plan = Plan(resizes=(Resize(A, "worker", 1, 2, "idle room"),))
+    told.decides(plan, cluster(worker("a", 1, 4, on=["n"])))
+    told.acts("Grown")
+    grown = worker("a", 1, 4, on=["n", "n"])
+    starting = replace(
+        grown, roles=(replace(grown.roles[0], pods=(pod(0, "n"), pod(1, "n", ready=False))),)
+    )
+    told.time.seconds += 3
+    told.decides(Plan(), cluster(starting))
+    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
+    told.time.seconds += 4
+    told.decides(Plan(), cluster(grown))
+    told.decides(Plan(), cluster(grown))
+    assert told.value("edl_resize_stall_seconds_sum", decision="grown") == 7
+    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 1
+    assert told.value("edl_resized_replicas_total", decision="grown") == 1
+
+
+def test_a_shrink_stalls_until_who_leaves_has_left(told: Told) -> None:
+    plan = Plan(resizes=(Resize(A, "worker", 2, 1, "makes room"),))
+    told.decides(plan, cluster(worker("a", 1, 4, on=["n", "n"])))
+    told.acts("Shrunk")
+    pods = (pod(0, "n"), pod(1, "n", terminating=True))
+    told.decides(Plan(), cluster(worker("a", 1, 4, on=["n"], pods=pods)))
+    assert told.value("edl_resize_stall_seconds_count", decision="shrunk") == 0
+    told.time.seconds += 2
+    told.decides(Plan(), cluster(worker("a", 1, 4, on=["n"])))
+    assert told.value("edl_resize_stall_seconds_sum", decision="shrunk") == 2
+
+
+def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
+    def horovod(hosts: str) -> ClusterState:
+        launcher = role("launcher", on=["n"], decides=True, pods=(pod(0, "n", hosts=hosts),))
+        workers = role("worker", 1, 4, on=["n", "n"], decides=False)
+        return cluster(job("a", launcher, workers, framework="horovod"))
+
+    told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, "room"),)), horovod("w-0:1\n"))
+    told.acts("Grown")
+    told.decides(Plan(), horovod("w-0:1\n"))
+    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
+    told.decides(Plan(), horovod("w-0:1\nw-1:1\n"))
+    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 1
+
+
+@pytest.mark.parametrize("after", [cluster(), cluster(worker("a", 1, 4))])
+def test_who_is_gone_or_suspended_meanwhile_tells_no_stall(told: Told, after: ClusterState) -> None:
+    told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, "room"),)), cluster(worker("a", 1, 4)))
+    told.acts("Grown")
+    told.decides(Plan(), after)
+    told.decides(Plan(), cluster(worker("a", 1, 4, on=["n", "n"])))
+    assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
+
+
+def test_whoever_follows_tells_nothing_of_the_cluster(told: Told) -> None:
+    told.decides(Plan(), cluster(node("n"), worker("a", 1, 2)), waited=0.2)
+    assert told.value("edl_jobs") == 1
+    assert told.value("edl_event_to_decision_seconds_sum") == 0.2
+    told.journal.follows()
+    assert told.value("edl_jobs") is None
+    assert told.value("edl_leading") == 0
+
+
+def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
+    started = worker("a", 1, 8, on=["n", "n"], shape=shape(cpu=1.5, memory="1Gi", gpu=1))
+    waiting = worker("b", 1, 3, queued=-50)
+    cordoned = node("c", cpu=100, schedulable=False)
+    state = cluster(node("n", cpu=4, memory="8Gi", gpu=4), cordoned, started, waiting)
+    plan = Plan(held=(Held(JobKey("ns", "b"), "short of CPU: needs 9", 1), Held(A, "paused")))
+    told.decides(plan, state)
+    figures = {
+        ("edl_cluster_allocatable", "resource", "cpu"): 4,
+        ("edl_cluster_requested", "resource", "cpu"): 3,
+        ("edl_training_requested", "resource", "memory"): 2 * 2**30,
+        ("edl_training_requested", "resource", "nvidia.com/gpu"): 2,
+        ("edl_nodes", "schedulable", "false"): 1,
+        ("edl_replicas", "bound", "now"): 2,
+        ("edl_replicas", "bound", "max"): 8,
+        ("edl_held_jobs", "cause", "room"): 1,
+        ("edl_held_jobs", "cause", "paused"): 1,
+        ("edl_held_jobs", "cause", "budget"): 0,
+        ("edl_jobs_by_phase", "phase", "Queued"): 1,
+    }
+    found = {key: told.value(key[0], **{key[1]: key[2]}) for key in figures}
+    assert found == figures
+    assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
+
+
+EVERYTHING = Plan(
+    admissions=(Admission(A, (("worker", 1),), "r"),),
+    resizes=(Resize(A, "worker", 1, 2, "r"), Resize(A, "worker", 2, 1, "r")),
+    suspensions=(Suspension(A, "r"),),
+    evacuations=(Evacuation(A, "worker", ("a-0",), "r"),),
+)
+
+
+def test_no_series_is_named_after_a_job_however_many_there_are(told: Told) -> None:
+    def series(names: Iterable[str]) -> set[str]:
+        jobs = [worker(name, 1, 4, on=["n"]) for name in names]
+        plans = [_renamed(EVERYTHING, one.key) for one in jobs]
+        for plan in plans:
+            told.decides(plan, cluster(node("n", cpu=1000), *jobs))
+            told.acts("Started", "Grown", "Shrunk", "Suspended", "Removed", of=plan_key(plan))
+        text = generate_latest(told.metrics.registry).decode()
+        return {line.rpartition(" ")[0] for line in text.splitlines() if line[0] != "#"}
+
+    few = series(["zebra-1", "zebra-2"])
+    many = series([f"zebra-{number}" for number in range(50)])
+    assert few == many
+    assert not any("zebra" in name for name in many)
+
+
+def plan_key(plan: Plan) -> JobKey:
+    return plan.admissions[0].job
+
+
+def _renamed(plan: Plan, key: JobKey) -> Plan:
+    changed: dict[str, Any] = {
+        name: tuple(replace(entry, job=key) for entry in getattr(plan, name))
+        for name in ("admissions", "resizes", "suspensions", "evacuations")
+    }
+    return replace(plan, **changed)
+
+
+@settings(max_examples=30, deadline=None)
+@given(states(), st.sampled_from(sorted(POLICIES)))
+def test_whatever_is_decided_who_is_held_is_held_for_a_cause_that_has_a_name(
+    state: ClusterState, policy: str
+) -> None:
+    plan = decide(state, POLICIES[policy], Limits())
+    jobs = {one.key: one for one in state.jobs}
+    unnamed = [held for held in plan.held if cause(held, jobs[held.job]) is Cause.OTHER]
+    assert unnamed == []
+
+
+def test_a_problem_is_one_whatever_it_says() -> None:
+    broken = worker("a", 1, 2, problem="short of everything")
+    assert cause(Held(A, "short of everything"), broken) is Cause.PROBLEM
+    assert cause(Held(A, "something new"), None) is Cause.OTHER
+
+
+def test_each_write_is_counted_by_what_became_of_it() -> None:
+    metrics = Metrics.fresh()
+    faulty = FaultyCluster(FakeCluster(Time().now))
+    leadership = Alone()
+    guarded = Guarded(faulty, leadership, metrics.wrote)
+    target = Target("Service", "web", "x")
+    guarded.create(target, {})
+    for error in (Conflict("late", 409), NotFound("gone", 404), Forbidden("no", 403)):
+        faulty.fails["patch"] = [error]
+        with pytest.raises(type(error)):
+            guarded.patch(target, {})
+    guarded.delete(target)
+    written = {
+        tuple(sample.labels.values()): sample.value
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "edl_writes_total"
+    }
+    assert written == {
+        ("create", "Service", "done"): 1,
+        ("patch", "Service", "conflict"): 1,
+        ("patch", "Service", "gone"): 1,
+        ("patch", "Service", "failed"): 1,
+        ("delete", "Service", "done"): 1,
+    }
+
+
+def test_the_last_plan_can_be_read_as_json() -> None:
+    state = cluster(node("n", cpu=4), worker("a", 1, 2), worker("b", 9, 9), demand("x", shape()))
+    plan = decide(state, POLICIES["fair"], Limits())
+    document = json.loads(last_plan(Decided(state, plan)))
+    assert document["decidedAt"] == "2026-01-01T12:00:00.000+00:00"
+    (admission,) = document["plan"]["admissions"]
+    assert (admission["job"], admission["sizes"]) == ("ns/a", [["worker", 2]])
+    (held,) = [each for each in document["plan"]["held"] if each["job"] == "ns/b"]
+    assert held["reason"].startswith("too large for the room")
+    assert json.loads(last_plan(None)) == {"decidedAt": None, "plan": None}

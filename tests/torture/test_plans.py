@@ -1,0 +1,53 @@
+"""What is drawn from a seed before a run begins: faults and jobs, the same each time."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.torture.churn import ENDS_AFTER, KINDS, Commission, commissions
+from tests.torture.faults import ENDS, LANES
+from tests.torture.lanes import decks
+
+SEEDS = range(20)
+
+
+def drawn(seed: int) -> list[Commission]:
+    return commissions(200, Random(seed))  # noqa: S311 - a seed
+
+
+def test_a_thousand_faults_are_more_than_fifty_of_each_kind() -> None:
+    counts = Counter(kind for deck in decks(1000, Random(1)).values() for kind in deck)  # noqa: S311 - a seed
+    assert counts.total() == 1000
+    assert counts.keys() == {kind for lane in LANES.values() for kind in lane}
+    assert min(counts.values()) >= 50
+
+
+def test_each_lane_says_whose_processes_it_ends() -> None:
+    assert ENDS.keys() == LANES.keys()
+    ended = [name for names in ENDS.values() for name in names]
+    assert len(ended) == len(set(ended)), "two lanes would start it again"
+
+
+def test_a_seed_is_the_same_faults_and_jobs_again() -> None:
+    assert decks(100, Random(3)) == decks(100, Random(3))  # noqa: S311 - a seed
+    assert drawn(3) == drawn(3)
+    assert drawn(3) != drawn(4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_jobs_of_every_kind_come_and_can_end(seed: int) -> None:
+    found = drawn(seed)
+    assert {one.kind for one in found} == set(KINDS)
+    for one in found:
+        templates = [manifest["spec"]["template"]["metadata"] for manifest in one.manifests]
+        assert any(ENDS_AFTER in template["annotations"] for template in templates), one.name
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whoever_is_paused_is_resumed_and_who_is_scaled_is_given_back(seed: int) -> None:
+    for one in drawn(seed):
+        verbs = [wish.verb for wish in sorted(one.wishes, key=lambda wish: wish.after)]
+        assert verbs in ([], ["delete"], ["pause", "resume"]) or (
+            verbs[-1] == "auto" and set(verbs[:-1]) == {"scale"}
+        )

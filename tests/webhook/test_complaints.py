@@ -1,0 +1,26 @@
+import pytest
+
+from webhook.complaints import Complaints
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_flood_of_bad_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    complaints = Complaints(clock)
+    for _ in range(500):
+        complaints.say("10.0.0.1", "no review")
+    assert caplog.messages == ["rejected a request from 10.0.0.1: no review"] * 20
+    clock.now = 61.0
+    caplog.clear()
+    complaints.say("10.0.0.2", "no type")
+    assert caplog.messages == [
+        "and rejected 480 more requests",
+        "rejected a request from 10.0.0.2: no type",
+    ]

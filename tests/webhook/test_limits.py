@@ -1,0 +1,287 @@
+"""What one client may take from the others. Who is over a limit is told so, and let go."""
+
+import asyncio
+import ssl
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from certs import directory as files_in
+from certs.bundle import CERTIFICATE, KEY, Bundle, service_names
+from certs.issue import issue
+from tests.webhook import doors, reviews, wire
+from tests.webhook.doors import Opened, Streams
+from webhook.limits import Limits
+
+SOON = Limits(look=0.02)
+QUESTION = wire.request("POST", "/mutate", reviews.review(reviews.job()))
+
+
+async def said(streams: Streams) -> tuple[int, str]:
+    """Everything until the server hangs up: the status, and the last line."""
+    text = (await asyncio.wait_for(streams[0].read(), wire.SECONDS)).decode()
+    return int(text.split(" ")[1]), text.splitlines()[-1]
+
+
+async def is_answered(streams: Streams) -> bool:
+    streams[1].write(QUESTION)
+    head = await asyncio.wait_for(streams[0].readuntil(b"\r\n\r\n"), wire.SECONDS)
+    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    body = await streams[0].readexactly(length)
+    return head.startswith(b"HTTP/1.1 200") and bool(reviews.response(body)["allowed"])
+
+
+async def hangs_up(streams: Streams) -> bool:
+    return await asyncio.wait_for(streams[0].read(), wire.SECONDS) == b""
+
+
+def patient(**limits: float) -> Limits:
+    return Limits(look=0.02, **limits)  # type: ignore[arg-type]
+
+
+def test_a_head_that_does_not_end_is_told_so() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head=0.1)) as door:
+            streams = await door.connect()
+            streams[1].write(b"POST /mutate HTTP/1.1\r\nx: y")
+            line = "the head of the request did not end within 0.1 s"
+            assert await said(streams) == (408, line)
+            assert door.refused == [(408, line)]
+
+    doors.run(test)
+
+
+def test_dribbling_gains_no_time() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head=0.2)) as door:
+            reader, writer = await door.connect()
+            writer.write(b"POST /mutate HTTP/1.1\r\nx: ")
+            answer = asyncio.create_task(reader.readuntil(b"\n"))
+            while not answer.done():
+                writer.write(b"y")
+                await asyncio.sleep(0.01)
+            assert (await answer).startswith(b"HTTP/1.1 408 ")
+
+    doors.run(test)
+
+
+def test_the_second_request_of_a_connection_is_held_to_its_time_too() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head=0.1)) as door:
+            streams = await door.connect()
+            assert await is_answered(streams)
+            await asyncio.sleep(0.2)  # silence between requests is no head
+            streams[1].write(b"POST")
+            assert (await said(streams))[0] == 408
+
+    doors.run(test)
+
+
+def test_who_never_asks_is_let_go_without_a_word() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(idle=0.1)) as door:
+            assert await hangs_up(await door.connect())
+            assert door.refused == []
+            assert len(door.room) == 0
+
+    doors.run(test)
+
+
+def test_who_asked_once_is_let_go_later() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(idle=0.1)) as door:
+            streams = await door.connect()
+            assert await is_answered(streams)
+            assert await hangs_up(streams)
+
+    doors.run(test)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"x: " + b"y" * 2_000 + b"\r\n\r\n",
+        b"x: " + b"y" * 2_000,  # and it goes on
+        b"".join(b"x%d: y\r\n" % number for number in range(20)) + b"\r\n",
+    ],
+)
+def test_a_head_that_is_too_large_is_told_so(head: bytes) -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head_bytes=1_000, headers=10)) as door:
+            streams = await door.connect()
+            streams[1].write(b"GET /healthz HTTP/1.1\r\n" + head)
+            line = "the head of the request is larger than 1000 bytes or 10 headers"
+            assert await said(streams) == (431, line)
+            assert door.refused == [(431, line)]
+
+    doors.run(test)
+
+
+def test_a_path_that_is_too_long_is_told_so() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head_bytes=1_000)) as door:
+            streams = await door.connect()
+            streams[1].write(b"GET /" + b"a" * 2_000 + b" HTTP/1.1\r\n\r\n")
+            assert (await said(streams))[0] == 431
+
+    doors.run(test)
+
+
+def test_a_large_body_is_no_large_head() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head_bytes=1_000)) as door:
+            assert await is_answered(await door.connect())
+            streams = await door.connect()
+            body = reviews.review(reviews.job()) + b" " * 100_000
+            streams[1].write(wire.request("POST", "/mutate", body))
+            head = await streams[0].readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+
+    doors.run(test)
+
+
+@pytest.mark.parametrize(
+    ("sent", "line"),
+    [
+        (b"\0" * 50, "this is no request of HTTP/1.1"),
+        (b"GET / HTTP/9.9\r\n\r\n", "this is no request of HTTP/1.1"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "this is no request of HTTP/1.1"),
+        (
+            b"GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n",
+            "nothing but HTTP/1.1 is spoken here",
+        ),
+        (b"CONNECT a:1 HTTP/1.1\r\n\r\n", "nothing but HTTP/1.1 is spoken here"),
+        (
+            b"POST / HTTP/1.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n",
+            "this is no request of HTTP/1.1",
+        ),
+    ],
+)
+def test_what_is_no_request_is_told_so_once(sent: bytes, line: str) -> None:
+    async def test() -> None:
+        async with doors.opened(SOON) as door:
+            streams = await door.connect()
+            streams[1].write(sent + sent)
+            assert await said(streams) == (400, line)
+            assert door.refused == [(400, line)]
+
+    doors.run(test)
+
+
+def test_requests_in_one_piece_are_answered_one_by_one() -> None:
+    async def test() -> None:
+        async with doors.opened(SOON) as door:
+            streams = await door.connect()
+            streams[1].write(QUESTION * 3)
+            for _ in range(3):
+                head = await streams[0].readuntil(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200")
+                length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+                await streams[0].readexactly(int(length))
+
+    doors.run(test)
+
+
+def test_when_it_is_full_who_said_nothing_makes_room() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(connections=5)) as door:
+            first = await door.connect()
+            assert await is_answered(first)
+            silent = [await door.connect() for _ in range(4)]
+            await until_room_has(door, 5)
+            newer = [await door.connect() for _ in range(4)]
+            for one in silent:
+                assert await hangs_up(one)
+            assert await is_answered(first)
+            assert await is_answered(newer[-1])
+
+    doors.run(test)
+
+
+async def until_room_has(door: Opened, count: int) -> None:
+    async def has() -> bool:
+        return len(door.room) == count
+
+    await wire.until(has)
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return issue(service_names("edl-webhook", "edl-system"), datetime.now(UTC))
+
+
+@pytest.fixture(scope="module")
+def serving(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+    folder: Path = tmp_path_factory.mktemp("pair")
+    files_in.write(folder, {CERTIFICATE: bundle.pair.certificate, KEY: bundle.pair.key})
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / CERTIFICATE, folder / KEY)
+    return context
+
+
+def test_who_does_not_shake_hands_is_let_go(serving: ssl.SSLContext, bundle: Bundle) -> None:
+    async def test() -> None:
+        async with doors.opened(patient(handshake=0.2), serving) as door:
+            mute = await door.connect()
+            half = await door.connect()
+            half[1].write(b"\x16\x03\x01")  # a record's beginning
+            assert await hangs_up(mute)
+            assert await hangs_up(half)
+            await until_room_has(door, 0)
+            trusting = ssl.create_default_context(cadata=bundle.trust.decode())
+            assert await is_answered(await door.connect(trusting))
+
+    doors.run(test)
+
+
+def test_before_the_handshake_one_makes_room_as_well(
+    serving: ssl.SSLContext, bundle: Bundle
+) -> None:
+    async def test() -> None:
+        async with doors.opened(patient(connections=3), serving) as door:
+            mute = [await door.connect() for _ in range(10)]
+            for one in mute[:7]:
+                assert await hangs_up(one)
+            trusting = ssl.create_default_context(cadata=bundle.trust.decode())
+            assert await is_answered(await door.connect(trusting))
+            assert len(door.room) <= 3
+
+    doors.run(test)
+
+
+def test_a_thousand_connections_without_a_handshake_stall_nobody(
+    serving: ssl.SSLContext, bundle: Bundle
+) -> None:
+    async def test() -> None:
+        async with doors.opened(SOON, serving) as door:
+            mute = [await door.connect() for _ in range(1_000)]
+            trusting = ssl.create_default_context(cadata=bundle.trust.decode())
+            for _ in range(10):
+                assert await is_answered(await door.connect(trusting))
+            assert not any(reader.at_eof() for reader, _ in mute)
+
+    doors.run(test)
+
+
+@pytest.mark.laws
+def test_a_thousand_silent_connections_stall_nobody(tmp_path: Path) -> None:
+    async def test(served: wire.Process) -> None:
+        async with AsyncExitStack() as silent:
+            connections = [served.connection() for _ in range(1_000)]
+            for some in range(0, 1_000, 50):
+                entered = map(silent.enter_async_context, connections[some : some + 50])
+                await asyncio.gather(*entered)
+            for number in range(20):
+                async with served.connection() as connection:
+                    answered = await connection.ask("POST", "/mutate", body(number))
+                assert reviews.response(answered.body)["uid"] == str(number)
+            assert not any(one.reader.at_eof() for one in connections)
+
+    with wire.webhook(tmp_path) as served:
+        asyncio.run(test(served))
+
+
+def body(number: int) -> bytes:
+    return reviews.review(reviews.job(framework="none"), uid=str(number))

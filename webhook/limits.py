@@ -1,0 +1,28 @@
+"""What one client may take from the others: time, bytes and connections."""
+
+from dataclasses import dataclass
+from typing import Final
+
+KEEP_ALIVE_SECONDS: Final = 120.0
+"""Above the 90 s after which Go's client drops an idle connection: the server is never first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one listener, in seconds, bytes and counts. A body has limits of its own (`Inline`).
+
+    An API server needs milliseconds for what these allow seconds, and a dozen connections.
+    """
+
+    connections: int = 1_100
+    """Open at once, some 120 KiB each. For one more the longest silent one is closed."""
+    handshake: float = 10.0
+    head: float = 10.0
+    """From the first byte of a request to the end of its headers."""
+    idle: float = KEEP_ALIVE_SECONDS
+    answer: float = 60.0
+    """From the end of the headers until the client has taken the answer."""
+    head_bytes: int = 32 * 1024
+    headers: int = 100
+    look: float = 0.5
+    """Seconds between two looks for clients that are over their time."""
