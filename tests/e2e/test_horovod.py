@@ -96,8 +96,7 @@ def check_setbacks(steps: Sequence[Step]) -> None:
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
-    training.example("horovod", steps=700)
-    training.scale(WORKER, 2)
+    training.example("horovod", steps=700, held={WORKER: 2})
     until_trained(training, world=2)
     pods, process = lasting(training), trainers(training, 0)
     assert len(process) == 1

@@ -76,8 +76,7 @@ def test_a_script_in_the_launcher_is_told_who_comes_and_who_leaves(
 ) -> None:
     (tmp_path / "told.sh").write_text(SCRIPT)
     told = ("--script", f"@{tmp_path / 'told.sh'} --quiet", "--env", "LEVEL=a 'b' $HOME")
-    training.example("horovod", steps=2000)
-    training.scale(WORKER, 2)
+    training.example("horovod", steps=2000, held={WORKER: 2})
     until_trained(training, world=2)
     edl(training, "scale", "hvd-digits", "3", *told)
     edl(training, "scale", "hvd-digits", "1", *told)
@@ -95,8 +94,7 @@ def test_workers_that_are_reached_by_ssh_come_and_go(training: Training) -> None
     """No right to exec is given, nor needed: the namespace does not allow it."""
     label = f"{contract.KUBEXEC}-"
     training.cluster.kubectl("label", "namespace", training.namespace, label)
-    training.example("aiacc", steps=500, image="horovod")
-    training.scale(WORKER, 2)
+    training.example("aiacc", steps=500, held={WORKER: 2})
     until_trained(training, world=2)
     assert training.exec(training.pod_name(LAUNCHER), "ls", "/root/.ssh").split() == [
         "authorized_keys",

@@ -8,6 +8,7 @@ script old.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,7 @@ from tests.e2e.support import ledger
 from tests.e2e.support.containers import kill_container
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.e2e.support.ledger import Setback, Step
     from tests.e2e.support.stalls import Stalls
@@ -55,30 +56,24 @@ def told(training: Training) -> set[str]:
 
 
 def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stalls: Stalls) -> None:
-    training.example("mxnet", steps=300)
-    training.scale(WORKER, 1)
+    training.example("mxnet", steps=300, held={WORKER: 1})
     until_trained(training, world=1)
-    moments = []
+    setbacks = []
     for size in (3, 2):
         before = everybody(training)
-        moments.append(time.time())
-        training.scale(WORKER, size)
-        until_trained(training, world=size)
+        # Usually they agree on a last step and save it; at worst they are back at the checkpoint.
+        setbacks.append(setback_of(training, partial(training.scale, WORKER, size), size))
         assert not everybody(training) & before, "nobody is who he was"
         assert told(training) == {str(size)}
     assert {count for job in JOBS for count in training.restarts(job).values()} == {0}
     until_done(training)
     steps = steps_of(training)
-    assert ledger.worlds(steps)[-3:] == [1, 3, 2]
+    assert ledger.worlds(steps) == [1, 3, 2]
     assert ledger.absent(steps, last=300) == []
-    # Usually they agree on a last step and save it; at worst they are back at the checkpoint.
-    setbacks = [ledger.setback(steps, moment) for moment in moments]
-    assert all(one.reached - STEPS_A_CHECKPOINT <= one.saved for one in setbacks)
     assert ledger.unexplained(steps, setbacks) == []
     begin, end = ledger.mean_losses(steps)
     assert end < begin * 0.7
-    for event, seconds in zip(("1 → 3", "3 → 2"), ledger.stalls(steps, moments), strict=True):
-        stalls.add("mxnet", event, seconds)
+    note(stalls, ("1 → 3", "3 → 2"), steps, setbacks)
     leave_nothing_behind(training)
 
 
@@ -90,30 +85,35 @@ def leave_nothing_behind(training: Training) -> None:
 def test_whoever_is_lost_takes_all_back_to_the_checkpoint(
     training: Training, stalls: Stalls
 ) -> None:
-    training.example("mxnet", steps=200)
-    training.scale(WORKER, 2)
+    training.example("mxnet", steps=200, held={WORKER: 2})
     until_trained(training, world=2)
     cut_off = [
-        losing(training, lambda: kill_container(training.pod(WORKER, 1))),
-        losing(training, lambda: training.delete_pod(SERVER, 0, at_once=False)),
-        losing(training, training.delete_all_pods),
+        setback_of(training, lambda: kill_container(training.pod(WORKER, 1)), 2),
+        setback_of(training, lambda: training.delete_pod(SERVER, 0, at_once=False), 2),
+        setback_of(training, training.delete_all_pods, 2),
     ]
     until_done(training)
     steps = steps_of(training)
     assert ledger.absent(steps, last=200) == []
     assert ledger.unexplained(steps, cut_off) == []
     events = ("a worker killed", "the server drained", "all pods deleted")
-    seconds = ledger.stalls(steps, [one.moment for one in cut_off])
-    for event, stall in zip(events, seconds, strict=True):
-        stalls.add("mxnet", event, stall)
+    note(stalls, events, steps, cut_off)
     leave_nothing_behind(training)
 
 
-def losing(training: Training, lose: Callable[[], None]) -> Setback:
+def note(
+    stalls: Stalls, events: Sequence[str], steps: Sequence[Step], setbacks: Sequence[Setback]
+) -> None:
+    seconds = ledger.stalls(steps, [one.moment for one in setbacks])
+    for event, stall in zip(events, seconds, strict=True):
+        stalls.add("mxnet", event, stall)
+
+
+def setback_of(training: Training, change: Callable[[], None], world: int) -> Setback:
     """No more is lost than was made since the last checkpoint."""
     moment = time.time()
-    lose()
-    until_trained(training, world=2)
+    change()
+    until_trained(training, world)
     found = ledger.setback(steps_of(training), moment)
     assert found.reached - STEPS_A_CHECKPOINT <= found.saved <= found.reached
     return found

@@ -62,9 +62,7 @@ print(urllib.request.urlopen(f"http://{master}:2379/health").read().decode())
 
 def start(training: Training, steps: int, size: int) -> None:
     """The example, held at a size at once."""
-    training.example("paddle", steps)
-    training.annotate(TRAINER, replicas=str(size))
-    training.until_runs(TRAINER, size)
+    training.example("paddle", steps, held={TRAINER: size})
     until_trained(training, size)
 
 
@@ -151,16 +149,14 @@ def test_whoever_is_killed_comes_back_and_the_training_ends_well(
 def test_collective_trainers_start_again_together_at_each_size(
     training: Training, stalls: Stalls
 ) -> None:
-    training.example("paddle", steps=200, file="collective.yaml")
-    training.annotate(COLLECTIVE, replicas="2")
-    training.until_runs(COLLECTIVE, 2)
+    training.example("paddle", steps=200, file="collective.yaml", held={COLLECTIVE: 2})
     until_trained(training, 2, claim=COLLECTIVE_DATA)
     grow = partial(training.scale, COLLECTIVE, 3)
     moment = until_trained_after(training, grow, 3, claim=COLLECTIVE_DATA)
     training.until(lambda: training.is_complete(COLLECTIVE), "the training is complete")
     steps = steps_of(training, COLLECTIVE_DATA)
     assert [step.step for step in steps] == [*range(1, 201)], "none is lost, none is repeated"
-    assert ledger.worlds(steps)[-2:] == [2, 3]
+    assert ledger.worlds(steps) == [2, 3]
     (seconds,) = ledger.stalls(steps, [moment])
     stalls.add("paddle", "collective 2 → 3", seconds)
 

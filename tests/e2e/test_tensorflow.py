@@ -55,8 +55,7 @@ def lasting(training: Training) -> dict[str, dict[str, str]]:
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
-    training.example("tensorflow", steps=800, pace=0.2)
-    training.scale("digits-worker", 1)
+    training.example("tensorflow", steps=800, pace=0.2, held={"digits-worker": 1})
     until_trained(training, 50, ["digits-worker-0"])
     pods = lasting(training)
     moments = []
@@ -81,8 +80,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
 def test_whoever_is_killed_comes_back_and_the_training_ends_well(
     training: Training, stalls: Stalls
 ) -> None:
-    training.example("tensorflow", steps=1200, pace=0.2)
-    training.scale("digits-worker", 2)
+    training.example("tensorflow", steps=1200, pace=0.2, held={"digits-worker": 2})
     until_trained(training, 50, ["digits-chief-0", "digits-worker-0", "digits-worker-1"])
     kill_container(training.pod("digits-worker", 0))
     training.delete_pod("digits-worker", 1)

@@ -16,6 +16,13 @@ def load_image(cluster: Cluster, name: str) -> None:
         cluster.import_image(images.built(name, bench, sys.stderr.write))
 
 
+def load_images(cluster: Cluster, manifest: str) -> None:
+    """Have the node know every image of ours that a manifest names."""
+    for name in images.NAMES:
+        if images.reference(name) in manifest:
+            load_image(cluster, name)
+
+
 def install(cluster: Cluster) -> None:
     """As `kubectl apply -k` does it, with the image that the sandbox's node lacks at first."""
     load_image(cluster, "kubectl-edl")

@@ -3,9 +3,10 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import yaml
 
@@ -16,11 +17,12 @@ from sandbox.installation import IMAGE
 from sandbox.named import Cluster
 from sandbox.namespaces import temporary
 from tests.e2e.support import ledger
-from tests.e2e.support.install import load_image
+from tests.e2e.support.install import load_images
 from tests.integration.support.stage import Stage
 
 EXAMPLES = Path("examples")
 READER = "reader"
+NOTHING_HELD: Mapping[str, int] = MappingProxyType({})
 
 
 class Training(Stage):
@@ -29,16 +31,25 @@ class Training(Stage):
     within = 240.0
 
     def example(
-        self, name: str, steps: int, pace: float = 0.1, file: str = "job.yaml", image: str = ""
+        self,
+        name: str,
+        steps: int,
+        pace: float = 0.1,
+        file: str = "job.yaml",
+        held: Mapping[str, int] = NOTHING_HELD,
     ) -> None:
         """Apply examples/NAME as it stands, but for its length: steps, and seconds a step.
 
-        `image` is another example's whose image it uses.
+        `held` are Jobs' sizes by hand from the first moment, and are waited for: a size given later
+        may find many steps made already.
         """
-        load_image(self.cluster, image or name)
+        text = (EXAMPLES / name / file).read_text()
+        load_images(self.cluster, text)
         length = {"EDL_STEPS": str(steps), "EDL_STEP_SECONDS": str(pace)}
-        documents = yaml.safe_load_all((EXAMPLES / name / file).read_text())
-        self.apply(*(_with_env(document, length) for document in documents))
+        documents = [_with_env(document, length) for document in yaml.safe_load_all(text)]
+        self.apply(*(_held(document, held) for document in documents))
+        for job, size in held.items():
+            self.until_runs(job, size)
 
     def edl(self, *args: str) -> str:
         """`kubectl edl ARGS` in this namespace."""
@@ -136,6 +147,15 @@ def _with_env(document: Json, variables: dict[str, str]) -> Json:
             kept = [e for e in container.get("env", ()) if e["name"] not in variables]
             added = [{"name": name, "value": value} for name, value in variables.items()]
             container["env"] = kept + added
+    return document
+
+
+def _held(document: Json, sizes: Mapping[str, int]) -> Json:
+    """A Job that has a size by hand, if one is named for it; anything else as it is."""
+    metadata = document["metadata"]
+    if document["kind"] == "Job" and metadata["name"] in sizes:
+        held = {contract.REPLICAS: str(sizes[metadata["name"]])}
+        metadata["annotations"] = metadata.get("annotations", {}) | held
     return document
 
 
