@@ -4,10 +4,11 @@ A simple scheduler of their own puts the pods on nodes, so that every state coul
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,

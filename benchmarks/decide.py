@@ -11,13 +11,14 @@ import argparse
 import gc
 import resource
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from math import log
 from pathlib import Path
 from statistics import median
 from time import process_time
 from typing import Final
+
+from msgspec.structs import replace
 
 from benchmarks.clusters import Size, running, settled, with_gang
 from edl.model import ClusterState, Pod, PodPhase, TrainingJob

@@ -10,12 +10,14 @@ which the estimate does not know.
 import argparse
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from math import nan
 from random import Random
 from statistics import median
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast

@@ -5,10 +5,11 @@ costs no write of its own and is never lost or told twice.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from edl import contract
 from edl.model import Role
@@ -37,8 +38,7 @@ class Operation(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One operation: the role's size before and after it, and why."""
 
     at: datetime

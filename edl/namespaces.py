@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from edl import contract, entries
 from edl.entries import Kind
@@ -24,8 +26,7 @@ _ANNOTATIONS: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NamespacePolicy:
+class NamespacePolicy(msgspec.Struct, frozen=True):
     """One namespace's word on its Jobs; None and empty where it says nothing."""
 
     namespace: str = ""

@@ -6,10 +6,11 @@ k8s.io/component-helpers/resource, which kube-scheduler uses.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
 from typing import Any, Final, Self
+
+import msgspec
 
 Json = Mapping[str, Any]
 
@@ -81,8 +82,7 @@ def _amount(name: str, found: object) -> int:
     return int(min(max(scaled, -_LARGEST), _LARGEST).to_integral_value(ROUND_UP))
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(msgspec.Struct, frozen=True):
     """Integers by resource name: cpu and shared GPUs in thousandths, the rest in whole base units.
 
     A resource that is not named counts 0, and 0 is not kept: equal amounts are equal values.

@@ -1,15 +1,15 @@
 """What a labelled manifest asks for; `edl.parse` makes it."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+
+import msgspec
 
 from edl import contract
 from edl.model import Resizing
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(msgspec.Struct, frozen=True):
     """One role of the cast, `worker=1..12`: from min to max replicas."""
 
     role: str
@@ -17,8 +17,7 @@ class Seat:
     max: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(msgspec.Struct, frozen=True):
     """Whole GPUs (`whole` > 0), or a KubeShare share of one; texts as the user wrote them."""
 
     whole: int = 0
@@ -40,8 +39,7 @@ POD_POLICIES: Final = {
 """A template's restartPolicy. A Job takes no Always: a container that ends with 0 is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSpec:
+class JobSpec(msgspec.Struct, frozen=True):
     """A labelled Job, or a bare pod, as its user means it. Every value is checked.
 
     `name` is empty under generateName. `cast` is the whole training job in order, this object's

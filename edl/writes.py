@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import msgspec
 
 from edl.model import JobKey, Target
 
@@ -13,8 +14,7 @@ Json: TypeAlias = dict[str, Any]
 """A manifest, or a part of one, as it comes from JSON. The only place where `Any` enters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """A JSON merge patch; `version` (metadata.resourceVersion) is its precondition."""
 
     target: Target
@@ -22,16 +22,14 @@ class Patch:
     body: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(msgspec.Struct, frozen=True):
     """A new object; that it exists already is no failure."""
 
     target: Target
     manifest: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateKeys:
+class CreateKeys(msgspec.Struct, frozen=True):
     """A new Secret with a fresh SSH key pair, made when it is written: no step ever holds a key.
 
     That it exists already is no failure, and its keys stay.
@@ -42,8 +40,7 @@ class CreateKeys:
     """All but its `data`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """Delete exactly this version of an object, in the background."""
 
     target: Target
@@ -53,8 +50,7 @@ class Delete:
 Write: TypeAlias = Patch | Create | CreateKeys | Delete
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """An Event about a Job: `reason` in CamelCase, `message` a sentence for users."""
 
     target: Target
@@ -64,8 +60,7 @@ class Note:
     warning: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """What is done for one training job now: writes in order, the first failure ends the step.
 
     The notes become Events only when every write succeeded.

@@ -4,11 +4,12 @@ A plan under other settings than the reconciler's would be a lie, so every answe
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Forbidden, NotFound

@@ -31,7 +31,7 @@ class _Form(click.ParamType[str]):
     name = _SPELLED
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from kubectl_edl.printers import BadForm, form  # noqa: PLC0415 (not for --help)
+        from kubectl_edl.printers.forms import BadForm, form  # noqa: PLC0415 (not for --help)
 
         try:
             form(value)

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from msgspec import structs
+
 from edl.errors import Unreachable
 from edl.writes import Json
 from kubectl_edl.options import Reading
-from kubectl_edl.printers import Form, form
+from kubectl_edl.printers.forms import Form, form
 from kubectl_edl.printers.frame import fitted, over
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Layout, widths
@@ -104,7 +106,7 @@ class _Lines:
         if table is not None:
             text = self._form.prints(report, self._layout)
             floor = widths(table, self._layout)
-            self._layout = replace(self._layout, header=False, floor=floor)
+            self._layout = structs.replace(self._layout, header=False, floor=floor)
             return text
         if self._form.people:
             return self._form.prints(report, self._layout) + "\n"

@@ -5,9 +5,10 @@ and its hints say what is missing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
+
+import msgspec
 
 from edl.errors import Forbidden
 from edl.kube import facts, jobfacts
@@ -23,8 +24,7 @@ from kubectl_edl.world import Connection
 _Fact = TypeVar("_Fact")
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(msgspec.Struct, frozen=True):
     """Training jobs, by namespace and name. `hints` name what could not be read, for stderr."""
 
     jobs: tuple[TrainingJob, ...]

@@ -1,10 +1,11 @@
 """Sizes over time, from the histories that the Jobs themselves carry."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
+
+import msgspec
 
 from edl.history import MOST, Operation
 from edl.model import Role, TrainingJob
@@ -18,8 +19,7 @@ _WINDOWS: Final = tuple(
 _GONE: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(msgspec.Struct, frozen=True):
     """From each time on, so many replicas; the oldest first, and before it nobody knows.
 
     `whole`: the first is the start of the job, not where an old history was cut.

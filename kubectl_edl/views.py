@@ -1,8 +1,9 @@
 """Training jobs as users read them: the figures of the tables and the shape of `-o json`."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+import msgspec
 
 from edl.model import Phase, Pod, PodPhase, Resizing, Role, TrainingJob
 from edl.phases import ending, phase, verdict
@@ -14,8 +15,7 @@ _UNSEEN: Final = "waits for the reconciler to look at it"
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class RoleView:
+class RoleView(msgspec.Struct, frozen=True):
     """One role; `size` is what it has been given now: 0 while suspended and after its end."""
 
     role: Role
@@ -36,8 +36,7 @@ class RoleView:
         return f"{self.role.name}={self.size}/{self.bounds}"
 
 
-@dataclass(frozen=True, slots=True)
-class JobView:
+class JobView(msgspec.Struct, frozen=True):
     """One training job."""
 
     job: TrainingJob

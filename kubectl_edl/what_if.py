@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from edl.forecast.left import left
 from edl.frameworks import resizing
@@ -95,7 +96,7 @@ def _bounds(job: TrainingJob, **bounds: int) -> TrainingJob:
     how = resizing(job.framework, job.mode, names) or Resizing.FIXED
 
     def changed(role: Role) -> Role:
-        found = replace(role, **bounds)  # type: ignore[arg-type]
+        found = replace(role, **bounds)
         elastic = found.min < found.max
         return replace(found, resizing=how if elastic else found.resizing)
 

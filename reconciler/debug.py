@@ -1,7 +1,6 @@
 """`/debug/plan`: the last decision as JSON, for whoever asks why."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -20,13 +19,13 @@ def last_plan(decided: Decided | None) -> bytes:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is what comes out
-    """Dataclasses as objects, jobs as NAMESPACE/NAME, durations in seconds."""
+    """Structs as objects, jobs as NAMESPACE/NAME, durations in seconds."""
     if isinstance(value, JobKey):
         return str(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return _plain(msgspec.structs.asdict(value))
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, tuple | list):

@@ -6,9 +6,9 @@ few resources: nothing grows with the names or the number of jobs.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+import msgspec
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -32,8 +32,7 @@ W = TypeVar("W", bound=str)
 _ALWAYS: Final = (CPU, MEMORY, PODS)
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(msgspec.Struct, frozen=True):
     """One decision, and what it was made from."""
 
     state: ClusterState

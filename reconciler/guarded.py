@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import Cluster, RawListing, Selection, Watch
@@ -25,8 +26,7 @@ OUTCOMES: Final[Mapping[type[Exception], str]] = {
 """The words for what became of a write, besides "done" and "failed"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """One write: `kind` is one of the kinds that we write, `outcome` see OUTCOMES."""
 
     verb: str

@@ -3,9 +3,10 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+import msgspec
 
 from edl.kube.act import Report
 from edl.model import JobKey, TrainingJob
@@ -27,8 +28,7 @@ _NOTES: Final = {
 """The note that goes with a decision's own write."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(msgspec.Struct, frozen=True):
     """One entry of a plan, as it is counted and told; `replicas` came or left by it."""
 
     word: str

@@ -7,10 +7,11 @@ monotonic clock: clocks of machines are never compared. The API server may be aw
 import logging
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event, Lock
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import Cluster
@@ -20,8 +21,7 @@ from edl.writes import Json
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """Seconds. A leader that could not renew for `renew_within` stops before `lasts` is over.
 
     A leader that was killed is replaced within `lasts` and two looks: less than 15 s. client-go's
@@ -53,8 +53,7 @@ class Alone:
     leading = True
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
+class Clocks(msgspec.Struct, frozen=True):
     """`now` in UTC for what others read, `monotonic` seconds for what we measure."""
 
     now: Callable[[], datetime]

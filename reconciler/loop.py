@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+import msgspec
 
 from edl.kube.act import Actuator, Report, never
 from edl.model import ClusterState
@@ -38,8 +39,7 @@ LONGEST_REST: Final = 1.0
 While it acts it does not decide: that counts as rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mind:
+class Mind(msgspec.Struct, frozen=True):
     """The pure part: the state as it is known now, and what to do about it."""
 
     observe: Callable[[datetime], ClusterState]

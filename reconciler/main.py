@@ -5,12 +5,12 @@ import socket
 import sys
 import time
 import uuid
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
 import click
+import msgspec
 from prometheus_client import disable_created_metrics
 
 from edl import contract
@@ -29,8 +29,7 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The options, as they were given."""
 
     kubeconfig: str | None

@@ -1,7 +1,6 @@
 """The reconciler's metrics, for Prometheus. No label ever holds the name of a job."""
 
-from dataclasses import dataclass
-
+import msgspec
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -20,8 +19,7 @@ _STALLS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0
 _WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 604800.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(msgspec.Struct, frozen=True):
     """Every metric.
 
     `decisions` by admitted, grown, shrunk, suspended, evacuated; `stall_seconds` by the first

@@ -1,14 +1,14 @@
 """Training jobs whose writes failed, and when to try them again."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from edl.model import JobKey
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(msgspec.Struct, frozen=True):
     """Seconds to wait: `first`, then twice as long each time, up to `longest`."""
 
     first: float

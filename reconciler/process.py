@@ -3,10 +3,11 @@
 import gc
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
 from typing import Final
+
+import msgspec
 
 from edl.kube.act import Writer
 from edl.kube.announce import Announcer, Undisturbed
@@ -31,8 +32,7 @@ _DEAD_AFTER: Final = 600.0
 """Seconds without a turn of the loop, more than any API server that hangs can hold it up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """Where the server listens; port 0 takes a free one. `debug`: also with the last plan."""
 
     host: str

@@ -2,20 +2,19 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, Final, TypeAlias
 
+import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 _IDLE_SECONDS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What a path answers with."""
 
     body: bytes
@@ -26,8 +25,7 @@ class Page:
 Pages: TypeAlias = Mapping[str, Callable[[], Page]]
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(msgspec.Struct, frozen=True):
     """`alive`: the loop turns. `unready`: why nothing should be expected yet, empty if all is well.
 
     `duty`: what it does when it is ready.

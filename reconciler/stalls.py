@@ -1,15 +1,15 @@
 """How long training jobs are between two sizes: from the patch until its pods work."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from edl.frameworks import FRAMEWORKS
 from edl.model import JobKey, PodPhase, Role, TrainingJob
 from edl.phases import ending
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(msgspec.Struct, frozen=True):
     decision: str
     role: str
     since: float

@@ -1,7 +1,6 @@
 """`python -m webhook`: serve reviews, with a directory's certificate or with the cluster's own."""
 
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -32,8 +31,7 @@ _FETCH_SECONDS: Final = 2.0
 """For one namespace: the API server itself waits five for our answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """The command line."""
 
     cert_dir: Path | None

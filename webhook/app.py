@@ -3,11 +3,11 @@
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from typing import Final
 
+import msgspec
 from flask import Flask, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST
 from werkzeug.exceptions import HTTPException
@@ -32,16 +32,15 @@ _TEXT: Final = "text/plain; charset=utf-8"
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
+class Desk(msgspec.Struct, frozen=True):
     """What the paths need. `unready` says why no traffic should come, empty when it should."""
 
     context: Context
     unready: Callable[[], str]
-    measures: Measures = field(default_factory=Measures)
-    core: Core = field(default_factory=Core)
-    policies: Policies = field(default_factory=Silent)
-    complaints: Complaints = field(default_factory=Complaints)
+    measures: Measures = msgspec.field(default_factory=Measures)
+    core: Core = msgspec.field(default_factory=Core)
+    policies: Policies = msgspec.field(default_factory=Silent)
+    complaints: Complaints = msgspec.field(default_factory=Complaints)
     clock: Callable[[], float] = time.perf_counter
     """Seconds that only run forward, for the metrics."""
 

@@ -4,10 +4,11 @@ import ssl
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
+
+import msgspec
 
 from certs import directory as files_in
 from certs.bundle import CERTIFICATE, KEY, CertificateError, Pair
@@ -22,8 +23,7 @@ _RETIRES: Final = timedelta(hours=1)
 _SHARE_OF_LIFE: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True):
     """What to serve with. While it is not `settled` some client may not trust `pair` yet.
 
     Then whoever serves goes on as he does, and whoever begins takes `previous`, if there is one.
@@ -62,8 +62,7 @@ def from_directory(directory: Path) -> Source:
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True):
     """How fast one authority follows another.
 
     `settles` after it was published it is served with; when it `retires` its predecessor nobody
@@ -117,8 +116,7 @@ class FromCluster:
         return timedelta(seconds=self._monotonic() - self._seen_at)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """What is served with."""
 
     pair: Pair

@@ -6,10 +6,10 @@ that is too large, 400 for no HTTP at all, 403 for a certificate of somebody els
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
+import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
@@ -24,8 +24,7 @@ Rejected: TypeAlias = Callable[[str, str, int], None]
 """Is told of a refused request: the client's address, why, the HTTP status."""
 
 
-@dataclass(frozen=True, slots=True)
-class House:
+class House(msgspec.Struct, frozen=True):
     """What the connections of one listener share."""
 
     config: uvicorn.Config

@@ -1,7 +1,6 @@
 """A review in, an answer out, without HTTP: the core is asked, its refusals are put in words."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Final, Literal, TypeAlias, cast
@@ -26,8 +25,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """An answer and what it was. `failure` is an internal error, for the log."""
 
     outcome: Outcome
@@ -35,8 +33,7 @@ class Judgement:
     failure: Exception | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
+class Core(msgspec.Struct, frozen=True):
     """The decisions that are asked for: `edl.inject`, unless a test passes its own."""
 
     mutate: Callable[[Request, Context], Verdict] = admission.mutate

@@ -1,14 +1,14 @@
 """What one client may take from the others: time, bytes and connections."""
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 KEEP_ALIVE_SECONDS: Final = 120.0
 """Above the 90 s after which Go's client drops an idle connection: the server is never first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """Of one listener, in seconds, bytes and counts. A body has limits of its own (`Inline`).
 
     An API server needs milliseconds for what these allow seconds, and a dozen connections.

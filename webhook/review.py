@@ -1,7 +1,6 @@
 """AdmissionReview v1 on the wire: only the fields that are used, decoded once at the door."""
 
 import base64
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -26,8 +25,7 @@ class BadReview(EdlError):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(msgspec.Struct, frozen=True):
     """One question of the API server. `manifest` and `old` are None where the API sends none."""
 
     uid: str
@@ -44,8 +42,7 @@ class Review:
         return f"{self.kind} {place}{self.name or '(no name yet)'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """What the user reads, with the code and reason that programs read."""
 
     code: HTTPStatus
@@ -53,8 +50,7 @@ class Refusal:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """Allowed unless there is a refusal. `patch` is encoded JSON (RFC 6902), empty for none."""
 
     patch: bytes = b""

@@ -7,12 +7,12 @@ import resource
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import FrameType
 from typing import Final, cast
 from wsgiref.types import WSGIApplication
 
+import msgspec
 import uvicorn
 import uvloop
 
@@ -38,19 +38,17 @@ class ServerError(EdlError):
     """The server cannot be started here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(msgspec.Struct, frozen=True):
     """A port and what is served behind it, over TLS or plainly; with `clients`, to them alone."""
 
     app: WSGIApplication
     port: int
     tls: bool = True
     clients: Clients | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = msgspec.field(default_factory=Limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """Where to listen, how often to look for a new certificate, how long to wait at the end.
 
     `drain`: for so long after the signal readiness is refused while requests are still answered,

@@ -1,12 +1,11 @@
 """How small and how large a role may be."""
 
-from dataclasses import dataclass
+import msgspec
 
 from edl.convert.fields import Fields
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(msgspec.Struct, frozen=True):
     """How many replicas a role has: at least, to begin with, at most."""
 
     least: int
@@ -22,8 +21,7 @@ def exactly(size: int) -> Sizes:
     return Sizes(size, size, size)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """Least and most replicas, None where the source does not say."""
 
     least: int | None

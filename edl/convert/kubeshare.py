@@ -4,8 +4,9 @@ Words: NTHU-LSALAB/KubeShare README and pkg/apis, of each version.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.convert import bounds, metadata, restarts, shapes, shares, templates, training

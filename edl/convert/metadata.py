@@ -1,8 +1,9 @@
 """The metadata of a source object, as far as its Jobs take it over."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from edl import contract
 from edl.convert.fields import Fields
@@ -25,8 +26,7 @@ _ENDS: Final = frozenset({"succeeded", "succeed", "failed", "done", "complete", 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(msgspec.Struct, frozen=True):
     """What each Job of the training job gets; `others` are fields taken over as they are."""
 
     name: str

@@ -1,8 +1,9 @@
 """The pods of PaddlePaddle's TrainingJob, as its controller made them from a few words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
+
+import msgspec
 
 from edl.convert import shapes, templates
 from edl.convert.fields import Fields
@@ -37,8 +38,7 @@ _WRITTEN: Final = ("replicaSpec", "index_succeed")
 """By the controller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pods:
+class Pods(msgspec.Struct, frozen=True):
     """What all pods of the training job have in common."""
 
     image: str

@@ -1,8 +1,9 @@
 """Run policies: how long, how often, and what remains. Kubeflow writes them in two places."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from edl import contract
 from edl.contract import CleanUp
@@ -19,8 +20,7 @@ _FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunPolicy:
+class RunPolicy(msgspec.Struct, frozen=True):
     """None and empty where the source says nothing."""
 
     retries: int | None = None

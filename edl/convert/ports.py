@@ -1,15 +1,15 @@
 """The port at which the replicas of a training job find each other: one for all of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from edl import contract
 from edl.convert import templates
 from edl.convert.replicas import Replica
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(msgspec.Struct, frozen=True):
     """How a source names it: a port of a container, and the number where it says nothing."""
 
     container: str

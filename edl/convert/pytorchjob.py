@@ -7,8 +7,10 @@ Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: pkg/cont
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from edl import contract
 from edl.convert import bounds, metadata, parts, policies, replicas, restarts, templates, training
@@ -27,12 +29,11 @@ _FIRST_DECIDES: Final = {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}
 _BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(msgspec.Struct, frozen=True):
     """What is said by variables of the pods, and by annotations of the Job."""
 
-    env: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def __or__(self, other: "_Words") -> "_Words":
         return _Words({**self.env, **other.env}, {**self.annotations, **other.annotations})

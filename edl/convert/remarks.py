@@ -1,8 +1,9 @@
 """What there is to say about a field of a document, and where it stands."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+import msgspec
 
 from edl.errors import EdlError
 
@@ -23,8 +24,7 @@ def path_of(place: Place) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(msgspec.Struct, frozen=True):
     """Something to say about a field of the document: what was found, and the way out."""
 
     place: Place

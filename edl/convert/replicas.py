@@ -1,15 +1,16 @@
 """Replica specs as Kubeflow writes them: `{replicas, restartPolicy, template}` under a role."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from edl.convert import restarts, templates
 from edl.convert.fields import Fields
 from edl.writes import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
+class Replica(msgspec.Struct, frozen=True):
     """One role of the source: at least one replica, its template whole, and its own fields."""
 
     role: str

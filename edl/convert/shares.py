@@ -6,8 +6,9 @@ KubeShare's own words: the webhook translates 1.0's, and 2.0's scheduler reads i
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from edl import contract
 from edl.writes import Json
@@ -17,13 +18,12 @@ _FULL: Final = re.compile(r"1(\.0+)?")
 _BYTES: Final = re.compile(r"[1-9][0-9]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """What is written on the Job, and the pods' annotations or labels without it."""
 
     rest: Mapping[str, str]
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def of(words: Mapping[str, str], prefix: str) -> Share:

@@ -1,15 +1,15 @@
 """What a source kind is, and what comes out of one document. Values only."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from edl.convert.fields import Fields
 from edl.convert.remarks import Remark
 from edl.writes import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
+class Converted(msgspec.Struct, frozen=True):
     """The manifests that a document became, and what its author should know.
 
     `dropped` is what the manifests do not say any more; `notes` are harmless.
@@ -20,8 +20,7 @@ class Converted:
     notes: tuple[Remark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """One source kind: under which names it comes, and how it is read.
 
     `apis` are pairs of API group and kind, `versions` those of the group that are known. `read`

@@ -2,8 +2,10 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from edl import contract
 from edl.convert.bounds import Sizes
@@ -12,8 +14,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.writes import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """One role. `job` is what its Job's spec says besides the size and the template.
 
     `labels` and `annotations` are added to the Job's.
@@ -22,9 +23,9 @@ class Part:
     role: str
     sizes: Sizes
     template: Json
-    job: Json = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    job: Json = msgspec.field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def seat(self) -> str:
@@ -33,14 +34,13 @@ class Part:
         return f"{self.role}={most}" if self.sizes.fixed else f"{self.role}={least}..{most}"
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+class Training(msgspec.Struct, frozen=True):
     """All roles of a training job. `annotations` stand on each of its Jobs."""
 
     metadata: Metadata
     framework: str
     parts: tuple[Part, ...]
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     """By the contract's names."""
 
 

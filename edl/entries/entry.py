@@ -1,8 +1,9 @@
 """What an entry of the contract says, and where it stands."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 
 class Kind(StrEnum):
@@ -25,8 +26,7 @@ class Setter(StrEnum):
     RECONCILER = "reconciler"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One line of the contract: where it stands, who sets it, its values and its meaning."""
 
     name: str

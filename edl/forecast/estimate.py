@@ -1,9 +1,10 @@
 """What may be said of a moment to come."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 HORIZON: Final = timedelta(days=30)
@@ -29,8 +30,7 @@ class Certainty(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """`at` is rounded, and None where it is unknown; `reason` says why, or what it hangs on."""
 
     certainty: Certainty

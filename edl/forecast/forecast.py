@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
+
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.left import Basis, Left, left
 from edl.model import ClusterState, JobKey, TrainingJob
@@ -20,8 +22,7 @@ from edl.simulator import Elastic, Simulation, Watcher, from_state
 _NAMED: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(msgspec.Struct, frozen=True):
     """`starts` of waiting training jobs, `grows` of started ones that could be larger."""
 
     starts: Mapping[JobKey, Estimate]
@@ -86,8 +87,7 @@ def _simulated(
     return seen, False
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(msgspec.Struct, frozen=True):
     """From seconds to what may be said."""
 
     now: datetime

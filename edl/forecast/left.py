@@ -1,9 +1,10 @@
 """What is still to do of a training job: from its own history, else from what its user declared."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from edl.history import Operation, entries
 from edl.model import Role, TrainingJob
@@ -29,16 +30,14 @@ class Basis(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(msgspec.Struct, frozen=True):
     """`work` is None where nobody knows; of work items it is that of each one."""
 
     work: Work | None
     basis: Basis
 
 
-@dataclass(frozen=True, slots=True)
-class _Ran:
+class _Ran(msgspec.Struct, frozen=True):
     """How long its counted role has been at work: seconds, and seconds times replicas."""
 
     seconds: float

@@ -1,7 +1,8 @@
 """AIACC: as Horovod, with the paths that its images know."""
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from edl.frameworks import horovod
 from edl.frameworks.needs import Framework

@@ -7,8 +7,9 @@ restart of all: how many run is chosen at each start, and read from that start's
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from edl import addresses, contract
 from edl.frameworks.needs import Env, Framework, LiveFile, Mode, Needs, RoleKind

@@ -4,14 +4,15 @@ A framework module describes; it never touches a manifest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
 
 from edl.model import Resizing
 from edl.spec import JobSpec
 
 
-@dataclass(frozen=True, slots=True)
-class RoleKind:
+class RoleKind(msgspec.Struct, frozen=True):
     """One of a framework's roles. `serves`: it never ends by itself."""
 
     name: str
@@ -23,8 +24,7 @@ class RoleKind:
     """It computes as a worker does, although it is called otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Env:
+class Env(msgspec.Struct, frozen=True):
     """An environment variable: a text, or the value of a pod annotation or field."""
 
     name: str
@@ -34,8 +34,7 @@ class Env:
     """A path that the downward API knows, such as `status.podIP`."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveFile:
+class LiveFile(msgspec.Struct, frozen=True):
     """A file that shows a pod annotation and follows it while the pod lives."""
 
     directory: str
@@ -44,8 +43,7 @@ class LiveFile:
     executable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Companion:
+class Companion(msgspec.Struct, frozen=True):
     """A container beside the user's, unless he has one of that name himself."""
 
     name: str
@@ -53,8 +51,7 @@ class Companion:
     command: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True):
     """What the pods of one role need. Everything the user set himself wins over it."""
 
     env: tuple[Env, ...] = ()
@@ -85,8 +82,7 @@ class Needs:
     """The Job is complete when any one of its indexes is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(msgspec.Struct, frozen=True):
     """A way to run a framework. The default mode is the first whose `role` the cast has."""
 
     name: str
@@ -117,8 +113,7 @@ class Mode:
     """Its own default port, 0 for the framework's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """An annotation that means something to one framework alone. `whole`: a number from 1."""
 
     annotation: str
@@ -126,8 +121,7 @@ class Setting:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(msgspec.Struct, frozen=True, dict=True):
     """One training framework, as a row of facts and one function.
 
     `deciders` in order: the first of them that the cast has decides how the training job ends.
@@ -149,10 +143,10 @@ class Framework:
     settings: tuple[Setting, ...] = ()
     first_by_name: str = ""
     """The role whose first pod peers know by its bare host name where the role stands alone."""
-    kinds: Mapping[str, RoleKind] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kinds", {kind.name: kind for kind in self.roles})
+    @cached_property
+    def kinds(self) -> Mapping[str, RoleKind]:
+        return {kind.name: kind for kind in self.roles}
 
     def decider(self, roles: Sequence[str]) -> str:
         """Which of the cast's roles decides; empty if none of them can."""

@@ -1,7 +1,8 @@
 """Admission without HTTP: a request in, a verdict out, or `Denied` with every finding."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from edl import contract, namespaces
 from edl.errors import Denied, Finding
@@ -12,8 +13,7 @@ from edl.parse import parse
 from edl.writes import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One admission request for a Job, a pod or a Namespace. `old` is None on CREATE."""
 
     operation: Literal["CREATE", "UPDATE"]
@@ -24,8 +24,7 @@ class Request:
     """Of the namespace that the Job or pod is in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What the installation knows: `trusted` users may move sizes and write our annotations."""
 
     trusted: frozenset[str]
@@ -33,8 +32,7 @@ class Context:
     """Our own image, from which a launcher takes kubectl."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The manifest as it shall be stored, and what its user should know."""
 
     manifest: Json

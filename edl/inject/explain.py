@@ -6,8 +6,9 @@ side. The nearest place that the tables know is one change, so a new volume is o
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+import msgspec
 
 from edl import contract, entries
 from edl.entries import Kind
@@ -42,8 +43,7 @@ _DIRECTORIES: Final = {
 """Where our volumes are mounted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One difference: `spec.suspend`, `true` (or `6 → 72`, or `removed "x"`), and why.
 
     Items of lists stand under their names: `containers[main].env[TF_CONFIG]`.

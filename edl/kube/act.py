@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from edl.errors import ClusterError, Conflict, EdlError, NotFound
 from edl.kube.cluster import Cluster
@@ -18,16 +19,14 @@ THREADS: Final = 16
 """Writers: a busy API server answers late, and who releases much must be heard beside others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """A step that ended early, and why."""
 
     step: Step
     error: EdlError
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """What became of each step. Conflicts are no errors: decide again from fresh state.
 
     Nor is an object that is gone: the watch has yet to say so. `left` were never begun.
@@ -52,8 +51,7 @@ class Actuator(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(msgspec.Struct, frozen=True):
     """What became of one step that was begun."""
 
     step: Step

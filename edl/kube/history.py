@@ -2,9 +2,10 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import Condition
 from typing import NamedTuple
+
+import msgspec
 
 from edl.errors import Gone
 from edl.writes import Json
@@ -18,8 +19,7 @@ class Key(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """`before` is None for a new object; `last` carries the version of this change."""
 
     version: int

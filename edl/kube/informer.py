@@ -7,10 +7,11 @@ an API server that refuses or is away is asked again, ever more slowly.
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import msgspec
 
 from edl.errors import ClusterError, Forbidden, Gone, Unreachable
 from edl.kube.cluster import Cluster, RawEvent, Selection
@@ -27,8 +28,7 @@ FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 15.0
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True):
     """How long to wait after failures: `pause` returns True when it was told to stop meanwhile."""
 
     pause: Callable[[float], bool]

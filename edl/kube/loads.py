@@ -1,7 +1,9 @@
 """Nodes with what their pods take of them, kept pod by pod."""
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from edl.kube import shares
 from edl.kube.facts import PodFacts

@@ -5,9 +5,11 @@ Where no rule asks, which is the usual case, nothing is looked at but who has on
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from edl.kube.facts import PodFacts
 from edl.kube.store import Change

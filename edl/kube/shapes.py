@@ -1,10 +1,10 @@
 """What the scheduler looks at in a pod's spec, as a `Shape`; equal shapes are one object."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from edl.kube import rules
 from edl.kube.objects import Container, PodSpec, Undecoded

@@ -6,9 +6,10 @@ alone: if they lie ahead, the clock that is wrong is our own.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from edl.model import Role, TrainingJob
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from edl import contract
 from edl.errors import Forbidden
@@ -26,8 +27,7 @@ RULES: Final = ("ResourceQuota", "LimitRange")
 """Not every reader may list them, and most answers are right without."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stores:
+class Stores(msgspec.Struct, frozen=True):
     """One store a kind; `tags` by kind."""
 
     nodes: Store[Node]

@@ -1,7 +1,8 @@
 """What the pods of a namespace may hold together: a quota's limits, the namespace's GPU budget."""
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+import msgspec
 
 from edl.resources import SHARED_GPU, amount_text
 
@@ -20,8 +21,7 @@ class Charge(NamedTuple):
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """A limit on the sum over pods of one namespace: on those whose role has a `Charge` for it.
 
     `hard` and `others` are in the resource's unit (edl/resources.py), GPUs in thousandths.

@@ -1,11 +1,12 @@
 """Training jobs and their roles, as they stand in the cluster."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from operator import attrgetter
 from typing import Final
+
+import msgspec
 
 from edl.contract import CleanUp
 from edl.model.budgets import Charge
@@ -33,8 +34,7 @@ class Ending(StrEnum):
     FAILED = "Failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
+class Scaling(msgspec.Struct, frozen=True):
     """A manual size that must come in time, or is taken back.
 
     `since` and `before`: from when that counts, and the size then; None until the reconciler knows.
@@ -47,8 +47,7 @@ class Scaling:
     before: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """One Job of a training job, as it stands in the cluster.
 
     `size` is `spec.parallelism`; while `suspended` no pod should exist. `wanted` is a manual size.
@@ -126,8 +125,7 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
-@dataclass(frozen=True)
-class TrainingJob:
+class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     """Several Jobs (or one) that start, resize and end together; `roles` in the cast's order.
 
     `missing` names roles of the cast whose Job does not exist yet: nothing starts before.

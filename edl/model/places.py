@@ -1,7 +1,8 @@
 """Nodes, and what decides which pods may run on them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from edl.model.devices import Device, Share
 from edl.model.rules import Rules
@@ -9,8 +10,7 @@ from edl.model.selectors import Requirement
 from edl.resources import Resources
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(msgspec.Struct, frozen=True):
     """A node's taint; only NoSchedule and NoExecute keep pods away."""
 
     key: str
@@ -18,8 +18,7 @@ class Taint:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(msgspec.Struct, frozen=True):
     """A pod's toleration; an empty key tolerates every key, an empty effect every effect."""
 
     key: str
@@ -28,8 +27,7 @@ class Toleration:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """What the scheduler looks at in a pod. Pods of one shape are interchangeable; hashable.
 
     `affinity` holds the alternatives of requiredDuringScheduling nodeSelectorTerms (any one of
@@ -46,8 +44,7 @@ class Shape:
     """Of GPUs that KubeShare hands out; None for none, the usual case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """A node and the room that is taken on it.
 
     `used` sums the requests of every bound pod that has not ended, ours and others', terminating

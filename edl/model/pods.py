@@ -1,8 +1,9 @@
 """The pods of training jobs."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+import msgspec
 
 
 class PodPhase(StrEnum):
@@ -15,8 +16,7 @@ class PodPhase(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(msgspec.Struct, frozen=True):
     """A pod of a training job. `node` is empty until it is bound; `index` is -1 without ranks."""
 
     name: str

@@ -1,21 +1,20 @@
 """Which pods may run beside which others: the required rules of kube-scheduler, as values."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from edl.model.selectors import Labels, Selector
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """Pods of `selector` in one domain: nodes with the same value of the label `key`."""
 
     key: str
     selector: Selector
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """A topology spread constraint with DoNotSchedule.
 
     A domain may have at most `skew` more pods of `selector` than the one with the fewest, which
@@ -40,8 +39,7 @@ class Port(NamedTuple):
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """Who a pod is to the rules of others, and its own: required ones only, none of preference.
 
     `near` is pod affinity: a pod that matches all of its selectors must be in each term's domain.
@@ -62,8 +60,7 @@ class Rules:
         return (*counted, *(term.selector for term in (*self.near, *self.apart)))
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(msgspec.Struct, frozen=True):
     """Pods of other owners on one node, bound and not ended, whom rules of ours may count.
 
     `leaving` is the terminating part of them.

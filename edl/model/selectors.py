@@ -3,8 +3,9 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+import msgspec
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 """A pod's labels, sorted by name, without those that number the pods of one template."""
@@ -13,8 +14,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 """No longer: a label has 63 characters, but a user's rule any number, and int() refuses 5,000."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """`key operator values` of a label (In, NotIn, Exists, …), in node affinity or a selector."""
 
     key: str
@@ -48,8 +48,7 @@ def compares(operator: str, value: str | None, bound: str) -> bool:
     return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(msgspec.Struct, frozen=True):
     """Pods of these namespaces (None: of each one) whose labels meet every requirement."""
 
     namespaces: tuple[str, ...] | None

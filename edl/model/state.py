@@ -1,7 +1,8 @@
 """Everything that one decision is made from."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from edl.model.budgets import Budget
 from edl.model.jobs import TrainingJob
@@ -9,8 +10,7 @@ from edl.model.places import Node, Shape
 from edl.model.rules import Neighbours
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """`count` pending pods of other owners, of one shape and priority, that ask for room."""
 
     shape: Shape
@@ -20,8 +20,7 @@ class Demand:
     """`namespace/name` of one of them, for the reason that users read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
+class ClusterState(msgspec.Struct, frozen=True):
     """Everything that one decision is made from."""
 
     observed_at: datetime

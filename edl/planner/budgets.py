@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from edl.model import Budget, JobKey, Pod, Role, TrainingJob
 
 if TYPE_CHECKING:
@@ -36,8 +38,7 @@ class Line:
         return self.budget.hard - self.soon
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bill:
+class Bill(msgspec.Struct, frozen=True, eq=False):
     """What pods count in the budgets of their namespace: one pod of a role, or a whole gang."""
 
     costs: tuple[tuple[Line, int], ...]

@@ -5,11 +5,13 @@ be made from if that were changed (`mended`), so that an explanation can be trie
 about the job and the others; `edl.planner.lacks` has those about room.
 """
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from typing import ClassVar, Final, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from edl.model import JobKey, Role, TrainingJob
 from edl.planner.situation import Situation
@@ -46,8 +48,7 @@ class Bounds(StrEnum):
     ITEMS = "work items left"
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(msgspec.Struct, frozen=True):
     """The role has as many replicas as it is allowed, or as there is work for."""
 
     kind: ClassVar[str] = "Bound"
@@ -81,8 +82,7 @@ class Bound:
         return situation.with_role(key, self.role, raised)
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
+class Until(msgspec.Struct, frozen=True):
     """A rule that time alone ends. `until` is when, as things stand."""
 
     kind: ClassVar[str] = "Until"
@@ -102,8 +102,7 @@ class Until:
         return replace(situation, state=replace(situation.state, observed_at=later))
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(msgspec.Struct, frozen=True):
     """Whoever would get the room first. `rule`: why they come first.
 
     `pods`: an example of each group of other owners' pending pods among them. `roles`: those of
@@ -143,8 +142,7 @@ def _at_most(size: int, role: Role) -> Role:
     return replace(role, max=min(role.max, max(size, role.min)))
 
 
-@dataclass(frozen=True, slots=True)
-class Promised:
+class Promised(msgspec.Struct, frozen=True):
     """It gets what it asks for as soon as what is on its way has happened. Nothing to mend."""
 
     kind: ClassVar[str] = "Promised"
@@ -182,8 +180,7 @@ _MENDABLE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Itself:
+class Itself(msgspec.Struct, frozen=True):
     """Something about the training job itself; `reason` says it."""
 
     kind: ClassVar[str] = "Itself"

@@ -1,6 +1,6 @@
 """One decision about the whole cluster: pure, deterministic, independent of the input's order."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey
 from edl.planner.board import Board

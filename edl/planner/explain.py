@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+import msgspec
+
 from edl import phases
 from edl.model import JobKey, Resizing, Role, TrainingJob
 from edl.planner.causes import Cause, Hindrance, Itself, Others, Promised
@@ -30,8 +32,7 @@ _LAST: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Stops:
+class Stops(msgspec.Struct, frozen=True):
     """What is in the way, the first first: with all of it changed, and not before, there is more.
 
     `complete` is False where something else may be in the way besides, or nothing can be changed.
@@ -41,8 +42,7 @@ class Stops:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RoleExplained:
+class RoleExplained(msgspec.Struct, frozen=True):
     """One role: its size now (0 while it is suspended) and after the plan, and why.
 
     `stops` is None for a role that waits with its whole training job, or has ended.
@@ -55,8 +55,7 @@ class RoleExplained:
     stops: Stops | None
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True):
     """`start` is what stops a waiting training job from starting, None where it is started."""
 
     job: JobKey

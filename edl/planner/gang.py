@@ -1,8 +1,8 @@
 """A gang: the suspended roles of a training job, which start all at once or not at all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from edl.model import Resizing, Role, TrainingJob
@@ -13,8 +13,7 @@ from edl.planner.fit import Fit, Want, pack, place, unplace
 from edl.planner.standing import ROLES, Seat, Standing, start_size, target
 
 
-@dataclass(frozen=True, slots=True)
-class Gang:
+class Gang(msgspec.Struct, frozen=True):
     """`roles` and `wants` in the same order, the hardest to place first."""
 
     job: TrainingJob

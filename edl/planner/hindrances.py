@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from edl.model import JobKey, Role, TrainingJob
 from edl.planner import reasons, shortage

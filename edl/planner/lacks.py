@@ -1,7 +1,9 @@
 """What a training job lacks: room, nodes, or a budget's leave. Each is a `Cause`."""
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import msgspec
+from msgspec.structs import replace
 
 from edl.model import Budget, JobKey, Role
 from edl.planner.eligibility import NAME_FIELD
@@ -9,8 +11,7 @@ from edl.planner.situation import Situation, node_for
 from edl.resources import CPU, Resources, amount_text
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """Some of the pods that one role asks for fit on no node that it may use.
 
     `free` is, of each resource it asks for, the most that is free on any one of these nodes and
@@ -77,8 +78,7 @@ class Room:
         return any(rule.key == NAME_FIELD for rule in rules)
 
 
-@dataclass(frozen=True, slots=True)
-class NoNode:
+class NoNode(msgspec.Struct, frozen=True):
     """No node at all is one that this role may use. `rule`: what keeps it off."""
 
     kind: ClassVar[str] = "NoNode"
@@ -102,8 +102,7 @@ class NoNode:
         return situation.with_nodes(node_for(role.shape, "node"), self.requests, self.pods)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """Nodes have room, but `rule` keeps the role's pods off all `nodes` that it may use."""
 
     kind: ClassVar[str] = "Kept"
@@ -129,8 +128,7 @@ class Kept:
         return situation.with_nodes(like, self.requests, self.pods) if like else situation
 
 
-@dataclass(frozen=True, slots=True)
-class LoadCeiling:
+class LoadCeiling(msgspec.Struct, frozen=True):
     """Growth leaves some of a resource idle. `enough` is the share that would let it grow."""
 
     kind: ClassVar[str] = "LoadCeiling"
@@ -161,8 +159,7 @@ class LoadCeiling:
         return situation.with_limits(replace(situation.limits, load_ceiling=enough))
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(msgspec.Struct, frozen=True):
     """A budget of its namespace does not allow more. `lacks`: by how much it is too small."""
 
     kind: ClassVar[str] = "Budget"

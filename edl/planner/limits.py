@@ -1,11 +1,11 @@
 """Limits that hold under every policy."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+
+class Limits(msgspec.Struct, frozen=True):
     """What growth may take, and how long things may wait.
 
     `load_ceiling` bounds growth beyond the minimum only: a minimum or a gang's start may use the

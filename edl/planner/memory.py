@@ -4,8 +4,11 @@ A plan depends on the clock by `Board.past` alone, which notes when time will sa
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, Role, TrainingJob
 from edl.planner.board import Board
@@ -17,8 +20,7 @@ from edl.planner.policies import Policy
 _View: TypeAlias = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(msgspec.Struct, frozen=True):
     state: ClusterState
     policy: Policy
     limits: Limits

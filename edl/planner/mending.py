@@ -1,7 +1,8 @@
 """Several causes together: what they say as one, and how it would be without all of them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from edl.model import JobKey
 from edl.planner.causes import Cause, Others, Until

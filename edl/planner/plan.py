@@ -1,13 +1,13 @@
 """What `decide` found: what to do, and for everybody who waits, why."""
 
-from dataclasses import dataclass
 from datetime import timedelta
+
+import msgspec
 
 from edl.model import JobKey
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(msgspec.Struct, frozen=True):
     """Start these roles of a queued training job, all in this plan, at these sizes."""
 
     job: JobKey
@@ -22,8 +22,7 @@ class Admission:
     have their nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resize:
+class Resize(msgspec.Struct, frozen=True):
     """Move one role from `before` to `after` replicas.
 
     `restart`: by suspending the whole training job, which the next plans start again.
@@ -37,16 +36,14 @@ class Resize:
     restart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Suspension:
+class Suspension(msgspec.Struct, frozen=True):
     """Take a started training job off the nodes, back into the queue (or to rest, if paused)."""
 
     job: JobKey
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Evacuation:
+class Evacuation(msgspec.Struct, frozen=True):
     """Pods of one role that leave their nodes; the Job makes their indexes again elsewhere."""
 
     job: JobKey
@@ -55,8 +52,7 @@ class Evacuation:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A training job that does not get what it could use, and why.
 
     `position` counts from 1 in the queue and is 0 for a running job that may not grow. `reason`
@@ -70,8 +66,7 @@ class Held:
     """The first of those who come before it in the queue, at most eight."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """One decision about the whole cluster. `recheck_after`: when time alone may change it."""
 
     admissions: tuple[Admission, ...] = ()

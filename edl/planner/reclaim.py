@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from heapq import heapify, heappop, heappush
 
+import msgspec
 import numpy as np
 
 from edl.planner.board import Board
@@ -21,8 +22,7 @@ from edl.planner.home import Homes
 from edl.planner.standing import NOWHERE, Seat, Standing
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """Which replicas may be taken: how far down each role goes, and who yields first."""
 
     least: Callable[[Standing], int]

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, Final
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES, Policy, weighted
@@ -13,8 +15,7 @@ _WAITS: Final = ("patience", "idle")
 """The policies' own numbers that a reconciler may set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """A policy by its name, with what was asked of it, and the limits.
 
     `waits` are fields of `Policy` by name; `weights` are by priority (`policies.weighted`).
@@ -22,7 +23,7 @@ class Settings:
     """
 
     policy: str = next(iter(POLICIES))
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     weights: tuple[tuple[int, float], ...] = ()
     waits: tuple[tuple[str, timedelta], ...] = ()
     unknown: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ def read(text: str) -> Settings:
     given = _mapping("settings", json.loads(text))
     limits = _mapping("limits", given.get("limits", {}))
     weights = _mapping("weights", given.get("weights", {}))
-    known = {one.name for one in fields(Limits)}
+    known = set(Limits.__struct_fields__)
     settings = Settings(
         policy=str(given.get("policy", Settings().policy)),
         limits=Limits(

@@ -1,7 +1,9 @@
 """All that one decision is made from, and how it would be if something were otherwise."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from edl.model import Budget, ClusterState, JobKey, Node, Role, Shape, TrainingJob
 from edl.planner.eligibility import NAME_FIELD
@@ -12,8 +14,7 @@ from edl.resources import Resources
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(msgspec.Struct, frozen=True):
     """What `decide` takes. Each `with_*` is another one, in which one thing is changed."""
 
     state: ClusterState
@@ -86,7 +87,7 @@ class Situation:
         return replace(self, limits=limits)
 
     def _with_state(self, **changes: object) -> "Situation":
-        return replace(self, state=replace(self.state, **changes))  # type: ignore[arg-type]
+        return replace(self, state=replace(self.state, **changes))
 
 
 def _labels(like: Node, name: str) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """One training job while it is simulated: its Jobs, its pods, and how far it is."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import floor, inf
+
+from msgspec.structs import replace
 
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import Resizing, TrainingJob

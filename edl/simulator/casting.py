@@ -1,8 +1,9 @@
 """Training jobs as the webhook would leave them, from a few words: for scenarios and traces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework, Mode
@@ -12,8 +13,7 @@ from edl.simulator.world import START
 NAMESPACE: Final = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(msgspec.Struct, frozen=True):
     """One role of the cast: from `min` to `max` pods of one shape."""
 
     role: str
@@ -22,8 +22,7 @@ class Seat:
     shape: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """What a training job runs: a framework, and one of its modes (empty: its default)."""
 
     framework: str = "pytorch"

@@ -1,7 +1,9 @@
 """The training jobs of a simulation: what their Jobs' controller, kubelets and programs do."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec.structs import replace
 
 from edl import phases
 from edl.model import Ending, JobKey, Pod, PodPhase, TrainingJob

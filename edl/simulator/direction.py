@@ -1,8 +1,10 @@
 """Who decides over the jobs: the planner as in the cluster, or nobody but the scheduler."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from edl.model import Demand, Role, Target, TrainingJob
 from edl.planner.decide import decide

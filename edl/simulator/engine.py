@@ -1,10 +1,11 @@
 """The simulation itself: instant after instant, as long as something happens."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Final
+
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Demand, Node, Taint
 from edl.planner.evacuate import CORDONED

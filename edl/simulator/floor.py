@@ -1,9 +1,9 @@
 """The nodes and what is taken on them, changed pod by pod, read as the planner's `Node` values."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from edl.model import Node, Shape

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Demand, Node, Pod, Shape, TrainingJob
 from edl.resources import Resources

@@ -1,8 +1,10 @@
 """The Job controller for one role: which pods are missing, which are too many. And its pods."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Pod, PodPhase, Requirement, Role, Shape

@@ -1,9 +1,10 @@
 """What came of a simulation: figures, and the lines from which they are made."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, nan
 from statistics import fmean, median
+
+import msgspec
 
 from edl.model import JobKey, Resizing
 from edl.simulator.stage import Stage
@@ -11,8 +12,7 @@ from edl.simulator.timeline import Timeline, Track
 from edl.simulator.world import Training
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """One training job. Times are None where it never came to that before the end."""
 
     key: JobKey
@@ -49,8 +49,7 @@ class Outcome:
         return sum(end - begin for begin, end, short in spans if short)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """Mean, median and largest of some seconds; nan for none."""
 
     mean: float
@@ -64,8 +63,7 @@ class Spread:
         return cls(fmean(values), median(values), max(values))
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """`jobs` in the order of their arrival. `until`: when the simulation ended, in seconds."""
 
     jobs: tuple[Outcome, ...]

@@ -1,9 +1,10 @@
 """How much a training job has to do, and how much faster more replicas make it."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from math import inf
 from typing import Final, Protocol
+
+import msgspec
 
 
 class Curve(Protocol):
@@ -12,8 +13,7 @@ class Curve(Protocol):
     def __call__(self, replicas: int) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Amdahl:
+class Amdahl(msgspec.Struct, frozen=True):
     """Amdahl's law: the part `serial` (0 to 1) of the work is not made faster by more replicas."""
 
     serial: float
@@ -31,8 +31,7 @@ CONSTANT: Final = Amdahl(1)
 """Any number of replicas is as fast as one: the job has a length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True):
     """A table (replicas, relative speed), ascending; straight lines between, flat behind it.
 
     Before its first entry it comes from no replicas and no speed.
@@ -56,8 +55,7 @@ class Measured:
         return slow + (fast - slow) * (replicas - low) / (high - low)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(msgspec.Struct, frozen=True):
     """`seconds` that one replica alone would need; `inf` for a job that never ends."""
 
     seconds: float

@@ -4,10 +4,11 @@ Times are seconds from the world's `start`, durations seconds.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from edl.model import (
     Budget,
@@ -28,8 +29,7 @@ from edl.simulator.work import Work
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+class Training(msgspec.Struct, frozen=True):
     """A training job that arrives `at`, as the webhook leaves it: all of its Jobs suspended.
 
     One whose roles run at the start of the world, with their pods on its nodes, goes on.
@@ -71,8 +71,7 @@ class Training:
         return self.counts or next(elastic, next(deciding, self.job.roles[0].name))
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(msgspec.Struct, frozen=True):
     """Plain pods of somebody else, as a Deployment makes them.
 
     `steps` are (time, replicas), ascending: from each time on there shall be so many.
@@ -98,8 +97,7 @@ class Change(StrEnum):
     TAINTED = "tainted"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEvent:
+class NodeEvent(msgspec.Struct, frozen=True):
     """Something happens to a node at a time; `taint` with TAINTED. Of an added one all counts."""
 
     at: float
@@ -113,8 +111,7 @@ def first(_count: int) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """How long things take."""
 
     start_up: float = 5
@@ -129,8 +126,7 @@ class Settings:
             raise ValueError(f"{self}: times are not below 0, and a round is above it")
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(msgspec.Struct, frozen=True):
     """Everything that is given. `used` of a node is what nobody here owns: it stays."""
 
     nodes: tuple[Node, ...]
@@ -147,16 +143,14 @@ class World:
         return self.start + timedelta(seconds=seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class Elastic:
+class Elastic(msgspec.Struct, frozen=True):
     """With us: decided by the planner."""
 
     policy: Policy
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = msgspec.field(default_factory=Limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(msgspec.Struct, frozen=True):
     """Without us: Jobs run from their arrival, at one size; the scheduler takes pod by pod.
 
     `size` maps (job, role's name) to replicas; None: each role's max.
@@ -168,8 +162,7 @@ class Plain:
 Manner = Elastic | Plain
 
 
-@dataclass(frozen=True, slots=True)
-class Watcher:
+class Watcher(msgspec.Struct, frozen=True):
     """Who looks on: at each decision with its state, and at the time as it passes."""
 
     decided: Callable[[float, ClusterState, Plan], None] = lambda _now, _state, _plan: None

@@ -4,9 +4,10 @@ Only what a plan or a step reads again: sizes, suspension, our annotations, gate
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Pod, Role, Scaling

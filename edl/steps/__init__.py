@@ -1,11 +1,12 @@
 """From a plan to what is written: one step a training job, decided purely from what stands."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
+
+import msgspec
 
 from edl import contract
 from edl.model import ClusterState, JobKey, TrainingJob
@@ -27,16 +28,14 @@ _Due: TypeAlias = tuple[Step, timedelta | None]
 """A job's step, and when to look at it again though nothing may have changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """A job for which no step can be made: a mistake of ours, or a manifest nobody thought of."""
 
     job: JobKey
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(msgspec.Struct, frozen=True):
     """What to do now, and when to look again though nothing may have changed."""
 
     steps: tuple[Step, ...] = ()

@@ -1,8 +1,9 @@
 """What changes of one role in one round, as one patch of its Job: size, answers, history."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from edl import contract, history
 from edl.history import Entry, Operation
@@ -13,8 +14,7 @@ from edl.steps import patches, removal, scaling
 from edl.writes import Note, Write
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """Writes in order, and the Events that tell of them."""
 
     writes: tuple[Write, ...] = ()

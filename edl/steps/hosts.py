@@ -7,9 +7,10 @@ change it tells its first worker, once: who joins before that one listens is nev
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+import msgspec
 
 from edl import addresses, contract
 from edl.frameworks import FRAMEWORKS
@@ -33,8 +34,7 @@ _NOW: Final = timedelta()
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(msgspec.Struct, frozen=True):
     """What is to be written for the launchers, and how long a shrink has to wait for it."""
 
     writes: tuple[Patch, ...] = ()
@@ -42,8 +42,7 @@ class Publication:
     recheck: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Workers:
+class _Workers(msgspec.Struct, frozen=True):
     """The published role: who is ready among the first `size`, and how long others may join."""
 
     role: Role

@@ -6,7 +6,8 @@ one that came in the place of a named one is never taken for it, whatever crashe
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import JobKey, Pod, Role, Target, TrainingJob

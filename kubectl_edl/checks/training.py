@@ -1,10 +1,12 @@
 """Training jobs that will not get on by themselves."""
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Forbidden
@@ -82,7 +84,7 @@ def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
 def _jobs(patient: Patient) -> Survey:
     """Everybody's, unless a namespace was named or only one's own may be read."""
     connection = patient.connection
-    everywhere = replace(connection, namespace=connection.scope.namespace)
+    everywhere = dataclasses.replace(connection, namespace=connection.scope.namespace)
     try:
         return survey_training(everywhere, "", patient.now)
     except Forbidden:

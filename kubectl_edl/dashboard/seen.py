@@ -1,15 +1,15 @@
 """What one look at the cluster found, before anybody chose how it is shown."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from edl.model import ClusterState, TrainingJob
 from kubectl_edl.deciding import Deciding
 from kubectl_edl.screens.queue import Waiting
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """`jobs` and `waiting` of the namespace that is shown; `state` is the whole cluster.
 
     `state` and `deciding` are None for who may not read all of it: then nothing can be simulated.

@@ -1,7 +1,8 @@
 """`-o custom-columns=NAME:.metadata.name,SIZE:.roles[0].size`, as kubectl prints them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kubectl_edl.printers import jsonpath
 from kubectl_edl.printers.jsonpath.nodes import Path
@@ -9,8 +10,7 @@ from kubectl_edl.printers.report import Report
 from kubectl_edl.printers.table import Column, Table
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(msgspec.Struct, frozen=True):
     """Titles, and the field of an object that stands under each."""
 
     titles: tuple[str, ...]

@@ -1,9 +1,14 @@
 """Documents for other programs: JSON and YAML, and names for `xargs`."""
 
-import json
-from collections.abc import Sequence
+from __future__ import annotations
 
-from edl.writes import Json
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edl.writes import Json
 
 
 def json_text(document: Json) -> str:

@@ -1,10 +1,12 @@
 """`-o`: each form, how it prints a report, and how `--watch` goes on with it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from edl.errors import EdlError
 from edl.writes import Json
@@ -29,8 +31,7 @@ class BadForm(EdlError):
     """A form that is none, or whose template is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """`table` is the one table of a list, for forms of lines; `one` prints a changed object."""
 
     prints: Print

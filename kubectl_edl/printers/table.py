@@ -1,8 +1,10 @@
 """Aligned columns, as `kubectl get` prints them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from kubectl_edl.printers.glyphs import ascii_only, harmless
 from kubectl_edl.printers.paint import painted
@@ -16,8 +18,7 @@ NOTHING: Final = "<none>"
 """What an empty cell shows, so that columns can be counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """`wide`: shown with `-o wide` only. `shrinks`: cut first on a terminal that is too narrow.
 
     `spare`: left out where that is not enough, the highest first, of equals the last; 0 never.
@@ -32,8 +33,7 @@ class Column:
     colour: Callable[[str], str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Rows hold a cell for every column, wide ones included."""
 
     columns: tuple[Column, ...]
@@ -58,8 +58,7 @@ class Table:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """How a table is to be laid out.
 
     `width` is the terminal's, None where lines may be of any length; so is `height`. `header` is

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from io import StringIO
 from typing import Final
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.kube import jobfacts

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
 from pathlib import Path
@@ -223,7 +223,7 @@ def _settings(field: Field) -> Settings:
 def _limits(field: Field) -> Limits:
     """The planner's own names in camel case: `growthCooldown: 10s`."""
     usual = Limits()
-    names = {_camel(one.name): one.name for one in fields(Limits)}
+    names = {_camel(one): one for one in Limits.__struct_fields__}
     field.only(tuple(names))
     found = {
         own: _LIMITS[type(getattr(usual, own))](field[name], getattr(usual, own))

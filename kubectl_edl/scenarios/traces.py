@@ -17,10 +17,12 @@ Columns, by their names in the first line, in any order; all but `submit` may be
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 from math import inf
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from edl.errors import Denied, Finding
 from edl.form import duration

@@ -4,20 +4,19 @@ Gauges of the cluster come from the leader alone, so `max` is the one that leads
 leader said fades after Prometheus' five minutes.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Query:
+
+class Query(msgspec.Struct, frozen=True):
     """One line of a panel; `legend` may name labels: `{{cause}}`."""
 
     text: str
     legend: str
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(msgspec.Struct, frozen=True):
     """One panel; `unit` is Grafana's word, `width` in 24ths of the page."""
 
     title: str
@@ -28,8 +27,7 @@ class Panel:
     stacked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """Panels under a heading."""
 
     title: str

@@ -1,9 +1,9 @@
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.contract import CleanUp
 from edl.model import Ending, Phase, Pod, PodPhase, Resizing, Role, Scaling

@@ -1,9 +1,10 @@
 """Training jobs as they stand in a cluster, and what steps write for them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import JobKey, Pod, PodPhase, Resizing, Role, Shape, Target, TrainingJob

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_edl.printers import BadForm, form
+from kubectl_edl.printers.forms import BadForm, form
 from kubectl_edl.printers.glyphs import ascii_only, harmless
 from kubectl_edl.terminal import knows_unicode
 from tests.kubectl_edl.stage import Stage, event, job, mnist

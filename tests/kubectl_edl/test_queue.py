@@ -1,15 +1,15 @@
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import ClusterState, Ending, JobKey, Resizing, Role, Shape, TrainingJob
 from edl.planner.plan import Admission, Held, Plan
 from edl.resources import Resources
-from kubectl_edl.printers import print_report
+from kubectl_edl.printers.forms import print_report
 from kubectl_edl.printers.table import Layout
 from kubectl_edl.screens.queue import queue_report
 from kubectl_edl.waiting import by_arrival, in_plan

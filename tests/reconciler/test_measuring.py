@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from edl.errors import Conflict, Forbidden, NotFound

@@ -1,9 +1,10 @@
 """What a policy is: a value. `decide` reads its fields and never asks which one it is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
+
+import msgspec
 
 from edl.model import Role, TrainingJob
 
@@ -30,8 +31,7 @@ Share = Callable[[Claimant, int], float]
 """How satisfied a role is with so many replicas. It must not fall as their number grows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """Who grows, who yields, and how soon. Room, gangs, limits and reasons are not the policy's.
 
     The least satisfied role grows next, the most satisfied yields next. Among equals the total

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from edl.planner.policies.policy import Claimant, Policy
 

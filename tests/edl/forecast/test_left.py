@@ -1,9 +1,9 @@
 """What is left of a job: its own history says more than its user, and nobody guesses."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from edl.forecast.left import Basis, left
 from edl.model import Resizing, TrainingJob

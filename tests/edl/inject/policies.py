@@ -1,7 +1,8 @@
 """Namespaces' policies for the tests of this folder, and requests under one."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from edl.inject.admission import Request, Verdict, mutate, validate
 from edl.namespaces import NamespacePolicy

@@ -2,10 +2,10 @@
 
 import copy
 import json
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Denied

@@ -1,10 +1,10 @@
 """Bare pods with our labels: a training job that nobody queues or resizes."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from edl import contract
 from edl.kube import facts

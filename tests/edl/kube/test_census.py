@@ -1,7 +1,6 @@
 """A census says what observing everything anew says, after whatever happened."""
 
 import copy
-from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Thread
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.kube import facts
 from edl.kube.census import Census

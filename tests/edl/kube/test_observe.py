@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -7,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import CleanUp

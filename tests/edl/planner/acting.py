@@ -4,8 +4,9 @@ Removed pods are gone, or leave while they hold their nodes for one more round (
 ones are bound where they fit (fullest node first), others stay pending.
 """
 
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,

@@ -3,11 +3,11 @@
 They are made once: to make them anew for each draw takes longer than to draw.
 """
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Resizing, Role, Shape, Taint, TrainingJob
 from edl.planner.eligibility import Eligibility

@@ -2,9 +2,10 @@
 
 # ruff: noqa: ANN401 (the builders pass any field on)
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,

@@ -1,12 +1,12 @@
 """Laws of budgets, in any small cluster."""
 
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import Charge, ClusterState, JobKey, Role
 from edl.planner import reasons

@@ -1,9 +1,9 @@
 """Budgets of namespaces: what starts and grows stays below them, and everybody is told which."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import Budget, Charge, ClusterState, JobKey, Node, Resizing, TrainingJob
 from edl.planner import reasons

@@ -1,12 +1,12 @@
 """Spread, pod affinity, pod anti-affinity and host ports bind the planner as they bind pods."""
 
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,

@@ -1,10 +1,9 @@
 """Shares of GPUs on the devices of nodes: never too much on one, and never idle for nothing."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
 from edl.planner.board import Board

@@ -1,9 +1,9 @@
 """Workers leave a node that is about to go, before it does."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, Node, PodPhase, Resizing, Taint, Toleration, TrainingJob
 from edl.planner.evacuate import CORDONED

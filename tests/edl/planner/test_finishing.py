@@ -1,10 +1,10 @@
 """Jobs that are nearly finished keep their size."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import Resizing, TrainingJob
 from edl.planner.limits import Limits

@@ -1,6 +1,5 @@
 """Laws that hold in every cluster."""
 
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
 from edl.planner.decide import seat

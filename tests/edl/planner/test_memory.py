@@ -1,7 +1,6 @@
 """Who remembers decides as who does not."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from random import Random
@@ -9,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import (
     Budget,

@@ -1,9 +1,9 @@
 """A board that follows another one takes over whoever stands as before."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import ClusterState
 from edl.planner.board import Board

@@ -1,9 +1,9 @@
 """What each policy is for, in clusters small enough to see it."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import ClusterState
 from edl.planner.decide import decide

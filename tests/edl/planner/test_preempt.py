@@ -1,8 +1,9 @@
 """Whole gangs make room for a higher priority, only when switched on, and never in vain."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Resizing, TrainingJob
 from edl.planner import reasons

@@ -1,9 +1,8 @@
 """Starts that kube-scheduler might leave half placed are made so that it cannot."""
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import Shape
 from edl.planner import reasons

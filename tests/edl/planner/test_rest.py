@@ -1,10 +1,10 @@
 """Manual sizes, pauses, and pods that find no node."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Ending, PodPhase, Resizing, Scaling
 from edl.planner import reasons

@@ -1,10 +1,10 @@
 """Frameworks that take a new size by a restart of the whole training job."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import JobKey, PodPhase, Resizing, Role, TrainingJob
 from edl.planner import reasons

@@ -1,12 +1,12 @@
 """Laws of those who take a new size by a restart: each one costs them work, so there are few."""
 
 from collections import Counter
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, Pod, Resizing, Taint, TrainingJob
 from edl.planner import reasons

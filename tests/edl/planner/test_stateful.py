@@ -3,7 +3,6 @@
 After whatever happens the laws hold, and when nothing happens any more everybody gets his turn.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -19,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Ending, JobKey, Node, Resizing, Role, TrainingJob
 from edl.planner.decide import seat

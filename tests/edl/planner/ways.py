@@ -1,7 +1,9 @@
 """Ways to decide, under all of which the laws hold: every policy, weights, preemption."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from edl.model import ClusterState
 from edl.planner import reasons

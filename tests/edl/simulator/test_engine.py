@@ -1,10 +1,10 @@
 """One thing that happens in a world, and what becomes of it."""
 
-from dataclasses import replace
 from datetime import timedelta
 from math import inf
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import ClusterState, PodPhase, Taint
 from edl.planner.limits import Limits

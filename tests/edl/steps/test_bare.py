@@ -1,5 +1,6 @@
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import ClusterState, Owner, Resizing, TrainingJob

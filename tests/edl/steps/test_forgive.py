@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from edl.model import Role
 from edl.steps.forgive import CALM

@@ -1,11 +1,11 @@
 """Host lists: published after growing and before shrinking, never empty, never twice."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Pod, PodPhase, TrainingJob

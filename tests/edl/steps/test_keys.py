@@ -1,7 +1,8 @@
 """Key pairs are asked for when pods need them: at a start, and while they wait in vain."""
 
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from edl.model import Pod, PodPhase, Target, TrainingJob
 from edl.planner.plan import Admission

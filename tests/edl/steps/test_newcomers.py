@@ -1,6 +1,6 @@
 """MXNet's elastic fork: workers are told first whether their training began without them."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Pod, TrainingJob

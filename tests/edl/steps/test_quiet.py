@@ -1,11 +1,11 @@
 """Who was asked and had nothing to do is not asked again, and that changes nothing."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Ending, Pod, PodPhase, Role, Scaling, TrainingJob
 from edl.planner.plan import Evacuation, Plan, Resize

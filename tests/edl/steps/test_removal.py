@@ -1,6 +1,6 @@
 """Named pods leave: off the list first, then they and the highest index, each exactly once."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Pod, Role, TrainingJob

@@ -1,12 +1,13 @@
 """Whatever is interrupted, a removal ends in the same way: a small world of Jobs and pods."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Pod, TrainingJob

@@ -1,10 +1,10 @@
 """A growth with a time limit comes in time, or the size before it comes back."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Resizing, Role, Scaling

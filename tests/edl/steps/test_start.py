@@ -1,5 +1,6 @@
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from edl import contract, pins
 from edl.model import Resizing

@@ -1,5 +1,6 @@
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import ClusterState, Ending, JobKey, TrainingJob

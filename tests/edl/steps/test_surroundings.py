@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Ending, Resizing, Role, Target, TrainingJob
