@@ -65,6 +65,8 @@ class Known:
     own: list[Rules] = field(default_factory=list)
     asked: Selectors = field(default_factory=lambda: Selectors(()))
     _jobs: dict[JobKey, tuple[TrainingJob, TrainingJob]] = field(default_factory=dict)
+    _others_ask: bool = False
+    """Since the last time: each job is asked about anew."""
 
     def ask(self, repelling: frozenset[Rules], own: list[Rules]) -> None:
         """By the selectors of these rules from now on."""
@@ -73,17 +75,23 @@ class Known:
             mine = (found for rules in own for found in rules.selectors)
             self.repelling, self.own = repelling, own
             self.asked = Selectors(chain(others, mine))
-            self._jobs = {}
+            self._others_ask = True
 
     def jobs(self, jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
         """Them, with rules on the shapes of whom the selectors speak of."""
         if not self.asked:
+            self._jobs = {}
             return jobs
         known, self._jobs = self._jobs, {}
         for job in jobs:
             last = known.get(job.key)
-            new = last[1] if last and last[0] is job else _spoken_of(job, self.asked)
+            if last and last[0] is job and not self._others_ask:
+                new = last[1]
+            else:
+                new = _spoken_of(job, self.asked)
+                new = last[1] if last and last[1] == new else new
             self._jobs[job.key] = (job, new)
+        self._others_ask = False
         return tuple(new for _, new in self._jobs.values())
 
 

@@ -104,6 +104,18 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
     assert after == observe(world.stores.snapshot(), NOW)
 
 
+def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: World) -> None:
+    world.tell("Job", world.write("Job", job("alone")))
+    census = Census(world.stores)
+    for name, app in (("p1", "alone"), ("p2", "web")):
+        spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from(app)]}}}
+        before = census.state(NOW)
+        world.tell("Pod", world.write("Pod", manifests.pod(name, node="n1", spec=spec)))
+    after = census.state(NOW)
+    assert after.jobs[0].roles[0].shape.rules is not None
+    assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
+
+
 @pytest.fixture
 def world() -> World:
     world = World()
