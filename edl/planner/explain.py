@@ -120,7 +120,7 @@ class _Case:
         now = 0 if role.suspended or role.ending else role.size
         standing = standing_of(self.decided, self.job.key, role.name)
         stopped = self.job.key in self.decided.ledger.suspended
-        after = 0 if stopped else standing.lasting if standing else now
+        after = 0 if stopped else standing.after if standing else now
         return RoleExplained(
             role=role.name,
             now=now,
@@ -130,11 +130,11 @@ class _Case:
         )
 
     def _growth(self, role: Role, standing: Standing) -> Stops:
-        key, before = self.job.key, standing.lasting
+        key, before = self.job.key, standing.after
 
         def grown(found: Outcome) -> bool:
             there = standing_of(found, key, role.name)
-            return there is not None and there.lasting > before
+            return there is not None and there.after > before
 
         def find(now: Situation, found: Outcome) -> Sequence[Cause]:
             there = standing_of(found, key, role.name)

@@ -44,7 +44,7 @@ def to_grow(now: Situation, found: Outcome, standing: Standing) -> Sequence[Caus
     """What keeps a role that is started, or starts in this plan, from one more replica."""
     if itself := _itself(standing.job) or _fixed(standing):
         return [itself]
-    if standing.lasting >= standing.cap:
+    if standing.after >= standing.cap:
         return [_bound(standing.role)]
     text = standing.reason or standing.held
     if text:

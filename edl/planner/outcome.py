@@ -70,10 +70,8 @@ class Outcome:
         for standing in standings:
             if not standing.moved:
                 continue
-            before, after = standing.role.size, standing.lasting
-            # One restart for all of its growth: not now for some, and again for the rest.
-            waits = standing.restarts and standing.promised and after > before
-            if before != after and not standing.starts and not waits:
+            before, after = standing.role.size, standing.after
+            if before != after and not standing.starts:
                 manual = target(standing.role)
                 grown = (
                     reasons.MANUAL
@@ -90,7 +88,7 @@ class Outcome:
             return
         if standing.job.problem or standing.job.missing:
             self.ledger.hold(key, standing.held)
-        elif standing.lasting < standing.cap:
+        elif standing.after < standing.cap:
             self.ledger.hold(key, standing.held or self.why_no_more(standing))
 
     def why_no_more(self, standing: Standing) -> str:

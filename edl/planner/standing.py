@@ -132,6 +132,13 @@ class Standing:
         return count
 
     @property
+    def after(self) -> int:
+        """What the plan asks of its Job: one restart for all of a growth, when all its room is free."""
+        lasting, before = self.lasting, self.role.size
+        waits = self.restarts and not self.starts and lasting > before and self.promised
+        return before if waits else lasting
+
+    @property
     def manual(self) -> bool:
         return self.role.wanted is not None
 
