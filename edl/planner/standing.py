@@ -133,7 +133,7 @@ class Standing:
 
     @property
     def after(self) -> int:
-        """What the plan asks of its Job: one restart for all of a growth, when all its room is free."""
+        """What the plan asks of its Job: one restart for all of a growth, once its room is free."""
         lasting, before = self.lasting, self.role.size
         waits = self.restarts and not self.starts and lasting > before and self.promised
         return before if waits else lasting
