@@ -197,6 +197,16 @@ def test_room_that_is_being_freed_is_promised() -> None:
     assert (cause.says, cause.remedy) == ("2 pods wait for room that leaving pods will free", "")
 
 
+def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:
+    things = (node("a", 4), runs("gone", 1, 1, 1, paused=True))
+    mine = runs("mnist", 2, high=4, resizing=Resizing.RESTART)
+    found = explained("mnist", *things, mine)
+    (only,) = found.roles
+    assert (found.plan.resizes, only.after) == ((), 2), "one place is free, another will be"
+    assert only.stops is not None
+    assert [type(cause) for cause in only.stops.causes] == [Promised]
+
+
 def test_what_is_promised_comes_by_itself() -> None:
     high = worker("high", 2, 2, priority=1)
     state = cluster(node("a", 4), runs("mnist", 4), high)
