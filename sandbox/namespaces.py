@@ -1,26 +1,55 @@
-"""A namespace of its own for each test."""
+"""A namespace of its own for each test.
+
+By the API: kubectl would be started three times for each of some hundred tests.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from edl.errors import NotFound
+from edl.kube.client import connect
+from edl.model import Target
+from sandbox.readiness import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from edl.kube.client import ApiServer
     from sandbox.named import Cluster
+
+WITHIN: Final = 60.0
 
 
 @contextlib.contextmanager
 def temporary(cluster: Cluster, prefix: str = "test") -> Iterator[str]:
     """A fresh namespace that takes pods. It is deleted afterwards, which nobody waits for."""
     name = f"{prefix}-{secrets.token_hex(4)}"
-    cluster.kubectl("create", "namespace", name)
+    namespace = Target("Namespace", "", name)
+    with _connected(cluster) as api:
+        api.create(namespace, {"metadata": {"name": name}})
     try:
-        # Pods are refused before the controller manager has made it.
-        account = ("--for=create", "serviceaccount/default", "--timeout=60s")
-        cluster.kubectl("wait", "-n", name, *account)
+        with _connected(cluster) as api:
+            wait_for(lambda: _account_gap(api, name), lambda: None, WITHIN)
         yield name
     finally:
-        cluster.kubectl("delete", "namespace", name, "--wait=false")
+        # Anew: what the test did to the API server ended the connections from before.
+        with _connected(cluster) as api:
+            api.delete(namespace)
+
+
+@contextlib.contextmanager
+def _connected(cluster: Cluster) -> Iterator[ApiServer]:
+    with contextlib.closing(connect(str(cluster.kubeconfig))) as api:
+        yield api
+
+
+def _account_gap(api: ApiServer, namespace: str) -> str:
+    """Pods are refused before the controller manager has made it."""
+    try:
+        api.get(Target("ServiceAccount", namespace, "default"))
+    except NotFound:
+        return f"kube-controller-manager: no default service account in {namespace}"
+    return ""
