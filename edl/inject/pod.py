@@ -21,6 +21,14 @@ _NEAR: Final = 50
 """Weight, of 100, of the wish to run beside one's own training job."""
 
 
+_CONFINED: Final[Json] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+_IDENTITY: Final = ("runAsNonRoot", "runAsUser", "runAsGroup")
+
+
 def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     """The pod spec of one role with everything that it needs."""
     if not pod.get("containers"):
@@ -169,10 +177,18 @@ def _with_companion(pod: Json, companion: Companion) -> Json:
         "imagePullPolicy": "IfNotPresent",
         "command": list(companion.command),
         "resources": {},
+        "securityContext": _confined(containers[0]),
+        "workingDir": "/tmp",  # noqa: S108 - its own, and writable whoever it runs as
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
     }
     return pod | {"containers": [*containers, added]}
+
+
+def _confined(own: Json) -> Json:
+    """As the strictest namespaces ask for it, where the user's own container is as they ask."""
+    context = own.get("securityContext") or {}
+    return _CONFINED | {name: context[name] for name in _IDENTITY if name in context}
 
 
 def _kubectl_container(image: str) -> Json:
@@ -184,13 +200,7 @@ def _kubectl_container(image: str) -> Json:
         "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],
         # Limits and rights as the strictest namespaces ask for them.
         "resources": {"requests": dict(_COPYING), "limits": dict(_COPYING)},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _NOBODY},
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         "volumeMounts": [{"name": volume_name(directory), "mountPath": directory}],

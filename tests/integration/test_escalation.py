@@ -121,18 +121,27 @@ def test_nobody_joins_a_cast_under_another_name(installed: Stage) -> None:
     assert 'its siblings look for "mnist-worker"' in installed.refused(claiming)
 
 
-@pytest.mark.parametrize("role", ["launcher", "worker"])
+@pytest.mark.parametrize(
+    ("framework", "cast", "role"),
+    [
+        ("horovod", "launcher=1,worker=2", "launcher"),
+        ("horovod", "launcher=1,worker=2", "worker"),
+        ("paddle", "master=1,pserver=1,trainer=1..2", "master"),
+    ],
+)
 def test_what_is_added_meets_the_restricted_standard(
-    installed: Stage, tmp_path: Path, role: str
+    installed: Stage, tmp_path: Path, framework: str, cast: str, role: str
 ) -> None:
     """Pod Security looks at what we have completed: neither it nor its user can be got round."""
     warn = "pod-security.kubernetes.io/warn=restricted"
     installed.cluster.kubectl("label", "namespace", installed.namespace, warn)
     job = next(
         job
-        for job in cast_of("horovod", "ring", "launcher=1,worker=2", worker=2)
+        for job in cast_of(framework, "ring", cast)
         if job["metadata"]["labels"][contract.ROLE] == role
     )
+    if framework == "paddle":
+        job["metadata"]["annotations"] |= {contract.MODE: "cloud", contract.ENTRYPOINT: "train.py"}
     pod = job["spec"]["template"]["spec"]
     pod["securityContext"] = {
         "runAsNonRoot": True,

@@ -144,6 +144,20 @@ def test_ports_are_numbered_from_the_first() -> None:
     ]
 
 
+def test_the_etcd_runs_as_whom_the_master_runs_in_namespaces_that_ask_for_it() -> None:
+    manifest = cloud("master")
+    own = {"runAsNonRoot": True, "runAsUser": 1000, "privileged": False}
+    pod_spec(manifest)["containers"][0]["securityContext"] = own
+    _, etcd = pod_spec(created(manifest))["containers"]
+    assert etcd["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 1000,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
 def test_the_master_has_an_etcd_beside_it() -> None:
     master, etcd = pod_spec(created(cloud("master")))["containers"]
     assert etcd["name"] == "etcd"
