@@ -19,7 +19,7 @@ def load_image(cluster: Cluster, name: str) -> None:
 def load_images(cluster: Cluster, manifest: str) -> None:
     """Have the node know every image of ours that a manifest names."""
     for name in images.NAMES:
-        if images.reference(name) in manifest:
+        if images.reference(name).removeprefix("docker.io/") in manifest:
             load_image(cluster, name)
 
 
