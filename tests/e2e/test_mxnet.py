@@ -34,8 +34,8 @@ def steps_of(training: Training) -> list[Step]:
     return ledger.read(training.files(DATA, "ledger/*"))
 
 
-def until_trained(training: Training, world: int) -> None:
-    training.until_trained(DATA, world)
+def until_trained(training: Training, world: int, known: frozenset[str] = frozenset()) -> None:
+    training.until_trained(DATA, world, known)
 
 
 def until_done(training: Training) -> None:
@@ -85,7 +85,7 @@ def leave_nothing_behind(training: Training) -> None:
 def test_whoever_is_lost_takes_all_back_to_the_checkpoint(
     training: Training, stalls: Stalls
 ) -> None:
-    training.example("mxnet", steps=200, held={WORKER: 2})
+    training.example("mxnet", steps=400, held={WORKER: 2})
     until_trained(training, world=2)
     cut_off = [
         setback_of(training, lambda: kill_container(training.pod(WORKER, 1)), 2),
@@ -94,7 +94,7 @@ def test_whoever_is_lost_takes_all_back_to_the_checkpoint(
     ]
     until_done(training)
     steps = steps_of(training)
-    assert ledger.absent(steps, last=200) == []
+    assert ledger.absent(steps, last=400) == []
     assert ledger.unexplained(steps, cut_off) == []
     events = ("a worker killed", "the server drained", "all pods deleted")
     note(stalls, events, steps, cut_off)
@@ -111,9 +111,9 @@ def note(
 
 def setback_of(training: Training, change: Callable[[], None], world: int) -> Setback:
     """No more is lost than was made since the last checkpoint."""
-    moment = time.time()
+    known, moment = ledger.files(steps_of(training)), time.time()
     change()
-    until_trained(training, world)
+    until_trained(training, world, known)
     found = ledger.setback(steps_of(training), moment)
     assert found.reached - STEPS_A_CHECKPOINT <= found.saved <= found.reached
     return found

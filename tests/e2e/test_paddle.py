@@ -86,7 +86,7 @@ def until_trained_after(
     training: Training, change: Callable[[], None], world: int, claim: str = DATA
 ) -> float:
     """Until a new world has trained, whose ledgers are new too: when it changed (Unix seconds)."""
-    known = frozenset(step.file for step in steps_of(training, claim))
+    known = ledger.files(steps_of(training, claim))
     moment = time.time()
     change()
     until_trained(training, world, known, claim)

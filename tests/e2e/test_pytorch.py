@@ -44,8 +44,8 @@ def steps_of(training: Training) -> list[Step]:
     return ledger.read(training.files(DATA, "ledger/*"))
 
 
-def until_trained(training: Training, world: int) -> None:
-    training.until_trained(DATA, world)
+def until_trained(training: Training, world: int, known: frozenset[str] = frozenset()) -> None:
+    training.until_trained(DATA, world, known)
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
@@ -106,9 +106,9 @@ def fail_an_agent(training: Training) -> None:
 
 def losing_a_world(training: Training, lose: Callable[[], None]) -> Setback:
     """No more is lost than was made since the last checkpoint."""
-    moment = time.time()
+    known, moment = ledger.files(steps_of(training)), time.time()
     lose()
-    until_trained(training, world=2)
+    until_trained(training, 2, known)
     found = ledger.setback(steps_of(training), moment)
     assert found.reached - STEPS_A_CHECKPOINT <= found.saved <= found.reached
     return found

@@ -134,6 +134,11 @@ def _counted(steps: Sequence[Step]) -> Counter[int]:
     return Counter(step.step for step in sorted(steps))
 
 
+def files(steps: Sequence[Step]) -> frozenset[str]:
+    """The ledgers of processes that trained."""
+    return frozenset(step.file for step in steps)
+
+
 def workers(steps: Sequence[Step]) -> set[str]:
     """The host names that trained."""
     return {step.who for step in steps}

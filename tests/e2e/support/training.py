@@ -64,13 +64,17 @@ class Training(Stage):
         self.edl("scale", job, str(size))
         self.until_runs(job, size)
 
-    def until_trained(self, claim: str, world: int) -> None:
-        """Until a world of this size has made 20 further steps, by the ledgers of a claim."""
+    def until_trained(self, claim: str, world: int, known: frozenset[str] = frozenset()) -> None:
+        """Until a world of this size has made 20 further steps, by the ledgers of a claim.
+
+        Ledgers that are `known` do not count: those of processes that are to end.
+        """
         begin = time.time()
 
         def trained() -> bool:
             steps = ledger.read(self.files(claim, "ledger/*"))
-            return sum(step.time > begin and step.world == world for step in steps) >= 20
+            new = (step for step in steps if step.time > begin and step.file not in known)
+            return sum(step.world == world for step in new) >= 20
 
         self.until(trained, f"20 more steps by {world}")
 
