@@ -25,6 +25,7 @@ _ENDINGS: Final = {
     "FailureTarget": Ending.FAILED,
 }
 """Both early conditions are final (KEP-3998): only the pods still have to go."""
+_FINISHED: Final = frozenset({"Complete", "Failed"})
 
 
 _WISHES: Final = frozenset(
@@ -119,6 +120,7 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         resized_at=time(notes.get(contract.RESIZED_AT, "")),
         ending=_ending(manifest),
         ended_at=_ended_at(manifest),
+        wedged=_wedged(manifest),
         reason=reason or notes.get(contract.REASON, ""),
         remaining=None if spec.tandem else _remaining(manifest),
         failures=_failures(manifest),
@@ -208,6 +210,18 @@ def _ended_at(manifest: Mapping[str, Any]) -> datetime | None:
         if entry["status"] == "True" and entry["type"] in _ENDINGS
     ]
     return min(filter(None, times), default=None)
+
+
+def _wedged(manifest: Mapping[str, Any]) -> bool:
+    """Its last pod ended just after it was suspended: the controller tries again for ever.
+
+    A finished Job must have a start time (batch/validation), and a suspended one has none. Seen on
+    1.36: not suspended any more, it is finished at once, and no pod is made.
+    """
+    status = manifest.get("status", {})
+    met = {one["type"] for one in status.get("conditions") or () if one["status"] == "True"}
+    waits = bool(met & _ENDINGS.keys()) and not met & _FINISHED
+    return waits and bool(manifest["spec"].get("suspend")) and not status.get("startTime")
 
 
 def _share(manifest: Mapping[str, Any]) -> Share | None:

@@ -76,6 +76,8 @@ class Role(msgspec.Struct, frozen=True):
     resized_at: datetime | None = None
     ending: Ending | None = None
     ended_at: datetime | None = None
+    wedged: bool = False
+    """Its end is decided, and cannot be recorded while it is suspended."""
     reason: str = ""
     remaining: int | None = None
     """Work items (`completions` - succeeded) still to do: no more pods than that can be."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from edl import phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
@@ -14,6 +16,7 @@ from edl.steps.hosts import Publication, leaves_nobody, publish
 from edl.steps.keys import missed_keys
 from edl.steps.restart import restart
 from edl.steps.surroundings import surroundings
+from edl.steps.wedged import freed
 from edl.writes import Step
 
 
@@ -23,7 +26,8 @@ def live(
     """What is due now, and when to look again though nothing may have changed."""
     end = phases.ending(job)
     if end is not None:
-        return finish(job, end, now), None
+        step = finish(job, end, now)
+        return replace(step, writes=(*freed(job), *step.writes)), None
     resizes = scaling.limited(job, planned, now)
     if any(resize.restart for resize in resizes):
         return restart(job, resizes, now), None
@@ -34,7 +38,7 @@ def live(
     around = () if job.missing else (*surroundings(job), *missed_keys(job, now))
     # Sizes first: somebody waits for that room, and a quota may forbid what is missing around.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
-    writes = (*newcomers.told(job), *writes)
+    writes = (*newcomers.told(job), *freed(job), *writes)
     notes = tuple(note for found in changes for note in found.notes)
     return Step(job.key, writes, notes), _recheck(job, published, now)
 

@@ -143,6 +143,24 @@ def test_a_paused_job_leaves_its_nodes_and_comes_back(installed: Stage) -> None:
     installed.until_runs("mnist-worker", 3)
 
 
+def test_who_is_done_just_when_he_is_suspended_is_finished(installed: Stage) -> None:
+    """The Job controller alone would try for ever to write that down (docs/kubernetes.md 23)."""
+    installed.apply(*tensorflow("mnist", "1..3"))
+    installed.until_runs("mnist-worker", 3)
+    installed.annotate("mnist-chief", paused="true")
+    installed.until(lambda: not installed.all("Pod"), "nothing of it runs")
+    installed.until(lambda: "startTime" not in installed.job("mnist-chief")["status"], "it is off")
+    met = {"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"}
+    status = {"conditions": [*installed.job("mnist-chief")["status"]["conditions"], met]}
+    text = json.dumps({"status": status | {"succeeded": 1, "completedIndexes": "0"}})
+    installed.kubectl(
+        "patch", "job", "mnist-chief", "--subresource=status", "--type=merge", "-p", text
+    )
+    for role in ("chief", "ps", "worker"):
+        installed.until(lambda: installed.is_complete(f"mnist-{role}"), f"{role} is complete")  # noqa: B023
+    assert installed.pods("mnist-chief") == [], "nobody was started for it"
+
+
 def test_a_changed_minimum_is_protected(installed: Stage) -> None:
     installed.apply(elastic("sweep", labels={"max": "4"}, completions=40))
     installed.until(lambda: installed.exists("PodDisruptionBudget", "sweep-first-1"), "one pod is")

@@ -197,6 +197,29 @@ def test_a_job_has_ended_as_soon_as_that_is_certain(condition: str, ending: Endi
     assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].ending is ending
 
 
+@pytest.mark.parametrize(
+    ("conditions", "spec", "wedged"),
+    [
+        (["Suspended", "SuccessCriteriaMet"], {}, True),
+        (["Suspended", "FailureTarget"], {}, True),
+        (["Suspended", "SuccessCriteriaMet"], {"suspend": False}, False),
+        (["Suspended", "SuccessCriteriaMet", "Complete"], {}, False),
+        (["Suspended"], {}, False),
+    ],
+)
+def test_a_suspended_job_cannot_be_finished(
+    conditions: list[str], spec: dict[str, object], *, wedged: bool
+) -> None:
+    chief = member("chief", conditions=conditions, **spec)
+    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].wedged is wedged
+
+
+def test_a_job_with_a_start_time_will_be_finished() -> None:
+    chief = member("chief", conditions=["SuccessCriteriaMet"])
+    chief["status"]["startTime"] = "2026-01-01T00:00:00Z"
+    assert not only(look(snapshot([chief, *MNIST[1:]]))).roles[0].wedged
+
+
 def test_the_priority_is_the_highest_of_the_roles() -> None:
     classes = [
         {"metadata": manifests.metadata("low"), "value": 5, "globalDefault": True},

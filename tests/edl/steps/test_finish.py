@@ -52,6 +52,19 @@ def test_waiting_jobs_end_too() -> None:
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT}
 
 
+@pytest.mark.parametrize("clean_up", CleanUp)
+def test_who_ended_while_he_was_suspended_is_let_go(clean_up: CleanUp) -> None:
+    wedged = replace(CHIEF, suspended=True, wedged=True)
+    step = ended(wedged, replace(WORKER, size=0), clean_up=clean_up)
+    assert job_patches(step)["mnist-chief"] == {"suspend": False}
+
+
+def test_he_is_let_go_too_where_the_others_go_on() -> None:
+    done = replace(PS, ending=Ending.COMPLETE, suspended=True, wedged=True)
+    step, _ = live(training(replace(CHIEF, ending=None), done, WORKER), (), NOW)
+    assert job_patches(step)["mnist-ps"] == {"suspend": False}
+
+
 def test_ending_is_written_once() -> None:
     step = ended(CHIEF, replace(PS, size=0), replace(WORKER, ending=Ending.COMPLETE, size=0))
     assert (step.writes, step.notes) == ((), ())
