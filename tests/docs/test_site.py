@@ -18,6 +18,7 @@ OTHERS: Final = (  # the API server's, kubectl's and the kubelet's own words
     "context deadline exceeded",
     "x509: certificate signed by unknown authority",
     "ImagePullBackOff",
+    "startTime is required for finished job",
     'unknown command "edl" for "kubectl"',
 )
 FRAGMENT: Final = 8
