@@ -1,10 +1,11 @@
 """What one labelled Job says, read once a version."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import contract, frameworks, pins
 from edl.errors import Denied
@@ -97,6 +98,20 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
 
 
 def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
+    """As it is written, and how it fares."""
+    return replace(
+        _written(manifest, spec, reason, shapes),
+        ending=_ending(manifest),
+        ended_at=_ended_at(manifest),
+        wedged=_wedged(manifest),
+        remaining=None if spec.tandem else _remaining(manifest),
+        failures=_failures(manifest),
+        lost=_lost(manifest, spec),
+        settled=_settled(manifest),
+    )
+
+
+def _written(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
     job_spec, metadata, notes = manifest["spec"], manifest["metadata"], _notes(manifest)
     who = shapes.who(metadata["namespace"], _template_labels(manifest))
     return Role(
@@ -118,13 +133,7 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         port=spec.port,
         account=_pod_spec(manifest).get("serviceAccountName") or "",
         resized_at=time(notes.get(contract.RESIZED_AT, "")),
-        ending=_ending(manifest),
-        ended_at=_ended_at(manifest),
-        wedged=_wedged(manifest),
         reason=reason or notes.get(contract.REASON, ""),
-        remaining=None if spec.tandem else _remaining(manifest),
-        failures=_failures(manifest),
-        lost=_lost(manifest, spec),
         backoff_limit=_backoff_limit(manifest),
         retries=_retries(manifest),
         scaling=_scaling(spec, notes),
@@ -135,7 +144,6 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         labels=who.labels,
         node_affinity=notes.get(contract.PINNED) or pins.kept(_pod_spec(manifest).get("affinity")),
         pinned=contract.PINNED in notes,
-        settled=_settled(manifest),
     )
 
 
@@ -196,10 +204,14 @@ def _retries(manifest: Mapping[str, Any]) -> int:
     return ours if 0 <= raised <= _failures(manifest) else 0
 
 
-def _ending(manifest: Mapping[str, Any]) -> Ending | None:
+def _met(manifest: Mapping[str, Any]) -> Sequence[str]:
+    """The conditions that hold, in their order."""
     conditions = manifest.get("status", {}).get("conditions") or ()
-    met = (_ENDINGS.get(entry["type"]) for entry in conditions if entry["status"] == "True")
-    return next((ending for ending in met if ending), None)
+    return [entry["type"] for entry in conditions if entry["status"] == "True"]
+
+
+def _ending(manifest: Mapping[str, Any]) -> Ending | None:
+    return next((_ENDINGS[one] for one in _met(manifest) if one in _ENDINGS), None)
 
 
 def _ended_at(manifest: Mapping[str, Any]) -> datetime | None:
@@ -218,10 +230,9 @@ def _wedged(manifest: Mapping[str, Any]) -> bool:
     A finished Job must have a start time (batch/validation), and a suspended one has none. Seen on
     1.36: not suspended any more, it is finished at once, and no pod is made.
     """
-    status = manifest.get("status", {})
-    met = {one["type"] for one in status.get("conditions") or () if one["status"] == "True"}
-    waits = bool(met & _ENDINGS.keys()) and not met & _FINISHED
-    return waits and bool(manifest["spec"].get("suspend")) and not status.get("startTime")
+    waits = _ending(manifest) is not None and _FINISHED.isdisjoint(_met(manifest))
+    started = manifest.get("status", {}).get("startTime")
+    return waits and bool(manifest["spec"].get("suspend")) and not started
 
 
 def _share(manifest: Mapping[str, Any]) -> Share | None:
@@ -235,8 +246,7 @@ def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
 def _settled(manifest: Mapping[str, Any]) -> bool:
     """As the API server asks before it lets a template change (batch/job strategy)."""
     status = manifest.get("status", {})
-    conditions = status.get("conditions") or ()
-    stopped = any(one["type"] == "Suspended" and one["status"] == "True" for one in conditions)
+    stopped = "Suspended" in _met(manifest)
     return not status.get("active") and (stopped or not status.get("startTime"))
 
 

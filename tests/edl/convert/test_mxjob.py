@@ -50,20 +50,20 @@ def env(job: Json) -> dict[str, str]:
 
 @pytest.mark.parametrize("api", MAPS)
 def test_a_map_of_replicas_is_the_cast(api: str) -> None:
-    check_cast(mapped(api))
+    assert_cast(mapped(api))
 
 
 @pytest.mark.parametrize(("api", "kind"), LISTS)
 def test_a_list_of_replicas_is_the_cast(api: str, kind: str) -> None:
-    check_cast(listed(api, kind))
+    assert_cast(listed(api, kind))
 
 
 @pytest.mark.parametrize("api", QINIU)
 def test_a_map_under_the_lists_name_is_the_cast(api: str) -> None:
-    check_cast(mxjob(api, replicaSpecs={name: older(size) for name, size in DIST.items()}))
+    assert_cast(mxjob(api, replicaSpecs={name: older(size) for name, size in DIST.items()}))
 
 
-def check_cast(document: Json) -> None:
+def assert_cast(document: Json) -> None:
     found = jobs(document)
     assert found.dropped == ()
     cast = by_role(found)
