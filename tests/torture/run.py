@@ -88,9 +88,15 @@ class Run:
             self.scene.set_clock(name, 0)
         self._begin_simulation_anew()
         self.users.serve(0)
-        deadline = time.monotonic() + _PEACE
+        self.comes(lambda: not self.living() or self._hopeless(), _PEACE)
+
+    def comes(self, holds: Callable[[], bool], within: float) -> bool:
+        """Whether it holds within so many seconds, while nothing strikes."""
+        deadline = time.monotonic() + within
         seen, since = 0, time.monotonic()
-        while self.living() and not self._hopeless() and time.monotonic() < deadline:
+        while not holds():
+            if time.monotonic() > deadline:
+                return False
             self.lanes.revive((*ORDER, *OURS))
             if self.judge.events != seen:
                 seen, since = self.judge.events, time.monotonic()
@@ -98,11 +104,13 @@ class Run:
                 self._begin_simulation_anew()
                 since = time.monotonic()
             time.sleep(_TICK)
+        return True
 
     def _begin_simulation_anew(self) -> None:
         """What failed while the API server was away kwok tries again ever later, minutes at last.
 
-        On a busy machine it was seen to miss, for good, what happened while it started.
+        On a busy machine it was seen to miss, for good, what happened while it started: pods ran
+        on, and deleted ones stayed.
         """
         self.ledger.tell("simulation begun anew")
         self.scene.sandbox.stop(KWOK)

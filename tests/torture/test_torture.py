@@ -49,7 +49,7 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
 
 @pytest.mark.integration
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_the_laws_hold_under_two_faults_of_each_kind(tortured: Scene) -> None:
     report = torture(tortured, SHORT, ledger := _story("short"))
     assert not report.violations, f"{report.text()}\nthe story: {ledger}"

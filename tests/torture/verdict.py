@@ -4,8 +4,7 @@ import json
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from edl.writes import Json
@@ -22,7 +21,6 @@ SURROUNDINGS: Final = ("Service", "PodDisruptionBudget", "RoleBinding", "Service
 _NOT_OURS: Final = ("default",)
 _GONE_WITHIN: Final = 180.0
 _QUIET_WITHIN: Final = 60.0
-_TICK: Final = 0.5
 _SURPRISE: Final = re.compile(r'^.*(Traceback|"level":"error")', re.MULTILINE)
 _STORY: Final = 40
 """Lines of a log that tell of a surprise: its sandbox is gone when somebody reads of it."""
@@ -34,11 +32,11 @@ def of(run: "Run") -> Iterator[Violation]:
     yield from (Violation("all is seen", "observer", text) for text in run.observer.broken)
     yield from (Violation("no user is refused", "users", text) for text in run.users.refused)
     yield from _fates(run.users.commissions, run.observer.jobs(), run.users.deleted)
-    yield from _processes(run)
     yield from _plan(run)
     yield from _owned(run.stage)
     run.stage.kubectl("delete", "jobs", "--all", "--wait=false")
-    yield from _left(run.stage)
+    yield from _left(run)
+    yield from _processes(run)
 
 
 def is_over(one: Commission, jobs: Mapping[str, JobSight]) -> bool:
@@ -94,7 +92,7 @@ def _plan(run: "Run") -> Iterator[Violation]:
         found: Json = json.loads(done.stdout)
         return {"changes": found["changes"], "held": found["held"]}
 
-    if not _comes(lambda: not any(plan().values()), _QUIET_WITHIN):
+    if not run.comes(lambda: not any(plan().values()), _QUIET_WITHIN):
         yield Violation("all is quiet in the end", "the plan", json.dumps(plan())[:400])
 
 
@@ -107,14 +105,15 @@ def _owned(stage: Stage) -> Iterator[Violation]:
             yield Violation("no orphan", f"{kind} {found['metadata']['name']}", "it has no owner")
 
 
-def _left(stage: Stage) -> Iterator[Violation]:
+def _left(run: "Run") -> Iterator[Violation]:
     """Nothing, once the Jobs are deleted."""
 
     def names() -> list[str]:
-        pods = [f"Pod {pod['metadata']['name']}" for pod in stage.all("Pod")]
-        return pods + [f"{kind} {found['metadata']['name']}" for kind, found in _around(stage)]
+        pods = [f"Pod {pod['metadata']['name']}" for pod in run.stage.all("Pod")]
+        around = _around(run.stage)
+        return pods + [f"{kind} {found['metadata']['name']}" for kind, found in around]
 
-    if not _comes(lambda: not names(), _GONE_WITHIN):
+    if not run.comes(lambda: not names(), _GONE_WITHIN):
         yield Violation("no orphan", f"{len(names())} objects", ", ".join(names()[:10]))
 
 
@@ -123,12 +122,3 @@ def _around(stage: Stage) -> Iterator[tuple[str, Json]]:
         for found in stage.all(kind):
             if found["metadata"]["name"] not in _NOT_OURS:
                 yield kind, found
-
-
-def _comes(holds: Callable[[], bool], within: float) -> bool:
-    deadline = time.monotonic() + within
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_TICK)
-    return True
