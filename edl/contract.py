@@ -207,5 +207,9 @@ class KubeShare(StrEnum):
     TWO = "2"
 
 
-IMMUTABLE: Final = (FRAMEWORK, JOB, ROLE, ROLES, MODE)
+IMMUTABLE: Final = (
+    *(FRAMEWORK, JOB, ROLE, ROLES, MODE, PORT),
+    *(PORTS_NUM, PORTS_NUM_FOR_SPARSE, PASSES, ENTRYPOINT, WORKSPACE, ETCD_IMAGE),
+    *(GPU, GPU_LIMIT, GPU_MEMORY, KUBESHARE),
+)
 """Labels and annotations that never change after creation: the pods were made from them."""

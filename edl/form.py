@@ -12,10 +12,11 @@ from edl import contract
 from edl.errors import Finding
 from edl.resources import quantity
 from edl.spec import Gpu
+from edl.texts import misread, written
 from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
-_SHARE: Final = re.compile(r"0\.[0-9]*[1-9][0-9]*")
+_SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
 _FULL: Final = re.compile(r"1(\.0+)?")
 _UNITS: Final = ("days", "hours", "minutes", "seconds")
 _DURATION: Final = re.compile(
@@ -23,6 +24,8 @@ _DURATION: Final = re.compile(
 )
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
 _POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_MOST_FINDINGS: Final = 100
+"""Nobody reads more of them, and each is compared with those before it."""
 MOST_REPLICAS: Final = 100_000
 """The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -61,8 +64,8 @@ class Form:
     def _text(self, path: str, value: Any) -> str:  # noqa: ANN401 — JSON enters here
         if value is None or isinstance(value, str):
             return value or ""
-        self.found(path, f"{value!r} is no text", f'quote it: "{value}"')
-        return str(value)
+        self.findings.append(misread(path, value))
+        return written(value)
 
     @property
     def job_name(self) -> str:
@@ -116,7 +119,7 @@ class Form:
 
     def found(self, path: str, what: str, allowed: str = "") -> None:
         finding = Finding(path, what, allowed)
-        if finding not in self.findings:
+        if len(self.findings) < _MOST_FINDINGS and finding not in self.findings:
             self.findings.append(finding)
 
     def label_path(self, name: str) -> str:
@@ -196,6 +199,10 @@ class Form:
             allowed = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
             self.found(self.label_path(contract.GPU), f'"{text}"', allowed)
             return None
+        if self.own_gpus:
+            what = f'"{text}" of a GPU beside {self.own_gpus} whole of a container\'s own'
+            allowed = f"remove it, or {contract.GPU_RESOURCE} from the container's limits"
+            self.found(self.label_path(contract.GPU), what, allowed)
         return Gpu(request=text, limit=self._gpu_limit(text), memory=self._gpu_memory())
 
     def _refuse_share_settings(self, why: str, allowed: str) -> None:

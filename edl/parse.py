@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from edl import contract, naming
+from edl import contract, naming, success
 from edl.contract import CleanUp, KubeShare, Restart
 from edl.errors import Denied
 from edl.form import MOST_REPLICAS, Form
@@ -89,6 +89,7 @@ def _check(
     naming.check(form, framework, seat, cast)
     if framework.ranked and not form.is_pod:
         _check_ranks(form)
+        success.check(form, seat)
 
 
 def _role(form: Form, framework: Framework) -> str:
@@ -244,7 +245,7 @@ def _wanted(form: Form, seat: Seat) -> int | None:
 def _settings(form: Form, framework: Framework) -> tuple[tuple[str, str], ...]:
     for setting in framework.settings:
         if setting.whole:
-            form.count(setting.annotation)
+            form.count(setting.annotation, most=setting.most)
     return tuple(
         (setting.annotation, form.annotations.get(setting.annotation) or setting.default)
         for setting in framework.settings

@@ -31,7 +31,7 @@ _DECIMAL: Final = {
 _FACTORS: Final = _DECIMAL | {suffix: Decimal(factor) for suffix, factor in _BINARY.items()}
 
 _QUANTITY: Final = re.compile(
-    r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))"
+    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
     r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
 )
 _LARGEST: Final = Decimal(2**63 - 1)

@@ -13,7 +13,7 @@ import msgspec
 from edl import contract
 from edl.writes import Json
 
-_SHARE: Final = re.compile(r"0\.[0-9]*[1-9][0-9]*")
+_SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
 _FULL: Final = re.compile(r"1(\.0+)?")
 _BYTES: Final = re.compile(r"[1-9][0-9]*")
 

@@ -114,11 +114,15 @@ class Mode(msgspec.Struct, frozen=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """An annotation that means something to one framework alone. `whole`: a number from 1."""
+    """An annotation that means something to one framework alone.
+
+    `whole`: a number from 1, `most` the largest.
+    """
 
     annotation: str
     default: str = ""
     whole: bool = False
+    most: int | None = None
 
 
 class Framework(msgspec.Struct, frozen=True, dict=True):
@@ -141,6 +145,8 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     publishes: str = ""
     """The role whose hosts are published to the launcher, empty if none are."""
     settings: tuple[Setting, ...] = ()
+    fewest: str = ""
+    """The variable that tells pods how many of them must come together: `4`, or `4:8`."""
     first_by_name: str = ""
     """The role whose first pod peers know by its bare host name where the role stands alone."""
 

@@ -92,6 +92,7 @@ FRAMEWORK: Final = Framework(
     ),
     worker=_TRAINER,
     deciders=(_TRAINER,),
+    fewest="PADDLE_NNODES",
     modes=(
         Mode(
             "cloud",

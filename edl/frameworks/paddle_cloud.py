@@ -12,9 +12,11 @@ from edl import contract
 from edl.frameworks.needs import Companion, Env, Needs, Setting
 from edl.spec import JobSpec
 
+_MOST_PORTS: Final = 1000
+"""Each is listed in the container."""
 SETTINGS: Final = (
-    Setting(contract.PORTS_NUM, "1", whole=True),
-    Setting(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True),
+    Setting(contract.PORTS_NUM, "1", whole=True, most=_MOST_PORTS),
+    Setting(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True, most=_MOST_PORTS),
     Setting(contract.PASSES, "1", whole=True),
     Setting(contract.ENTRYPOINT),
     Setting(contract.WORKSPACE),

@@ -93,5 +93,6 @@ FRAMEWORK: Final = Framework(
     modes=(Mode("elastic", Resizing.LIVE),),
     describe=describe,
     port=29400,
+    fewest=contract.PET_NNODES_ENV,
     first_by_name=_WORKER,
 )

@@ -6,7 +6,7 @@ import msgspec
 
 from edl import contract, namespaces
 from edl.errors import Denied, Finding
-from edl.inject import ceilings, defaults, guard, kubeshare, shape
+from edl.inject import ceilings, defaults, guard, kubeshare, misplaced, shape
 from edl.inject.complete import complete
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.parse import parse
@@ -140,7 +140,10 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
     if findings := [*unreadable, *ceilings.exceeded(manifest, done, spec, policy)]:
         raise Denied(findings)
     lost = kubeshare.warnings(clean, spec)
-    return Verdict(done, (*guard.forgery_warnings(manifest, done), *warnings, *lost))
+    return Verdict(
+        done,
+        (*guard.forgery_warnings(manifest, done), *misplaced.warnings(manifest), *warnings, *lost),
+    )
 
 
 def _is_to_be_paused(manifest: Json) -> bool:

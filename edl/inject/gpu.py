@@ -62,7 +62,9 @@ def placed_again(template: Json, old: Json) -> Json:
 
 
 def _has_gpu(container: Json) -> bool:
-    return contract.GPU_RESOURCE in ((container.get("resources") or {}).get("limits") or {})
+    """Whether it asks for any: templates that serve both kinds of nodes say 0."""
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return str(limits.get(contract.GPU_RESOURCE, 0)) != "0"
 
 
 def _containers(pod: Json) -> Iterator[Json]:

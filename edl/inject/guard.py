@@ -5,6 +5,7 @@ from typing import Final
 
 from edl import contract, entries, pins
 from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
 from edl.inject import ceilings, gpu
 from edl.namespaces import NamespacePolicy
 from edl.parse import parse
@@ -211,7 +212,7 @@ def _name(manifest: Json) -> str:
 
 
 def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
-    """Raises Denied where the labels no longer parse, or max leaves what the pods were made for.
+    """Raises Denied where the labels no longer parse, or bounds leave what the pods were made for.
 
     Nor may a Job grow above its namespace's ceilings. What was wrong before may stay wrong: an old
     object must not become untouchable.
@@ -229,8 +230,25 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
         path = f"metadata.labels[{contract.MAX}]"
         allowed = f"at most {text}: its pods were completed for that many; create it anew for more"
         raise Denied([Finding(path, f"{spec.max}", allowed)])
+    lowered = labels(new).get(contract.MIN) != labels(old).get(contract.MIN)
+    if lowered and spec.min < (fewest := _fewest(old, FRAMEWORKS[spec.framework].fewest)):
+        path = f"metadata.labels[{contract.MIN}]"
+        allowed = f"at least {fewest}: its pods wait for so many; create it anew for fewer"
+        raise Denied([Finding(path, f"{spec.min}", allowed)])
     if findings := ceilings.outgrown(new, old, spec, policy):
         raise Denied(findings)
+
+
+def _fewest(old: Json, variable: str) -> int:
+    """How many must come together, as its pods are told; 0 where nobody says."""
+    containers = (_template(old).get("spec") or {}).get("containers") or ()
+    told = (
+        str(env.get("value") or "").partition(":")[0]
+        for container in containers
+        for env in container.get("env") or ()
+        if env.get("name") == variable
+    )
+    return next((int(text) for text in told if text.isdecimal()), 0)
 
 
 def _findings(manifest: Json) -> tuple[Finding, ...]:

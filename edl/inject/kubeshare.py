@@ -22,6 +22,7 @@ _SHARE: Final = (*_AMOUNTS, contract.SHARED_GPU_MEMORY)
 _TAKEN: Final = "such as 0.5, 1.0 or, above 1, whole GPUs with a point: 10.0"
 _LONGEST: Final = 19
 """Digits of an amount; nobody means more, and 1e999999 would be written out."""
+_LONGEST_VALUE: Final = 63
 _NO_SCHEDULER: Final = ("", "default-scheduler")
 
 
@@ -143,6 +144,8 @@ def _number(text: str) -> Decimal | None:
 
 
 def _is_value(text: str) -> bool:
+    if len(text) > _LONGEST_VALUE:  # its pattern would take time by the square of that
+        return False
     found = _VALUE.search(text)
     return found is not None and found[0] == text and _number(text) is not None
 

@@ -6,12 +6,13 @@ API server, may. Looked at once, at the door: inside, nobody doubts a list.
 
 from collections.abc import Iterator
 from types import NoneType
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from edl import contract
 from edl.errors import Denied, Finding
+from edl.texts import misread
 from edl.writes import Json
 
 Shape: TypeAlias = "type[str | int] | dict[str, Shape] | list[Shape]"
@@ -19,9 +20,13 @@ Shape: TypeAlias = "type[str | int] | dict[str, Shape] | list[Shape]"
 
 _MAP: Final[Shape] = {}
 _TEXTS: Final[dict[str, Shape]] = {}
-"""An object of texts alone: labels or annotations. Known by being this very value."""
+"""An object of texts alone: annotations. Known by being this very value."""
+_LABELS: Final[dict[str, Shape]] = {}
+"""Labels: short texts. Known likewise."""
+_LONGEST: Final = 63
+"""Characters of a label's value. The API server looks at that only after its webhooks."""
 _META: Final[Shape] = {
-    "labels": _TEXTS,
+    "labels": _LABELS,
     "annotations": _TEXTS,
     "finalizers": [str],
     "ownerReferences": [_MAP],
@@ -73,6 +78,8 @@ def _compiled(shape: Shape) -> Any:  # noqa: ANN401 - a type
     """The shape as a type of msgspec, which checks it in a twentieth of the time."""
     if shape is _TEXTS:
         return dict[str, str]
+    if shape is _LABELS:
+        return dict[str, Annotated[str, msgspec.Meta(max_length=_LONGEST)]]
     if shape is _MAP:
         return dict[str, Any]
     if isinstance(shape, dict):
@@ -109,8 +116,9 @@ def _misfits(path: str, value: Any, shape: Shape) -> Iterator[Finding]:  # noqa:
     found = type(value)
     if found is not belongs:
         yield Finding(path, _WORDS[found], f"{_WORDS[belongs]} belongs here")
-    elif shape is _TEXTS:
+    elif shape is _TEXTS or shape is _LABELS:
         yield from _no_texts(path, value)
+        yield from _too_long(path, value) if shape is _LABELS else ()
     elif isinstance(shape, dict):
         for name, inner in shape.items():
             # The API server reads a member that is null as one that is not there.
@@ -126,5 +134,11 @@ def _no_texts(path: str, values: Json) -> Iterator[Finding]:
     for name, value in values.items():
         null = value is None and not name.startswith(contract.PREFIX)
         if not isinstance(value, str) and not null:
-            text = "" if value is None else value
-            yield Finding(f"{path}[{name}]", f"{value!r} is no text", f'quote it: "{text}"')
+            yield misread(f"{path}[{name}]", value)
+
+
+def _too_long(path: str, labels: Json) -> Iterator[Finding]:
+    for name, value in labels.items():
+        if isinstance(value, str) and len(value) > _LONGEST:
+            what = f'"{value[:_LONGEST]}…" has {len(value)} characters'
+            yield Finding(f"{path}[{name}]", what, f"at most {_LONGEST}")

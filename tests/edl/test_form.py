@@ -5,8 +5,9 @@ import pytest
 from edl.errors import Finding
 from edl.parse import parse
 from edl.spec import Gpu
+from edl.texts import misread
 from edl.writes import Json
-from tests.edl.manifests import annotations, changed, horovod
+from tests.edl.manifests import annotations, cast, changed, horovod
 from tests.edl.readings import annotation, elastic, findings, label
 
 GPU_CHOICE = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
@@ -103,7 +104,7 @@ def test_other_annotations_name_what_is_allowed(name: str, text: str, allowed: s
         (elastic(min=2), Finding(label("min"), "2 is no text", 'quote it: "2"')),
         (
             elastic(annotations={"paused": True}),
-            Finding(annotation("paused"), "True is no text", 'quote it: "True"'),
+            Finding(annotation("paused"), "True is no text", 'quote it: "true"'),
         ),
         (
             elastic(spec={"parallelism": "2"}),
@@ -124,3 +125,41 @@ def test_strangers_labels_are_left_alone() -> None:
     manifest = elastic(**{"example.com/number": 3})
     assert parse(manifest).max == 4
     assert annotations(manifest) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(True, "true"), (False, "false"), (8, "8"), (100.0, "100"), (0.5, "0.5")]
+)
+def test_what_yaml_misreads_is_to_be_quoted_as_it_was_meant(value: object, text: str) -> None:
+    found = misread("metadata.labels[a]", value)
+    assert (found.what, found.allowed) == (f"{value!r} is no text", f'quote it: "{text}"')
+
+
+def test_nothing_and_several_are_no_text() -> None:
+    assert str(misread("a", None)) == "a: is empty; write its value, or remove it"
+    assert str(misread("a", ["b"])) == "a: ['b'] is no text; one value"
+
+
+def test_a_share_is_refused_beside_whole_gpus_of_a_container() -> None:
+    own = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": "2"}}}
+    (found,) = findings(elastic(gpu="0.5", pod={"containers": [own]}))
+    assert found.path == label("gpu")
+    assert found.what == '"0.5" of a GPU beside 2 whole of a container\'s own'
+
+
+LONG = 200_000
+"""By the square of it, reading would outlast the test's time."""
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        elastic(gpu=f"0.{'1' * LONG}x"),
+        elastic(gpu="0.5", gpu_memory=f"{'1' * LONG}x"),
+        elastic(gpu="0.5", annotations={"gpu-limit": f"0.{'1' * LONG}x"}),
+        cast("worker", ",".join(f"Role{number}" for number in range(LONG // 10))),
+    ],
+    ids=["share", "memory", "limit", "cast"],
+)
+def test_a_long_text_is_refused_in_time(manifest: Json) -> None:
+    assert 0 < len(findings(manifest)) <= 100

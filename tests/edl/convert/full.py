@@ -18,7 +18,7 @@ _POD: Final = {
             "command": ["sh", "-c", "run"],
             "env": [{"name": "A", "value": "b"}],
             "ports": [{"name": "tfjob-port", "containerPort": 3333}],
-            "resources": {"limits": {"nvidia.com/gpu": 1}},
+            "resources": {"limits": {"cpu": 1}},
         }
     ],
 }

@@ -225,4 +225,11 @@ def test_other_modes_need_no_rights() -> None:
 def test_a_number_that_is_none_is_refused(name: str) -> None:
     (finding,) = findings(cloud("trainer", annotations={name: "0"}))
     assert (finding.path, finding.what) == (annotation(name), '"0"')
-    assert finding.allowed == "a whole number from 1"
+    most = "" if name == "passes" else " to 1000"
+    assert finding.allowed == f"a whole number from 1{most}"
+
+
+def test_no_more_ports_than_a_container_may_list() -> None:
+    """Each would be listed, by whoever reads the Job."""
+    (finding,) = findings(cloud("trainer", annotations={"ports-num": "999999999"}))
+    assert finding.allowed == "a whole number from 1 to 1000"

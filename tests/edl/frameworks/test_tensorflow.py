@@ -141,7 +141,7 @@ def test_without_a_chief_worker_0_decides(roles: str, role: str, policy: Json | 
 
 def test_a_user_decides_about_success_himself() -> None:
     own = {"rules": [{"succeededCount": 2}]}
-    manifest = cast("worker", "ps=1,worker=1..3", spec={"successPolicy": own})
+    manifest = cast("worker", "ps=1,worker=2..3", spec={"successPolicy": own})
     assert created(manifest)["spec"]["successPolicy"] == own
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from edl import contract
+from edl.form import Form
 from edl.writes import Json
 from tests.edl.manifests import cast, job, pod
 
@@ -110,8 +111,10 @@ def manifests(draw: st.DrawFn, framework: str) -> Json:
         told.pop("restart", None)  # nobody makes a bare pod again
     manifest = kind(draw, framework, pod=draw(_pods(framework)), annotations=told)
     waits = manifest["metadata"]["labels"].get(contract.ROLE) == "launcher"
-    # KubeShare would not wait for a launcher's host list: a share on it is refused.
-    gpus = draw(st.sampled_from(_GPUS[:2] if waits else _GPUS))
+    # KubeShare would not wait for a launcher's host list: a share on it is refused. So it is beside
+    # whole GPUs of a container's own.
+    whole = waits or Form(manifest).own_gpus
+    gpus = draw(st.sampled_from(_GPUS[:2] if whole else _GPUS))
     named = {contract.PREFIX + name.replace("_", "-"): text for name, text in gpus.items()}
     manifest["metadata"]["labels"] |= draw(_TEXTS) | named
     if "template" in manifest["spec"]:

@@ -219,3 +219,11 @@ def test_another_affinity_is_the_api_servers_to_judge() -> None:
 def test_a_job_from_before_keeps_its_place() -> None:
     stored = changed(worker(gpu="2"), "spec template spec affinity", None)
     assert update(stored, stored).manifest == stored
+
+
+def test_a_container_that_asks_for_no_gpu_has_none() -> None:
+    """Templates that serve nodes with and without GPUs say 0."""
+    none = {"name": "own", "image": "a", "resources": {"limits": {GPU: "0"}}}
+    assert required(worker(pod={"containers": [none]})) is None
+    found = worker(gpu="2", pod={"containers": [none]})
+    assert pod_spec(found)["containers"][0]["resources"]["limits"] == {GPU: "2"}

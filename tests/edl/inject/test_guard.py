@@ -51,6 +51,8 @@ def test_an_update_that_changes_nothing_of_ours_is_left_alone() -> None:
         ("metadata annotations edl.dev/roles", "chief=1,worker=1..3"),
         ("metadata annotations edl.dev/roles", None),
         ("metadata annotations edl.dev/mode", "collective"),
+        ("metadata annotations edl.dev/port", "3333"),
+        ("metadata labels edl.dev/gpu", "2"),
     ],
 )
 def test_what_pods_were_made_from_never_changes(path: str, value: str | None) -> None:
@@ -277,3 +279,41 @@ def test_a_change_beside_the_pins_leaves_them() -> None:
     old = pinned_job(PLACED)
     stored = update(changed(old, "metadata labels team", "vision"), old).manifest
     assert annotations(stored)[contract.PINNED] == annotations(old)[contract.PINNED]
+
+
+def _told(name: str, value: str) -> Json:
+    env = [{"name": name, "value": value}]
+    return {"containers": [{"name": "main", "image": "a", "env": env}]}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "low"),
+    [
+        (job(framework="pytorch", min="4", max="8"), "3"),
+        (job(framework="pytorch", spec={"parallelism": 4}), "3"),
+        (cast("trainer", "master=1,trainer=4", framework="paddle"), "2"),
+    ],
+    ids=["elastic", "fixed", "paddle"],
+)
+def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
+    old = created(manifest)
+    with pytest.raises(Denied) as denied:
+        update(changed(old, "metadata labels edl.dev/min", low), old)
+    (finding,) = denied.value.findings
+    assert finding.path == "metadata.labels[edl.dev/min]"
+    assert finding.allowed == "at least 4: its pods wait for so many; create it anew for fewer"
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        job(framework="tensorflow", min="4", max="8"),
+        job(framework="pytorch", min="4", max="8", pod=_told("PET_NNODES", "1:8")),
+        cast("trainer", "master=1,trainer=2..4", framework="paddle"),
+    ],
+    ids=["tensorflow", "own", "paddle"],
+)
+def test_min_may_be_lowered_where_nobody_waits_for_more(manifest: Json) -> None:
+    old = created(manifest)
+    new = changed(old, "metadata labels edl.dev/min", "1")
+    assert labels(update(new, old).manifest)["edl.dev/min"] == "1"

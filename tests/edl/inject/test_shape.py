@@ -63,7 +63,7 @@ def test_labels_and_annotations_are_texts(place: str) -> None:
     assert findings(manifest) == [f'{path}[a]: 1 is no text; quote it: "1"']
     ours = changed(job(framework="none"), f"metadata {place}", {"edl.dev/min": None})
     path = f"metadata.{place}"
-    assert findings(ours) == [f'{path}[edl.dev/min]: None is no text; quote it: ""']
+    assert findings(ours) == [f"{path}[edl.dev/min]: is empty; write its value, or remove it"]
 
 
 def test_everything_wrong_is_found_at_once() -> None:
@@ -97,3 +97,11 @@ def test_both_looks_look_at_both_objects(look: Any) -> None:  # noqa: ANN401 - e
     for new, old in ((bad, good), (good, bad)):
         with pytest.raises(Denied, match="spec: a list"):
             look(Request("UPDATE", new, old, USER), CONTEXT)
+
+
+@pytest.mark.parametrize("place", ["metadata", "spec template metadata"])
+def test_a_label_is_no_longer_than_the_api_server_takes(place: str) -> None:
+    """It looks at that only after its webhooks."""
+    manifest = changed(job(framework="none"), f"{place} labels", {"a": "b" * 64, "c": "d" * 63})
+    path = f"{place.replace(' ', '.')}.labels[a]"
+    assert findings(manifest) == [f'{path}: "{"b" * 63}…" has 64 characters; at most 63']

@@ -1,0 +1,21 @@
+"""Values that should be texts: YAML reads `true`, `8` and nothing at all as something else."""
+
+from typing import Any
+
+from edl.errors import Finding
+
+
+def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters here
+    """What to write instead."""
+    if value is None:
+        return Finding(path, "is empty", "write its value, or remove it")
+    if isinstance(value, dict | list):
+        return Finding(path, f"{value!r} is no text", "one value")
+    return Finding(path, f"{value!r} is no text", f'quote it: "{written(value)}"')
+
+
+def written(value: Any) -> str:  # noqa: ANN401 - JSON enters here
+    """As its user most likely meant it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,41 @@
+"""Slips of the pen among our names are told, and change nothing."""
+
+import pytest
+
+from edl.writes import Json
+from tests.edl.manifests import create, job
+
+
+def told(**fields: Json) -> tuple[str, ...]:
+    return create(job(framework="none", **fields)).warnings
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "warning"),
+    [
+        (
+            "annotations",
+            "max",
+            "edl.dev/max is a label, not an annotation: it does nothing here",
+        ),
+        ("labels", "paused", "edl.dev/paused is an annotation, not a label: it does nothing here"),
+        (
+            "labels",
+            "Max",
+            "edl.dev/Max is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+        ("annotations", "zzzzzzzzzzzz", "edl.dev/zzzzzzzzzzzz is unknown, and does nothing"),
+    ],
+)
+def test_a_name_that_means_nothing_there_is_told(place: str, name: str, warning: str) -> None:
+    manifest = job(framework="none")
+    manifest["metadata"].setdefault(place, {})[f"edl.dev/{name}"] = "true"
+    verdict = create(manifest)
+    assert verdict.warnings == (warning,)
+    assert verdict.manifest["metadata"][place][f"edl.dev/{name}"] == "true"
+
+
+def test_names_where_they_belong_and_strangers_are_not_spoken_of() -> None:
+    manifest = job(framework="none", max="4", annotations={"paused": "true"})
+    manifest["metadata"]["labels"]["team"] = "vision"
+    assert create(manifest).warnings == ()
