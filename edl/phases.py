@@ -9,6 +9,8 @@ from edl.model import Ending, JobKey, Phase, PodPhase, Resizing, Role, TrainingJ
 STOPPED_TO_RESTART: Final = "restarts: "
 RESTARTED: Final = "restarted: "
 """How the reasons begin of roles that are stopped for a new size, and that have started at it."""
+REMOVED: Final = "removed by name: "
+"""How the reason begins of a role whose pods were ended by name."""
 _MADE_BY: Final = timedelta(seconds=10)
 """A pod that is so much younger than a resize was made by it; a later one replaces a lost one."""
 
@@ -67,7 +69,12 @@ def runs(role: Role) -> bool:
     at_work = sum(
         pod.ready or pod.phase is PodPhase.SUCCEEDED for pod in role.pods if not pod.terminating
     )
-    return not role.suspended and at_work >= min(role.min, role.size)
+    return not role.suspended and at_work + _gone(role) >= min(role.min, role.size)
+
+
+def _gone(role: Role) -> int:
+    """How many have ended for good, and their pods are not there any more."""
+    return len(role.over - {pod.index for pod in role.pods}) if role.over else 0
 
 
 def _scales(job: TrainingJob, role: Role) -> bool:
@@ -88,7 +95,8 @@ def _scales(job: TrainingJob, role: Role) -> bool:
 
 def _comes(role: Role, resized: datetime) -> bool:
     """Whether pods that this resize asked for do not run yet."""
-    if role.tandem and len([pod for pod in role.pods if not pod.terminating]) < role.size:
+    there = sum(not pod.terminating for pod in role.pods)
+    if role.tandem and there + _gone(role) < role.size:
         return True
     return any(
         not (pod.ready or pod.ended or pod.terminating) and pod.created_at - resized < _MADE_BY

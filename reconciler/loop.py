@@ -82,7 +82,7 @@ class Loop:
         state = self._mind.observe(self._clocks.now())
         plan = self._mind.decide(state)
         steps = self._mind.steps(plan, state)
-        self._postponed.keep({job.key for job in state.jobs})
+        self._postponed.keep({job.key for job in (*state.jobs, *state.bare)})
         decided = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
         self._journal.decided(Decided(state, plan), decided, self._since_event())

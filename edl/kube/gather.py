@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.kube import admission, shares
+from edl.kube import admission, replaced, shares
 from edl.kube.facts import PodFacts, Tag
 from edl.kube.jobfacts import JobFacts
 from edl.kube.quotas import NO_RULES, NamespaceRules
@@ -39,7 +39,7 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))
     cast = [seat.role for seat in specs[0].cast] if specs else []
     roles = _roles(around, cast)
-    return TrainingJob(
+    found = TrainingJob(
         key=key,
         framework=first.framework,
         roles=roles,
@@ -55,6 +55,7 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
             Target(tag.kind, tag.namespace, tag.name) for tag in around.tags if tag.job == key.name
         ),
     )
+    return replaced.told(found)
 
 
 def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
@@ -149,6 +150,11 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
         if priority is None:
             yield f'there is no PriorityClass "{job.priority_class}": create it, or name another'
     yield from _too_few(around)
+    yield from _ended_before(around)
+    if len({spec.mode for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.MODE}: write the same on each"
+    if len({spec.port for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.PORT}: write the same on each"
     for job in around.jobs if around.rules != NO_RULES else ():
         yield from admission.admit(job.template, around.rules, _share(job)).refusals
     if any(job.execs for job in around.jobs) and not around.kubexec:
@@ -163,6 +169,20 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
                     f'the Service "{tag.name}" is not ours, and its name is the one that the '
                     "pods' addresses need: rename the job, or delete the Service"
                 )
+
+
+def _ended_before(around: Around) -> Iterator[str]:
+    """Jobs of an earlier run: those that were created anew would start without them."""
+    roles = [(job, job.role) for job in around.jobs if job.role]
+    if any(not (role.suspended or role.ending) for _, role in roles):
+        return
+    latest = max((job.created_at for job, role in roles if not role.ending), default=None)
+    for job, role in roles:
+        if latest and role.ended_at and role.ended_at < latest:
+            yield (
+                f"{job.name} has ended before others were created anew: delete it, and apply it "
+                "again with them"
+            )
 
 
 def _share(job: JobFacts) -> int:

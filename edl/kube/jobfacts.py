@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl import contract, frameworks, pins
 from edl.errors import Denied
-from edl.kube import admission, shares
+from edl.kube import admission, jobends, shares
 from edl.kube.facts import time
 from edl.kube.objects import JobObject
 from edl.kube.shapes import Shapes
@@ -104,7 +104,11 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
         ending=_ending(manifest),
         ended_at=_ended_at(manifest),
         wedged=_wedged(manifest),
-        remaining=None if spec.tandem else _remaining(manifest),
+        remaining=None if spec.tandem else jobends.remaining(manifest),
+        over=jobends.over(manifest) if spec.tandem else frozenset(),
+        ignores=jobends.ignores(manifest),
+        told_to_end=jobends.is_told_to_end(manifest),
+        keeps_completions=jobends.keeps_completions(manifest),
         failures=_failures(manifest),
         lost=_lost(manifest, spec),
         settled=_settled(manifest),
@@ -162,19 +166,12 @@ def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> Scaling | None:
     return Scaling(timeout, spec.fallback, time(since) if counts else None, known)
 
 
-def _remaining(manifest: Mapping[str, Any]) -> int | None:
-    """Work items still to do; None for a work queue, whose length nobody knows."""
-    completions: int | None = manifest["spec"].get("completions")
-    done: int = manifest.get("status", {}).get("succeeded") or 0
-    return None if completions is None else max(completions - done, 0)
-
-
 def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
     """As its user says, else the part of its work items that is done."""
     completions: int | None = manifest["spec"].get("completions")
     if spec.progress is not None or spec.tandem or not completions:
         return spec.progress
-    return 1 - (_remaining(manifest) or 0) / completions
+    return 1 - (jobends.remaining(manifest) or 0) / completions
 
 
 def _failures(manifest: Mapping[str, Any]) -> int:

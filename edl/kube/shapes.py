@@ -24,13 +24,21 @@ _Key: TypeAlias = tuple[bytes, ...]
 
 
 class Shapes:
-    """Shapes by the JSON they came from: pods of one template cost one look-up each."""
+    """Shapes by the JSON they came from: pods of one template cost one look-up each.
 
-    def __init__(self) -> None:
+    `most`: so many are kept before all are forgotten; what was handed out stays.
+    """
+
+    def __init__(self, most: int = _MOST_KEPT) -> None:
+        self._most = most
         self._by_json: dict[_Key, Shape] = {}
         self._interned: dict[Shape, Shape] = {}
         self._ruled: dict[tuple[Shape, Who, _Key], Shape] = {}
         self._who: dict[Who, Who] = {}
+
+    def __len__(self) -> int:
+        """How many are kept, that equal ones may be one."""
+        return len(self._interned)
 
     def who(self, namespace: str, labels: Mapping[str, str]) -> Who:
         """A pod as selectors see it: one object for all pods of a template."""
@@ -50,11 +58,11 @@ class Shapes:
         key = (shape, who, asked)
         if (known := self._ruled.get(key)) is not None:
             return known
-        if len(self._ruled) >= _MOST_KEPT:
+        if len(self._ruled) >= self._most:
             self._ruled.clear()
         found = rules.rules(_json(spec), who)
         ruled = replace(shape, rules=found) if found else shape
-        self._ruled[key] = self._interned.setdefault(ruled, ruled)
+        self._ruled[key] = self._one(ruled)
         return self._ruled[key]
 
     def _alone(self, spec: PodSpec, share: Share | None) -> Shape:
@@ -65,11 +73,10 @@ class Shapes:
     def _known(self, key: _Key, spec: Json, share: Share | None) -> Shape:
         if (known := self._by_json.get(key)) is not None:
             return known
-        if len(self._by_json) >= _MOST_KEPT:
+        if len(self._by_json) >= self._most:
             self._by_json.clear()
-            self._interned.clear()
         shape = _shape(spec, share)
-        self._by_json[key] = self._interned.setdefault(shape, shape)
+        self._by_json[key] = self._one(shape)
         return self._by_json[key]
 
     def of_json(self, spec: Json, share: Share | None = None, who: Who = NOBODY) -> Shape:
@@ -79,7 +86,13 @@ class Shapes:
         if found is None:
             return shape
         ruled = replace(shape, rules=found)
-        return self._interned.setdefault(ruled, ruled)
+        return self._one(ruled)
+
+    def _one(self, shape: Shape) -> Shape:
+        """One object for all equal shapes: whoever compares them again and again is faster."""
+        if len(self._interned) >= self._most:
+            self._interned.clear()
+        return self._interned.setdefault(shape, shape)
 
 
 def _shape(spec: Json, share: Share | None) -> Shape:

@@ -31,7 +31,8 @@ def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob
 
 def _is_wrong(job: TrainingJob, latest: datetime) -> bool:
     return _later(job.started_at, latest) or any(
-        _later(role.resized_at, latest) for role in job.roles
+        _later(role.resized_at, latest) or (role.scaling and _later(role.scaling.since, latest))
+        for role in job.roles
     )
 
 
@@ -41,7 +42,14 @@ def _set_right(job: TrainingJob, now: datetime) -> TrainingJob:
 
 
 def _roles(roles: Sequence[Role], now: datetime) -> tuple[Role, ...]:
-    return tuple(replace(role, resized_at=_moment(role.resized_at, now)) for role in roles)
+    return tuple(
+        replace(
+            role,
+            resized_at=_moment(role.resized_at, now),
+            scaling=role.scaling and replace(role.scaling, since=_moment(role.scaling.since, now)),
+        )
+        for role in roles
+    )
 
 
 def _moment(told: datetime | None, now: datetime) -> datetime | None:

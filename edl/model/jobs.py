@@ -78,11 +78,19 @@ class Role(msgspec.Struct, frozen=True):
     ended_at: datetime | None = None
     wedged: bool = False
     """Its end is decided, and cannot be recorded while it is suspended."""
+    told_to_end: bool = False
+    """No time is left for it: its controller will say so."""
+    keeps_completions: bool = False
+    """The API server refuses size 0 of it, for a rule that its user wrote."""
     reason: str = ""
     remaining: int | None = None
-    """Work items (`completions` - succeeded) still to do: no more pods than that can be."""
+    """Work items still to do: no more pods than that can be."""
+    over: frozenset[int] = frozenset()
+    """Indexes that have ended for good, whether or not their pods are still there."""
     failures: int = 0
     """Pods that failed or were deleted, as the Job controller counts them: it makes them again."""
+    ignores: bool = False
+    """Some failures are not counted (podFailurePolicy)."""
     lost: bool = False
     """One of its pods failed or was deleted since the start, and the others cannot go on so."""
     backoff_limit: int = 0

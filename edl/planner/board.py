@@ -220,8 +220,9 @@ def bound(board: Board, standing: Standing) -> None:
 
 def nearly_done(job: TrainingJob) -> bool:
     """Whoever is done would be missing when all the others start again."""
-    pods = (pod for role in job.live for pod in role.pods)
-    return any(pod.phase is PodPhase.SUCCEEDED for pod in pods)
+    return any(
+        role.over or any(pod.phase is PodPhase.SUCCEEDED for pod in role.pods) for role in job.live
+    )
 
 
 def _finishing(board: Board, standing: Standing) -> bool:

@@ -87,7 +87,7 @@ class Outcome:
         if standing.reason or standing.starts or key in self.ledger.held:
             return
         if standing.job.problem or standing.job.missing:
-            self.ledger.hold(key, standing.held)
+            self.ledger.hold(key, standing.job.problem or reasons.missing(standing.job))
         elif standing.after < standing.cap:
             self.ledger.hold(key, standing.held or self.why_no_more(standing))
 

@@ -97,7 +97,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> S
         found = by_index.get(index)
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NOWHERE))
-        elif found is None and ended.get(index) is PodPhase.SUCCEEDED:
+        elif found is None and (index in role.over or ended.get(index) is PodPhase.SUCCEEDED):
             keeper.pass_over()
         else:
             lost = index in ended or index in leaving
@@ -110,7 +110,8 @@ def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) ->
     live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
     for pod in live[role.size :]:
         keeper.drop(pod)
-    lost = any(pod.phase is PodPhase.FAILED or pod.terminating for pod in role.pods)
+    # Whoever has ended is followed by another when the Job controller has looked: a second later.
+    lost = any(pod.ended or pod.terminating for pod in role.pods)
     expected = role.size if role.remaining is None else min(role.size, role.remaining)
     kept: list[Pod | None] = [*live[: role.size], *repeat(None, role.size - len(live))]
     for found in kept:
@@ -127,9 +128,12 @@ def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> date
     """Since when a replica waits for the scheduler.
 
     A gated pod waits for us, and one that was lost for its end and for the Job controller's
-    back-off: None. A pod that was never made (a quota) waits since the size was set.
+    back-off (which counts also what nothing else does): None. A pod that was never made (a quota)
+    waits since the size was set.
     """
-    if (pod is None and (lost or role.failures)) or (pod is not None and pod.gated):
+    if pod is None and (lost or role.failures or role.ignores):
+        return None
+    if pod is not None and pod.gated:
         return None
     return max(_moments(job, role, pod), default=None)
 

@@ -223,5 +223,6 @@ def target(role: Role) -> int | None:
 
 def start_size(role: Role) -> int:
     """Replicas that a gang needs of this role before anything starts."""
-    found = target(role)
-    return role.min if found is None else found
+    wanted = target(role)
+    size = role.min if wanted is None else wanted
+    return size if role.remaining is None else max(min(size, role.remaining), 1)

@@ -16,7 +16,7 @@ def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
         return Step(job.key, ())
     why = phases.verdict(job.key, ending)
     # A Job that is 0/0 already only waits for its controller.
-    others = [role for role in job.live if role.tandem and role.size]
+    others = [role for role in job.live if role.tandem and role.size and not role.told_to_end]
     writes = [
         patches.job(job.key, role, _end(role), {contract.REASON: why} | _told(role, why, now))
         for role in others
@@ -32,9 +32,9 @@ def _told(role: Role, why: str, now: datetime) -> dict[str, str]:
 def _end(role: Role) -> Json:
     """A deciding role still lives only when another one has failed: it fails with it.
 
-    Its successPolicy may count on an index, and then the API server refuses 0/0.
+    So does one of which the API server refuses 0/0; our own successPolicy counts on an index, too.
     """
-    if role.decides:
+    if role.decides or role.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
     return patches.size(role, 0)
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import JobKey, Pod, Role, Target, TrainingJob
+from edl.phases import REMOVED
 from edl.planner.plan import Evacuation
 from edl.writes import Delete, Patch, Write
 
@@ -66,4 +67,4 @@ def _untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
 
 
 def reason(role: Role) -> str:
-    return role.evacuated or f"removed by name: {', '.join(sorted(role.removing))}"
+    return role.evacuated or f"{REMOVED}{', '.join(sorted(role.removing))}"

@@ -4,10 +4,12 @@ The cluster has 4 nodes of 8 CPU; the load ceiling leaves 31 of 32 CPU for growt
 """
 
 import json
+import time
 
 import pytest
 
 from edl import contract
+from edl.planner.limits import Limits
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web
 
 pytestmark = pytest.mark.integration
@@ -159,6 +161,18 @@ def test_who_is_done_just_when_he_is_suspended_is_finished(installed: Stage) -> 
     for role in ("chief", "ps", "worker"):
         installed.until(lambda: installed.is_complete(f"mnist-{role}"), f"{role} is complete")  # noqa: B023
     assert installed.pods("mnist-chief") == [], "nobody was started for it"
+
+
+def test_an_item_of_work_that_is_done_is_followed_by_another(installed: Stage) -> None:
+    """Beyond the pending limit nobody is missed before the Job controller has looked."""
+    installed.apply(elastic("sweep", labels={"max": "4"}, completions=40, parallelism=1, completionMode="Indexed"))
+    installed.until_runs("sweep", 4)
+    time.sleep(Limits().pending_limit.total_seconds() + 2)
+    before = installed.job("sweep")["metadata"]["annotations"][contract.HISTORY]
+    installed.complete("sweep", 0)
+    installed.until(lambda: installed.job("sweep")["status"].get("succeeded") == 1, "one is done")
+    installed.until_runs("sweep", 4)
+    assert installed.job("sweep")["metadata"]["annotations"][contract.HISTORY] == before
 
 
 def test_a_changed_minimum_is_protected(installed: Stage) -> None:

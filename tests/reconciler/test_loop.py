@@ -64,6 +64,7 @@ class World:
         self.hand = Hand(self.time)
         self.metrics = Metrics.fresh()
         self.jobs = [A, B]
+        self.bare: list[JobKey] = []
         self.recheck: timedelta | None = None
         self.broken = 0
         self.odd: list[JobKey] = []
@@ -77,11 +78,15 @@ class World:
             self.broken -= 1
             raise ZeroDivisionError("a bug")
         self.time.seconds += self.deciding
-        jobs = (TrainingJob(key, "none", (), now) for key in self.jobs)
-        return ClusterState(now, (), tuple(jobs))
+        jobs, bare = (
+            tuple(TrainingJob(key, "none", (), now) for key in keys)
+            for keys in (self.jobs, self.bare)
+        )
+        return ClusterState(now, (), jobs, bare=bare)
 
     def steps(self, _plan: Plan, state: ClusterState) -> Steps:
-        jobs = [job.key for job in state.jobs if job.key not in self.odd]
+        everybody = (*state.jobs, *state.bare)
+        jobs = [job.key for job in everybody if job.key not in self.odd]
         good = tuple(Step(job, (), (self.note(job),) if self.grows else ()) for job in jobs)
         bad = tuple(Broken(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
@@ -116,6 +121,13 @@ def test_a_failing_job_is_tried_ever_more_slowly_and_stops_nobody(world: World) 
     assert world.loop.round() == 2.0
     assert world.hand.rounds == [[A, B], [B], [A, B]]
     assert world.value("edl_failures_total", kind="Invalid") == 2
+
+
+def test_so_are_bare_pods(world: World) -> None:
+    world.jobs, world.bare = [], [A]
+    world.hand.fails[A] = Invalid("refused", 422)
+    assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert world.hand.rounds == [[A], [], []]
 
 
 def test_a_job_that_succeeds_again_is_forgiven(world: World) -> None:

@@ -350,3 +350,42 @@ def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, ret
     body["status"]["failed"] = failed
     (role,) = only(look(snapshot([body]))).roles
     assert (role.backoff_limit, role.retries) == (limit, retries)
+
+
+@pytest.mark.parametrize(("name", "values"), [("mode", ["ssh", ""]), ("port", ["22", "23"])])
+def test_jobs_that_disagree_on_how_they_meet_do_not_start(name: str, values: list[str]) -> None:
+    notes = {"edl.dev/roles": "launcher=1,worker=1..2"}
+    labels = {"edl.dev/framework": "horovod", "edl.dev/job": "h"}
+    mode = {"edl.dev/mode": "ssh"} if name == "port" else {}
+    jobs = [
+        job(
+            f"h-{role}",
+            labels=labels | {"edl.dev/role": role},
+            notes=notes | mode | ({f"edl.dev/{name}": value} if value else {}),
+        )
+        for role, value in zip(("launcher", "worker"), values, strict=True)
+    ]
+    assert f"its Jobs disagree on edl.dev/{name}" in only(look(snapshot(jobs))).problem
+    both = [*jobs[:1], jobs[1] | {"metadata": jobs[1]["metadata"] | {"annotations": {}}}]
+    both[1]["metadata"]["annotations"] = jobs[0]["metadata"]["annotations"]
+    assert "disagree" not in only(look(snapshot(both))).problem
+
+
+def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ended() -> None:
+    ended = {"conditions": ["Complete"], "suspend": False}
+    servers = member("ps", **ended)
+    servers["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T00:10:00Z"
+    late = member("chief")
+    late["metadata"]["creationTimestamp"] = "2026-01-01T00:20:00Z"
+    found = only(look(snapshot([late, servers, member("worker")])))
+    assert "mnist-ps has ended before others were created anew: delete it" in found.problem
+    assert only(look(snapshot([member("chief"), servers, running("worker")]))).problem == ""
+
+
+def test_shapes_of_jobs_that_are_gone_are_not_kept_for_ever() -> None:
+    shapes, rule = Shapes(most=8), {"topologyKey": "zone", "labelSelector": {}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
+    spec = {"containers": [], "affinity": {"podAntiAffinity": required}}
+    for number in range(30):
+        shapes.of_json(spec, who=shapes.who("lab", {"job": str(number)}))
+    assert 0 < len(shapes) <= 8

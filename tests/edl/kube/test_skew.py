@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from edl.kube.skew import AHEAD, set_right
-from edl.model import ClusterState, Node, TrainingJob
+from edl.model import ClusterState, Node, Scaling, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
@@ -47,3 +47,11 @@ def test_clocks_of_two_leaders_may_differ_a_little() -> None:
 def test_the_others_stay_the_very_same() -> None:
     right = resized(LONG_AGO)
     assert set_right((right, resized(TOMORROW)), NOW)[0] is right
+
+
+def test_so_does_the_clock_of_a_manual_size() -> None:
+    limit = Scaling(timedelta(minutes=1), since=TOMORROW, before=1)
+    (right,) = set_right((training(role("worker", 1, 4, scaling=limit)),), NOW)
+    since = right.roles[0].scaling and right.roles[0].scaling.since
+    assert since is not None
+    assert since <= LONG_AGO

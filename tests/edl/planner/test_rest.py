@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Ending, PodPhase, Resizing, Scaling
+from edl.model import ClusterState, Ending, Pod, PodPhase, Resizing, Scaling
 from edl.planner import reasons
 from edl.planner.limits import Limits
-from tests.edl.planner.plans import held, plan_for, sizes
+from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import (
     at,
     busy,
@@ -173,3 +173,47 @@ def test_a_time_at_the_end_of_the_calendar_stops_nobody(year: int) -> None:
     odd = worker("odd", 1, 2, on=["a"], started_at=datetime(year, 12, 31, tzinfo=UTC))
     plan = plan_for(cluster(node("a"), odd, worker("new", 1, 1)))
     assert [found.job.name for found in plan.admissions] == ["new"]
+
+
+def _items(*pods: Pod, size: int, remaining: int | None) -> ClusterState:
+    """Items of work at their size for long, two of them the minimum."""
+    mine = worker(
+        "sweep", 2, 4, suspended=False, size=size, pods=pods, remaining=remaining,
+        resizing=Resizing.ITEMS, tandem=False, resized_at=at(-3000),
+    )  # fmt: skip
+    return cluster(node("a", 4), mine)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_an_item_that_is_done_is_followed_by_another_soon(size: int) -> None:
+    """The Job controller looks a second later; until then nobody stays pending."""
+    done = pod(0, "a", phase=PodPhase.SUCCEEDED, ready=False)
+    plan = plan_for(_items(done, *(pod(i, "a") for i in range(1, size)), size=size, remaining=30))
+    assert (plan.suspensions, sizes(plan).get("sweep", 4)) == ((), 4)
+
+
+def test_a_work_queue_makes_no_more_pods_once_one_has_succeeded() -> None:
+    done = pod(0, "a", phase=PodPhase.SUCCEEDED, ready=False)
+    plan = plan_for(_items(done, pod(1, "a"), size=2, remaining=1))
+    assert (plan.suspensions, plan.resizes) == ((), ())
+
+
+def _ranks(**fields: Any) -> ClusterState:  # noqa: ANN401 - fields of the role
+    """Rank 1 of three is not there, and all have been started long ago."""
+    pods = (pod(0, "a"), pod(2, "a"))
+    mine = worker("mnist", 3, 3, suspended=False, size=3, pods=pods, resized_at=at(-900), **fields)
+    return cluster(node("a", 4), mine)
+
+
+def test_a_rank_that_is_done_is_not_missed_when_its_pod_is_deleted() -> None:
+    assert plan_for(_ranks()).suspensions
+    assert not plan_for(_ranks(over=frozenset({1}))).suspensions
+
+
+def test_who_was_lost_uncounted_is_waited_for() -> None:
+    assert not plan_for(_ranks(ignores=True)).suspensions
+
+
+def test_a_start_asks_for_no_more_pods_than_there_is_work() -> None:
+    left = worker("sweep", 4, 8, remaining=1, resizing=Resizing.ITEMS, tandem=False)
+    assert started(plan_for(cluster(node("a", 1), left))) == {"sweep": {"worker": 1}}

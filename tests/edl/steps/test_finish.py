@@ -113,3 +113,15 @@ def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
     (delete,) = step.writes
     assert isinstance(delete, Delete)
     assert delete.version == over[0].version
+
+
+def test_who_has_no_time_left_is_not_told_again() -> None:
+    failed = replace(WORKER, ending=Ending.FAILED)
+    told = replace(CHIEF, ending=None, told_to_end=True)
+    assert job_patches(ended(told, failed)) == {}
+
+
+def test_a_job_whose_user_needs_an_index_of_it_gets_no_time() -> None:
+    step = ended(CHIEF, PS, replace(WORKER, keeps_completions=True))
+    at_once = {"activeDeadlineSeconds": 0, "suspend": False}
+    assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": at_once}
