@@ -16,7 +16,8 @@ from kubectl_edl.deciding import Asked as AskedSettings
 from kubectl_edl.deciding import deciding
 from kubectl_edl.options import Reading
 from kubectl_edl.refusals import Refused
-from kubectl_edl.scenarios.fields import TIME
+from kubectl_edl.scenarios.fields import LONGEST, TIME, TOO_LONG
+from kubectl_edl.scenarios.names import told_apart
 from kubectl_edl.scenarios.reader import read_scenario
 from kubectl_edl.scenarios.traces import trace
 from kubectl_edl.screens.simulate import runs_report, what_if_report
@@ -26,7 +27,7 @@ from kubectl_edl.sources import sources
 from kubectl_edl.survey import survey_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from edl.model import ClusterState, TrainingJob
     from edl.simulator import World as SimulatedWorld
@@ -47,9 +48,12 @@ def scenario(world: World, _scope: Scope, asked: Asked) -> None:
         raise Refused(f"{asked.filename}: {len(files)} files; a scenario is one")
     found = read_scenario(files[0], asked.seed)
     traced = [job for path in asked.trace for job in trace(path, _text(path))]
-    given = replace(found.world, trainings=(*found.world.trainings, *traced))
+    trainings, hints = told_apart(found.world.trainings, traced)
+    given = replace(found.world, trainings=trainings)
     if not (given.trainings or given.services):
         raise Refused(f"{asked.filename}: nothing to simulate; jobs, a trace or services")
+    for hint in (*found.hints, *hints):
+        world.warn(hint)
     until = _until(asked, found.horizon)
     if until == inf and any(one.work.seconds == inf for one in given.trainings):
         world.warn("hint: jobs without length or work never end; horizon says how long to look")
@@ -57,7 +61,22 @@ def scenario(world: World, _scope: Scope, asked: Asked) -> None:
     variants = [Variant(name, given, Elastic(POLICIES[name], found.limits)) for name in names]
     variants += [Variant(_PLAIN, given, Plain())] if asked.plain else []
     runs = run(variants, until, world.err)
-    _answer(world, asked, runs, runs_report(runs, wide=asked.output == "wide"))
+    wide = asked.output == "wide"
+    report = runs_report(runs, wide=wide).hinting(_never_started(runs, until, wide=wide))
+    _answer(world, asked, runs, report)
+
+
+def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator[str]:
+    """A hint for each run that leaves somebody waiting: its mean says less than it seems to."""
+    for one in runs:
+        never, name = one.result.never, one.variant.name
+        if never:
+            whose = f"{name}: " if len(runs) > 1 else ""
+            verbs = ("starts", "does not start") if never == 1 else ("start", "do not start")
+            what = f"never {verbs[0]}" if until == inf else f"{verbs[1]} before the end"
+            # Nobody decides without us, and so nobody knows why.
+            why = "" if wide or name == _PLAIN else ": -o wide says why"
+            yield f"hint: {whose}{never} of {len(one.result.jobs)} jobs {what}{why}"
 
 
 def live(world: World, scope: Scope, asked: Asked) -> None:
@@ -91,8 +110,16 @@ def _changed(state: ClusterState, asked: Asked, connection: Connection) -> Clust
     for setting in asked.set:
         state = what_if.with_setting(state, setting, connection.namespace or "default")
     if asked.add_nodes:
+        _check_like(asked.like)
         state = what_if.with_nodes(state, asked.add_nodes, asked.like)
     return state
+
+
+def _check_like(like: str) -> None:
+    amounts = [part.partition("=")[2].strip() for part in like.split(",")]
+    below = next((amount for amount in amounts if amount.startswith("-")), None)
+    if below:
+        raise Refused(f"--like {like}: {below} is below 0; such as cpu=16,memory=64Gi")
 
 
 def _world(state: ClusterState) -> SimulatedWorld:
@@ -118,7 +145,10 @@ def _until(asked: Asked, usual: float) -> float:
     seconds = float(asked.until) if asked.until.isdecimal() else 0.0
     if length is None and not seconds:
         raise Refused(f"--until {asked.until}: no time; {TIME}")
-    return length.total_seconds() if length else seconds
+    seconds = length.total_seconds() if length else seconds
+    if seconds > LONGEST:
+        raise Refused(f"--until {asked.until}: {TOO_LONG}; {TIME}")
+    return seconds
 
 
 def _text(path: str) -> str:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from kubectl_edl.simulating import Run
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
-_MISSING: Final = "plots need matplotlib: pip install 'kubectl-edl[plots]'"
+_MISSING: Final = (
+    "plots need matplotlib beside the plugin: pipx inject kubectl-edl matplotlib,"
+    " or pip install matplotlib in its environment"
+)
 _MOST_BARS: Final = 60
 """Of more jobs a Gantt shows the first: nobody reads thinner bars."""
 _COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
@@ -31,13 +34,15 @@ def check(path: str) -> None:
     """Raises Refused before anything is simulated for a picture that cannot be drawn."""
     if Path(path).suffix not in ENDINGS:
         raise Refused(f"--plot {path}: not a picture; one that ends with {', '.join(ENDINGS)}")
+    if Path(path).is_dir():
+        raise Refused(f"--plot {path}: is a folder; a file in it, such as {Path(path, 'day.svg')}")
     if not Path(path).absolute().parent.is_dir():
         raise Refused(f"--plot {path}: there is no folder {Path(path).parent}")
     _pyplot()
 
 
 def plot(runs: Sequence[Run], path: str) -> None:
-    """A column of four panels a run, into the file."""
+    """A column of four panels a run, into the file. Raises Refused where it cannot be written."""
     figure, axes = _pyplot().subplots(
         4,
         len(runs),
@@ -50,14 +55,18 @@ def plot(runs: Sequence[Run], path: str) -> None:
     for run, column in zip(runs, axes.T, strict=True):
         scale, unit = _unit(run.result)
         panel = _Panels(run.result, scale)
-        column[0].set_title(f"{run.variant.name}: {_summary(run.result)}")
+        column[0].set_title(f"{run.variant.name}: {summary(run.result)}")
         panel.sizes(column[0])
         panel.queue(column[1])
         panel.utilisation(column[2])
         panel.gantt(column[3])
         column[3].set_xlabel(f"time ({unit})")
-    figure.savefig(path, metadata={} if path.endswith(".png") else {"Date": None})
-    _pyplot().close(figure)
+    try:
+        figure.savefig(path, metadata={} if path.endswith(".png") else {"Date": None})
+    except OSError as error:
+        raise Refused(f"--plot {path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        _pyplot().close(figure)
 
 
 def _pyplot() -> Any:  # noqa: ANN401 (an extra's module)
@@ -76,8 +85,10 @@ def _unit(result: Result) -> tuple[float, str]:
     return (_HOUR, "hours") if result.until >= 2 * _HOUR else (1, "seconds")
 
 
-def _summary(result: Result) -> str:
-    return f"mean wait {result.waits.mean:.0f} s, {result.ended} of {len(result.jobs)} jobs ended"
+def summary(result: Result) -> str:
+    least = ">" if result.never else ""
+    wait = f"mean wait {least}{result.waits.mean:.0f} s"
+    return f"{wait}, {result.ended} of {len(result.jobs)} jobs ended"
 
 
 class _Panels:

@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from edl.simulator import Watcher, simulate
+from kubectl_edl.refusals import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,13 +35,23 @@ class Run:
 
 
 def run(variants: Sequence[Variant], until: float, err: TextIO) -> list[Run]:
-    """All of them until then, one after the other; a bar on `err` if it is a terminal."""
+    """All of them until then, one after the other; a bar on `err` if it is a terminal.
+
+    Raises Refused for what ends later than a date can say.
+    """
     runs = []
     for variant in variants:
         with _bar(err, variant.name, until) as passed:
-            watcher = Watcher(passed=passed)
-            runs.append(Run(variant, simulate(variant.world, variant.manner, until, watcher)))
+            runs.append(Run(variant, _result(variant, until, Watcher(passed=passed))))
     return runs
+
+
+def _result(variant: Variant, until: float, watcher: Watcher) -> Result:
+    try:
+        return simulate(variant.world, variant.manner, until, watcher)
+    except OverflowError as error:
+        what = f"{variant.name}: goes on beyond the year 9999, behind which there are no dates"
+        raise Refused(f"{what}; --until says how long to look") from error
 
 
 @contextmanager

@@ -75,6 +75,11 @@ class Result(msgspec.Struct, frozen=True):
         return sum(job.track.ended is not None for job in self.jobs)
 
     @property
+    def never(self) -> int:
+        """How many that arrived never ran: never all of their minimum at once."""
+        return sum(job.track.running is None for job in self.jobs)
+
+    @property
     def waits(self) -> Spread:
         """Of all that arrived; who never ran counts with the time until the end."""
         return Spread.of([job.wait for job in self.jobs])

@@ -44,19 +44,23 @@ Scenarios: examples/simulate/README.md says every field. Traces are CSV, a line 
   (times in seconds or as 5m, 2h30m; work: seconds of one replica; all but submit may be left out)
 
 \b
-Columns: WAIT until the minimum is ready; COMPLETION from arrival to end; MAKESPAN from the first
-arrival to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked for, on
+Columns: WAIT until the minimum is ready: > where some never ran, who count until the end of the
+simulation, never where none ran; COMPLETION from arrival to end; MAKESPAN from the first arrival
+to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked for, on
 average; BELOW-MIN the time in which jobs held nodes for less than their minimum; RESTARTS jobs
 that were stopped as a whole; POD-STOPS pods that ended before their job.
 
 \b
 -o json: {"kind": "SimulationList", "items": [ITEM]}, times in seconds, ITEM:
   {"kind": "Simulation", "metadata": {"name": POLICY}, "until", "ended", "makespan",
-   "wait": {"mean", "median", "max"}, "completion": {…}, "utilisation": {resource: part},
+   "wait": {"mean", "median", "max"}, "neverRan": jobs, "completion": {…},
+   "utilisation": {resource: part},
    "belowMinSeconds", "restarts", "podStops", "decisions",
    "jobs": [{"name", "min", "max", "arrived", "running", "ended", "wait", "completion",
              "sizes": [[time, replicas]], …}],
    "timeline": {"queue": [[time, jobs]], "used", "offered", "services"}}
+  a job that never ran has no wait (null), and counts in that of all until the simulation's end
+  (null where none ran)
 with --live: {"kind": "WhatIfList", "items": [{"kind": "WhatIf", "metadata", "size",
   "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "reason", …}]}]}
 """
@@ -80,8 +84,21 @@ class Asked:
     set: tuple[str, ...] = ()
 
 
+def _one_file(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str:
+    if len(names) > 1:
+        raise click.UsageError(f"-f {' -f '.join(names)}: one scenario; --trace may be repeated.")
+    return "".join(names)
+
+
 _OPTIONS: Final = (
-    click.option("-f", "--filename", metavar="FILE", help="A scenario; - for stdin."),
+    click.option(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        multiple=True,
+        callback=_one_file,
+        help="A scenario; - for stdin.",
+    ),
     click.option("--trace", multiple=True, metavar="CSV", help="Jobs of a log, besides."),
     click.option("--policy", multiple=True, type=click.Choice(list(POLICIES)), help="Repeatable."),
     click.option("--plain", is_flag=True, help="Also without us, for comparison."),
@@ -111,6 +128,8 @@ def _asked(function: Command) -> Command:
 @click.pass_obj
 def simulate(world: World, scope: Scope, asked: Asked) -> None:
     _check(asked)
+    if not asked.live and (scope.namespace or scope.all_namespaces):
+        raise click.UsageError("-n and -A are of a cluster, a scenario has none: add --live.")
     from kubectl_edl import played  # noqa: PLC0415 (numpy, YAML)
 
     (played.live if asked.live else played.scenario)(world, scope, asked)

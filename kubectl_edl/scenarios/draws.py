@@ -40,7 +40,7 @@ def each(number: int) -> Pick:
 
     def pick(_: str, argument: object) -> object:
         choices = argument if isinstance(argument, list) else [argument]
-        return choices[min(number, len(choices) - 1)]
+        return choices[min(number, len(choices) - 1)] if choices else None
 
     return pick
 
@@ -49,7 +49,7 @@ def check(field: Field) -> int:
     """Find what cannot be drawn in this value; the most choices that any draw in it has."""
     way = _way(field.value)
     if not way:
-        parts = [part for _, part in field.members()]
+        parts = [part for _, part in field.parts()]
         parts += field.items() if isinstance(field.value, list) else []
         return max(map(check, parts), default=1)
     argument = field[way]
@@ -106,3 +106,4 @@ _WAYS: Final[Mapping[str, Callable[[Random, object], object]]] = {
     "between": _between,
     "exponential": _exponential,
 }
+WAYS: Final = tuple(_WAYS)

@@ -1,9 +1,10 @@
 """Reading a scenario field by field: every finding with its file and line, all of them at once."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from math import isfinite
+from math import inf, isfinite
 from typing import Final
 
 from edl.convert.remarks import Place, path_of
@@ -11,8 +12,13 @@ from edl.errors import Finding
 from edl.form import duration
 from edl.resources import Resources
 from kubectl_edl.documents import Document
+from kubectl_edl.scenarios.amounts import amount
 
 TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
+LONGEST: Final = 100 * 365 * 86_400
+"""Seconds of the longest time: 100 years. Sums of some of them still have a date."""
+TOO_LONG: Final = "more than 100 years"
+_NO_TIME: Final = re.compile(r"(0+[smhd]?)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,8 @@ class Field:
     reading: Reading
     place: Place
     value: object
+    ways: tuple[str, ...] = ()
+    """How its values may be drawn, where they may: for those who misspell one."""
 
     def found(self, what: str, allowed: str = "") -> None:
         """Something is wrong here."""
@@ -60,29 +68,36 @@ class Field:
 
     def __getitem__(self, name: str) -> "Field":
         value = self.value.get(name) if isinstance(self.value, Mapping) else None
-        return Field(self.reading, (*self.place, name), value)
+        return self._part(name, value)
+
+    def _part(self, step: str | int, value: object) -> "Field":
+        return replace(self, place=(*self.place, step), value=value)
 
     def only(self, names: Sequence[str]) -> "Field":
         """This object, after finding what it has beside these fields."""
         if self and not isinstance(self.value, Mapping):
             self.found(_kind(self.value), f"an object with {', '.join(names)}")
-        for name, part in self.members():
+        for name, part in self.parts():
             if name not in names:
-                close = get_close_matches(name, names, n=1)
-                hint = f" (did you mean {close[0]}?)" if close else ""
-                part.found(f"is no field here{hint}", ", ".join(names))
+                part.found(_no_field(name, names), ", ".join(names))
         return self
 
-    def members(self) -> Iterator[tuple[str, "Field"]]:
+    def parts(self) -> Iterator[tuple[str, "Field"]]:
         """The fields of an object, none for anything else."""
         if isinstance(self.value, Mapping):
             for name, value in self.value.items():
-                yield name, Field(self.reading, (*self.place, name), value)
+                yield name, self._part(name, value)
+
+    def members(self) -> Iterator[tuple[str, "Field"]]:
+        """The fields of what must be an object."""
+        if self and not isinstance(self.value, Mapping):
+            self.found(_kind(self.value), "an object, such as {name: value}")
+        return self.parts()
 
     def items(self) -> list["Field"]:
         """The items of a list; one value stands for a list of it."""
         values = self.value if isinstance(self.value, list) else [self.value] if self else []
-        return [Field(self.reading, (*self.place, at), one) for at, one in enumerate(values)]
+        return [self._part(at, one) for at, one in enumerate(values)]
 
     def listed(self) -> list["Field"]:
         """The items of what must be a list."""
@@ -98,7 +113,7 @@ class Field:
             return default
         if isinstance(self.value, bool | int | float | str):
             return str(self.value)
-        self.found(_kind(self.value), "a text")
+        self._misread("a text")
         return default
 
     def choice(self, options: Sequence[str], default: str) -> str:
@@ -108,38 +123,47 @@ class Field:
             return default
         return found
 
-    def whole(self, default: int, least: int = 0) -> int:
-        """A whole number from `least` on."""
+    def whole(self, default: int, least: int = 0, most: int | None = None) -> int:
+        """A whole number from `least` on, up to `most`."""
         if not self:
             return default
-        if isinstance(self.value, int) and not isinstance(self.value, bool):
-            if self.value >= least:
-                return self.value
-            self.found(str(self.value), f"a whole number from {least}")
-            return default
-        self.found(_kind(self.value), f"a whole number from {least}")
+        found, end = self.value, inf if most is None else most
+        allowed = f"a whole number from {least}" + ("" if most is None else f" to {most}")
+        if not isinstance(found, int) or isinstance(found, bool):
+            self._misread(allowed)
+        elif not least <= found <= end:
+            self.found(str(found), allowed)
+        else:
+            return found
         return default
 
     def number(self, default: float, least: float = 0) -> float:
         if not self:
             return default
-        found = self.value
-        if isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found):
-            if found >= least:
-                return float(found)
-            self.found(f"{found}", f"a number from {least:g}")
-            return default
-        self.found(_kind(found), f"a number from {least:g}")
+        found, allowed = self.value, f"a number from {least:g}"
+        if not isinstance(found, int | float) or isinstance(found, bool) or not isfinite(found):
+            self._misread(allowed)
+        elif found < least:
+            self.found(f"{found}", allowed)
+        else:
+            return float(found)
         return default
 
     def seconds(self, default: float) -> float:
         """A time: seconds, or a duration as annotations spell it."""
+        found = self._seconds(default)
+        if found > LONGEST and self:
+            self.found(f"{self.value} is {TOO_LONG}", TIME)
+            return default
+        return found
+
+    def _seconds(self, default: float) -> float:
         if not self or (isinstance(self.value, int | float) and not isinstance(self.value, bool)):
             return self.number(default)
         text = self.value if isinstance(self.value, str) else ""
         length = duration(text)
-        if length is None and text.strip("0smhd") != "":
-            self.found(_kind(self.value), TIME)
+        if length is None and not _NO_TIME.fullmatch(text):
+            self._misread(TIME)
             return default
         return length.total_seconds() if length else 0.0
 
@@ -149,10 +173,24 @@ class Field:
         for name, resource in names.items():
             part = self[name]
             try:
-                amounts += Resources.parse({resource: part.value} if part else {})
+                amounts += amount(resource, part.value) if part else Resources()
             except ValueError as error:
                 part.found(str(error))
         return amounts
+
+    def _misread(self, allowed: str) -> None:
+        """Another kind of value than is allowed; of an object what is unknown in it is named."""
+        strangers = [(name, part) for name, part in self.parts() if name not in self.ways]
+        drawn = f", or drawn by one of {', '.join(self.ways)}" if self.ways else ""
+        for name, part in strangers:
+            part.found(_no_field(name, self.ways), allowed + drawn)
+        if not strangers:
+            self.found(_kind(self.value), allowed + drawn * isinstance(self.value, Mapping))
+
+
+def _no_field(name: str, names: Sequence[str]) -> str:
+    close = get_close_matches(name, names, n=1)
+    return f"is no field here (did you mean {close[0]}?)" if close else "is no field here"
 
 
 def _kind(value: object) -> str:

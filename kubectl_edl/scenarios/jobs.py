@@ -1,13 +1,15 @@
 """The training jobs of a scenario: named ones, and as many like them as are asked for."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from typing import Final
 
 from edl.errors import EdlError
+from edl.form import MOST_REPLICAS
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape, Toleration, TrainingJob
 from edl.resources import CPU, MEMORY, PODS, Resources
@@ -25,7 +27,7 @@ from edl.simulator import (
     queued,
 )
 from kubectl_edl.scenarios import draws
-from kubectl_edl.scenarios.fields import Field
+from kubectl_edl.scenarios.fields import LONGEST, TIME, TOO_LONG, Field
 from kubectl_edl.scenarios.manifests import named, template
 
 AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": "nvidia.com/gpu"}
@@ -48,19 +50,25 @@ JOB: Final = (
 _OPERATORS: Final = ("Equal", "Exists")
 _EFFECTS: Final = ("", "NoSchedule", "NoExecute", "PreferNoSchedule")
 _SPEEDS: Final = "linear, constant, amdahl 0.05 (a serial share), or a table {1: 1, 8: 6.5}"
+_MOST_JOBS: Final = 100_000
+_SIZE: Final = re.compile(r"[0-9]{1,9}")
 
 
 def trainings(field: Field, random: Random) -> list[Training]:
     """One entry of `jobs`: a job, or `count` of them."""
     field.only(JOB)
     _check(field)
-    how_many = field["count"].whole(1, least=1)
+    how_many = field["count"].whole(1, least=1, most=_MOST_JOBS)
     name = field["name"].text(f"job-{field.place[-1]}")
     names = [name] if how_many == 1 else [f"{name}-{one}" for one in range(how_many)]
-    arrivals = _arrivals(field, random)
+    arrivals = list(islice(_arrivals(field, random), how_many))
+    if arrivals[-1] > LONGEST:
+        last = field["every"] or field["poisson"] or field["at"]
+        last.found(f"the last of {how_many} would come after {TOO_LONG}", "fewer, or less apart")
+        return []
     found = [
         training(_redrawn(field, draws.at_random(random)), one, at)
-        for one, at in zip(names, arrivals, strict=False)
+        for one, at in zip(names, arrivals, strict=True)
     ]
     return [one for one in found if one]
 
@@ -77,7 +85,7 @@ def _check(field: Field) -> None:
 
 
 def _redrawn(field: Field, pick: draws.Pick) -> Field:
-    return replace(field, value=draws.drawn(field.value, pick))
+    return replace(field, value=draws.drawn(field.value, pick), ways=draws.WAYS)
 
 
 def _arrivals(field: Field, random: Random) -> Iterator[float]:
@@ -152,13 +160,13 @@ def _seats(field: Field, kind: Kind) -> Sequence[Seat]:
         return [_seat(field, FRAMEWORKS[kind.framework].worker)]
     known = FRAMEWORKS[kind.framework].kinds
     roles = field["roles"].only(tuple(known))
-    return [_seat(part.only(_SEAT), name) for name, part in roles.members() if name in known]
+    return [_seat(part.only(_SEAT), name) for name, part in roles.parts() if name in known]
 
 
 def _seat(field: Field, role: str) -> Seat:
-    size = field["replicas"].whole(1, least=1)
-    low = field["min"].whole(size, least=1)
-    high = field["max"].whole(max(size, low), least=1)
+    size = field["replicas"].whole(1, least=1, most=MOST_REPLICAS)
+    low = field["min"].whole(size, least=1, most=MOST_REPLICAS)
+    high = field["max"].whole(max(size, low), least=1, most=MOST_REPLICAS)
     if low > high:
         field["min"].found(f"min {low} is above max {high}", "1 ≤ min ≤ max")
         high = low
@@ -190,19 +198,20 @@ def _toleration(field: Field) -> Toleration:
 def _work(field: Field) -> Work:
     """`length`: seconds at any size; `work`: seconds of one replica; neither: it never ends."""
     name = "length" if field["length"] else "work"
+    if field["speed"] and not field["work"]:
+        field["speed"].found("without work", "with work; a length is the same at any size")
     if not field[name]:
         return ENDLESS
     seconds = field[name].seconds(1)
     if seconds <= 0:
-        field[name].found("no time at all", "above 0")
+        field[name].found("no time at all", f"above 0: {TIME}")
         return ENDLESS
     return Work(seconds, CONSTANT if name == "length" else curve(field["speed"]))
 
 
 def curve(field: Field) -> Curve:
     """A named curve, or a table from replicas to relative speed."""
-    table = dict(field.members())
-    if table:
+    if dict(field.parts()):
         return _measured(field)
     words = field.text("linear").split()
     if words in (["linear"], ["constant"]):
@@ -218,9 +227,13 @@ def curve(field: Field) -> Curve:
 
 
 def _measured(field: Field) -> Curve:
+    sizes = {size: part for size, part in field.parts() if _SIZE.fullmatch(size)}
+    for size, part in field.parts():
+        if size not in sizes:
+            part.found(f'"{size}" is no number of replicas', _SPEEDS)
     try:
-        pairs = [(int(size), part.number(0)) for size, part in field.members()]
-        return Measured(tuple(sorted(pairs)))
+        pairs = [(int(size), part.number(1) if part else 0.0) for size, part in sizes.items()]
+        return Measured(tuple(sorted(pairs))) if pairs else LINEAR
     except ValueError as error:
         field.found(str(error).partition("; ")[0], _SPEEDS)
         return LINEAR

@@ -1,7 +1,7 @@
 """A scenario: nodes, jobs, services and what happens to nodes, from one YAML document."""
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
@@ -10,14 +10,16 @@ from random import Random
 from typing import Any, Final
 
 from edl.errors import Denied
-from edl.model import Node, Taint
+from edl.form import MOST_REPLICAS
+from edl.model import Node
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.resources import MEMORY, PODS, Resources
-from edl.simulator import Change, NodeEvent, Service, Settings, Training, World
+from edl.simulator import Service, Settings, Training, World
 from kubectl_edl.documents import documents
 from kubectl_edl.scenarios.fields import TIME, Field, Reading
 from kubectl_edl.scenarios.jobs import AMOUNTS, shape, trainings
+from kubectl_edl.scenarios.names import told_apart
+from kubectl_edl.scenarios.nodes import events, group
 from kubectl_edl.scenarios.traces import trace
 from kubectl_edl.sources import Source, Unreadable
 
@@ -35,7 +37,6 @@ _SCENARIO: Final = (
     "services",
     "events",
 )
-_NODES: Final = ("name", "count", *AMOUNTS, "pods", "resources", "labels", "taints")
 _SERVICE: Final = (
     "name",
     "priority",
@@ -48,10 +49,6 @@ _SERVICE: Final = (
     "startUp",
     "shutDown",
 )
-_EVENT: Final = ("at", "node", "change", "taint")
-_TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
-_EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
-_MOST_NODES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,8 @@ class Scenario:
     """Empty: as the command says."""
     limits: Limits
     horizon: float
+    hints: tuple[str, ...] = ()
+    """What was read otherwise than it is written."""
 
 
 def read_scenario(source: Source, seed: int | None = None) -> Scenario:
@@ -89,11 +88,13 @@ class _Reader:
     def scenario(self) -> Scenario:
         root = self.reading.root().only(_SCENARIO)
         nodes = self._nodes(root["nodes"])
+        traced = [one for field in root["trace"].items() for one in self._traced(field)]
+        trainings, hints = told_apart(self._trainings(root), traced)
         world = World(
             nodes=nodes,
-            trainings=self._trainings(root),
+            trainings=trainings,
             services=tuple(_service(field) for field in root["services"].listed()),
-            events=tuple(_events(root["events"], nodes)),
+            events=tuple(events(root["events"], nodes)),
             settings=_settings(root["settings"]),
         )
         names = root["policies"].items()
@@ -102,10 +103,11 @@ class _Reader:
             policies=tuple(field.choice(tuple(POLICIES), "fair") for field in names),
             limits=_limits(root["limits"]),
             horizon=root["horizon"].seconds(0) or inf,
+            hints=hints,
         )
 
     def _nodes(self, field: Field) -> tuple[Node, ...]:
-        found = [node for group in field.listed() for node in _group(group.only(_NODES))]
+        found = [node for one in field.listed() for node in group(one)]
         if not found:
             field.found("no nodes", "a list of groups, such as {count: 10, cpu: 16, memory: 64Gi}")
         if len({node.name for node in found}) < len(found):
@@ -121,10 +123,8 @@ class _Reader:
             for number, field in enumerate(root["jobs"].listed())
             for one in trainings(field, Random(f"{seed}/{number}"))  # noqa: S311 (no secret)
         ]
-        for field in root["trace"].items():
-            found += self._traced(field)
-        names = [one.key.name for one in found]
-        for twice in sorted({name for name in names if names.count(name) > 1}):
+        names = Counter(one.key.name for one in found)
+        for twice in sorted(name for name, number in names.items() if number > 1):
             root["jobs"].found(f'two jobs are called "{twice}"', "a name of its own for each")
         return tuple(found)
 
@@ -135,44 +135,21 @@ class _Reader:
             return ()
         try:
             return trace(str(path), path.read_text("utf-8-sig"))
+        except (OSError, UnicodeDecodeError) as error:
+            field.found(f'"{path}" cannot be read: {error}', "a CSV file, in UTF-8")
+            return ()
         except Denied as denied:
             for finding in denied.findings:
                 self.reading.add(line, finding)
             return ()
 
 
-def _group(field: Field) -> Iterator[Node]:
-    """`count` equal nodes, `NAME-0`, `NAME-1`, …; one alone is called NAME."""
-    count = min(field["count"].whole(1), _MOST_NODES)
-    name = field["name"].text(f"node-{field.place[-1]}")
-    named = {one: one for one, _ in field["resources"].members()}
-    room = Resources.of({PODS: field["pods"].whole(110)}) + field.resources(AMOUNTS)
-    room += field["resources"].resources(named)
-    if not room.get(MEMORY):
-        # Nobody who leaves it out means nodes without any.
-        room += Resources.of({MEMORY: 2**50})
-    labels = {key: part.text() for key, part in field["labels"].members()}
-    taints = tuple(found for part in field["taints"].items() if (found := _taint(part)))
-    for number in range(count):
-        own = f"{name}-{number}" if count > 1 else name
-        hostname = {"kubernetes.io/hostname": own}
-        yield Node(own, room, Resources(), Resources(), labels=hostname | labels, taints=taints)
-
-
-def _taint(field: Field) -> Taint | None:
-    match = _TAINT.fullmatch(field.text())
-    if match is None or match["effect"] not in _EFFECTS:
-        field.found(f'"{field.value}"', f"key=value:EFFECT, EFFECT one of {', '.join(_EFFECTS)}")
-        return None
-    return Taint(match["key"], match["value"] or "", match["effect"])
-
-
 def _service(field: Field) -> Service:
     field.only(_SERVICE)
-    steps = [(0.0, field["replicas"].whole(0))] if field["replicas"] else []
+    steps = [(0.0, _pods(field["replicas"]))] if field["replicas"] else []
     for step in field["steps"].listed():
         step.only(("at", "replicas"))
-        steps.append((step["at"].seconds(0), step["replicas"].whole(0)))
+        steps.append((step["at"].seconds(0), _pods(step["replicas"])))
     if not steps:
         field.found("a service without pods", "replicas, or steps: [{at: 0, replicas: 4}]")
     return Service(
@@ -185,25 +162,10 @@ def _service(field: Field) -> Service:
     )
 
 
-def _events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
-    known = {node.name: node for node in nodes}
-    for event in field.listed():
-        event.only((*_EVENT, *_NODES))
-        change = Change(event["change"].choice([one.value for one in Change], Change.LOST.value))
-        at, taint = event["at"].seconds(0), event["taint"]
-        if change is Change.ADDED:
-            yield from (NodeEvent(at, change, node) for node in _group(event))
-        elif (node := known.get(event["node"].text())) is None:
-            event["node"].found(f'"{event["node"].text()}" is no node', _example(known))
-        elif change is Change.TAINTED and not taint:
-            event.found("no taint", "taint: key=value:NoExecute")
-        else:
-            yield NodeEvent(at, change, node, _taint(taint) if taint else None)
-
-
-def _example(known: Mapping[str, Node]) -> str:
-    names = list(known)
-    return f"{names[0]} … {names[-1]}" if names else "nodes of this scenario"
+def _pods(field: Field) -> int:
+    if not field:
+        field.found("is missing", f"a whole number from 0 to {MOST_REPLICAS}")
+    return field.whole(0, most=MOST_REPLICAS)
 
 
 def _settings(field: Field) -> Settings:
@@ -233,7 +195,9 @@ def _limits(field: Field) -> Limits:
     try:
         return Limits(**found)
     except ValueError as error:
-        field.found(*str(error).partition("; ")[::2])
+        what, _, allowed = str(error).partition("; ")
+        wrong = field[_camel(what.partition(": ")[0])]
+        wrong.found(f"{wrong.value}", allowed)
         return usual
 
 

@@ -4,8 +4,8 @@ Columns, by their names in the first line, in any order; all but `submit` may be
 
 | column | meaning | default |
 |---|---|---|
-| submit | arrival: seconds, or 90s, 5m, 2h30m | required |
-| name | the job's name | trace-LINE |
+| submit | arrival after the beginning: seconds, or 90s, 5m, 2h30m | required |
+| name | the job's name; of those that share one, all but the first get a number | trace-LINE |
 | min, max | replicas | 1, and as min |
 | cpu, memory, gpu | of one replica, as quantities | cpu 1 |
 | length | seconds at any size | it never ends |
@@ -16,6 +16,7 @@ Columns, by their names in the first line, in any order; all but `submit` may be
 """
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -25,12 +26,13 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from edl.errors import Denied, Finding
-from edl.form import duration
+from edl.form import MOST_REPLICAS, duration
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape
 from edl.resources import PODS, Resources
 from edl.simulator import ENDLESS, Amdahl, Kind, Seat, Training, Work, length, queued
-from kubectl_edl.scenarios.fields import TIME
+from kubectl_edl.scenarios.amounts import amount
+from kubectl_edl.scenarios.fields import LONGEST, TIME, TOO_LONG
 
 COLUMNS: Final = (
     "submit",
@@ -65,31 +67,41 @@ def trace(where: str, text: str) -> tuple[Training, ...]:
 
 def _columns(where: str, names: Sequence[str]) -> Iterator[Finding]:
     allowed = f"allowed: {', '.join(COLUMNS)}"
-    for name in names:
+    for name, number in Counter(names).items():
         if name not in COLUMNS:
             yield Finding(f"{where}:1: {name}", "is no column", allowed)
+        elif number > 1:
+            yield Finding(f"{where}:1: {name}", "stands twice", "allowed: each column once")
     if "submit" not in names:
         yield Finding(f"{where}:1: submit", "is missing", allowed)
-    if {"length", "work"} <= set(names):
-        yield Finding(f"{where}:1: work", "length and work", "allowed: one of them")
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
     where: str
     number: int
-    row: Mapping[str, str | None]
+    row: Mapping[str | None, str | list[str] | None]
+    """By column; by None all cells behind the last one."""
     findings: list[Finding]
 
     def training(self) -> Training | None:
         """None where the line makes no sense, which is found."""
         before = len(self.findings)
+        self._check_cells()
         at = self._read("submit", _seconds, 0.0, TIME)
-        low = self._read("min", _positive, 1, "a whole number from 1")
-        high = self._read("max", _positive, low, "a whole number from min")
+        low = self._read("min", _replicas, 1, f"a whole number from 1 to {MOST_REPLICAS}")
+        high = self._read("max", _replicas, low, f"a whole number from min to {MOST_REPLICAS}")
         seat = Seat("", low, high, self._shape())
         work, priority = self._work(), self._read("priority", int, 0, "a whole number")
         return self._queued(seat, priority, work, at) if len(self.findings) == before else None
+
+    def _check_cells(self) -> None:
+        surplus = self.row.get(None) or ()
+        if surplus:
+            cells = ", ".join(f'"{cell}"' for cell in surplus)
+            self._found("", f"{cells} beyond the last column", "a cell for each column at most")
+        if self._text("length") and self._text("work"):
+            self._found("work", "length and work", "one of them")
 
     def _queued(self, seat: Seat, priority: int, work: Work, at: float) -> Training | None:
         name = self._text("name") or f"trace-{self.number}"
@@ -108,9 +120,10 @@ class _Line:
         for name, resource in _RESOURCES.items():
             text = self._text(name) or ("1" if name == "cpu" else "0")
             try:
-                amounts += Resources.parse({resource: text})
+                amounts += amount(resource, text)
             except ValueError as error:
-                self._found(name, *str(error).partition("; ")[::2])
+                what, _, allowed = str(error).partition("; ")
+                self._found(name, what, allowed.removeprefix("allowed: "))
         return Shape(amounts)
 
     def _work(self) -> Work:
@@ -122,7 +135,8 @@ class _Line:
         return ENDLESS
 
     def _text(self, name: str) -> str:
-        return (self.row.get(name) or "").strip()
+        found = self.row.get(name)
+        return found.strip() if isinstance(found, str) else ""
 
     def _read(
         self, name: str, read: Callable[[str], _Value], usual: _Value, allowed: str
@@ -132,20 +146,26 @@ class _Line:
             return usual
         try:
             return read(text)
+        except OverflowError as error:
+            self._found(name, f'"{text}" is {error}', allowed)
         except ValueError:
             self._found(name, f'"{text}"', allowed)
-            return usual
+        return usual
 
     def _found(self, name: str, what: str, allowed: str) -> None:
         allowed = f"allowed: {allowed}" if allowed else ""
-        self.findings.append(Finding(f"{self.where}:{self.number}: {name}", what, allowed))
+        path = ": ".join(filter(None, (f"{self.where}:{self.number}", name)))
+        self.findings.append(Finding(path, what, allowed))
 
 
 def _seconds(text: str) -> float:
+    """Raises OverflowError for what is too long, ValueError for what is no time."""
     found = duration(text)
     seconds = found.total_seconds() if found else float(text)
     if not 0 <= seconds < inf:
         raise ValueError(text)
+    if seconds > LONGEST:
+        raise OverflowError(TOO_LONG)
     return seconds
 
 
@@ -156,9 +176,9 @@ def _above_zero(text: str) -> float:
     return seconds
 
 
-def _positive(text: str) -> int:
+def _replicas(text: str) -> int:
     number = int(text)
-    if number < 1:
+    if not 1 <= number <= MOST_REPLICAS:
         raise ValueError(text)
     return number
 

@@ -83,8 +83,9 @@ def _run_row(run: Run, resources: Sequence[str]) -> tuple[str, ...]:
         run.variant.name,
         str(len(result.jobs)),
         str(result.ended),
-        *_times(result.waits.mean, result.waits.median, result.waits.most),
-        *_times(result.completions.mean, result.completions.median),
+        *_waits(result),
+        _time(result.completions.mean),
+        _time(result.completions.median),
         _time(result.makespan) if isfinite(result.makespan) else _NEVER,
         *(f"{result.utilisation(name):.0%}" for name in resources),
         _time(result.below_min),
@@ -94,8 +95,18 @@ def _run_row(run: Run, resources: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _times(*seconds: float) -> list[str]:
-    return [_time(one) for one in seconds]
+def _waits(result: Result) -> list[str]:
+    """Mean, median, largest; where some never ran, what they are at least."""
+    found = _known_waits(result)
+    times = [_time(one) for one in (found.mean, found.median, found.most)]
+    if not result.never:
+        return times
+    return [f">{time}" if isfinite(found.mean) else _NEVER for time in times]
+
+
+def _known_waits(result: Result) -> Spread:
+    """Of nobody where none ran: that they waited until the end says nothing."""
+    return Spread.of(()) if result.never == len(result.jobs) else result.waits
 
 
 def _time(seconds: float | None) -> str:
@@ -144,7 +155,8 @@ def run_document(run: Run) -> Json:
         "until": result.until,
         "jobs": [_job_document(job) for job in result.jobs],
         "ended": result.ended,
-        "wait": _spread(result.waits),
+        "neverRan": result.never,
+        "wait": _spread(_known_waits(result)),
         "completion": _spread(result.completions),
         "makespan": _number(result.makespan),
         "utilisation": {name: result.utilisation(name) for name in _resources([run])},
@@ -166,7 +178,7 @@ def _job_document(job: Outcome) -> Json:
         "arrived": track.arrived,
         "running": track.running,
         "ended": track.ended,
-        "wait": job.wait,
+        "wait": job.wait if track.running is not None else None,
         "completion": job.completion,
         "restarts": track.stops,
         "resizes": track.resizes,

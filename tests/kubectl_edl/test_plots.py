@@ -1,9 +1,15 @@
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from edl.simulator import Plain
+from kubectl_edl import plots
+from kubectl_edl.scenarios.reader import read_scenario
+from kubectl_edl.simulating import Variant, run
+from kubectl_edl.sources import Source
 from tests.kubectl_edl.stage import Stage
 
 SMALL = """
@@ -34,5 +40,33 @@ def test_without_matplotlib_the_way_to_it_is_said_before_anything_is_simulated()
     found = subprocess.run(
         [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False
     )
-    said = "error: plots need matplotlib: pip install 'kubectl-edl[plots]'\n"
-    assert (found.returncode, found.stderr) == (1, said)
+    assert found.returncode == 1
+    assert found.stderr.startswith("error: plots need matplotlib beside the plugin: pipx inject")
+    # There is no package of that name on an index.
+    assert "kubectl-edl[" not in found.stderr
+
+
+def test_a_folder_is_no_picture_and_is_refused_before_anything_is_simulated(tmp_path: Path) -> None:
+    folder = tmp_path / "days.svg"
+    folder.mkdir()
+    found = Stage().run("simulate", "-f", "none.yaml", "--plot", str(folder))
+    said = f"error: --plot {folder}: is a folder; a file in it, such as {folder}/day.svg\n"
+    assert (found.code, found.err) == (1, said)
+
+
+def test_a_picture_that_cannot_be_written_is_refused_in_words(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SMALL)
+    picture = tmp_path / "day.svg"
+    picture.symlink_to(tmp_path / "gone" / "day.svg")
+    found = Stage().run("simulate", "-f", str(scenario), "--plot", str(picture))
+    assert found.code == 1
+    assert found.err == f"error: --plot {picture}: cannot be written: No such file or directory\n"
+
+
+def test_the_mean_wait_in_a_title_is_a_least_one_where_somebody_never_ran() -> None:
+    starved = "nodes: [{cpu: 2}]\njobs: [{cpu: 1, work: 60}, {cpu: 9, work: 60}]\n"
+    given = read_scenario(Source("starved.yaml", starved)).world
+    (found,) = run([Variant("plain", given, Plain())], 595, StringIO())
+    assert plots.summary(found.result) == "mean wait >300 s, 1 of 2 jobs ended"

@@ -153,11 +153,11 @@ def test_what_is_wrong_in_a_trace_is_named_by_line_and_column(
 
 def test_a_trace_with_other_columns_says_which_there_are(scenario: Path, tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
-    path.write_text("arrival,length,work\n1,2,3\n")
+    path.write_text("arrival,length,length\n1,2,3\n")
     found = simulated("-f", scenario, "--trace", path)
     assert "arrival: is no column; allowed: submit, name" in found.err
     assert "submit: is missing" in found.err
-    assert "work: length and work; allowed: one of them" in found.err
+    assert "length: stands twice; allowed: each column once" in found.err
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,10 @@ def test_a_trace_with_other_columns_says_which_there_are(scenario: Path, tmp_pat
         (("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"), "--until soon: no time"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--plot", "x.gif"), "ends with .png, .svg, .pdf"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--trace", "none.csv"), "none.csv: cannot be read"),
+        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"), "99999d: more than 100 years"),
+        (("-f", "a.yaml", "-f", "b.yaml"), "-f a.yaml -f b.yaml: one scenario"),
+        (("-f", "a.yaml", "-n", "team"), "-n and -A are of a cluster, a scenario has none"),
+        (("-f", "a.yaml", "-A"), "-n and -A are of a cluster, a scenario has none"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_way_out(args: tuple[str, ...], said: str) -> None:
@@ -312,6 +316,7 @@ def test_the_table_shows_now_and_then(stage: Stage) -> None:
         (("--set", "job/nobody.max=4"), 'no training job "nobody" in namespace default'),
         (("--add-nodes", "1", "--like", "nobody"), 'no node "nobody"'),
         (("--add-nodes", "1", "--like", "cpu=many"), "such as cpu=16,memory=64Gi"),
+        (("--add-nodes", "1", "--like", "cpu=8,memory=-3"), "-3 is below 0; such as cpu=16"),
     ],
 )
 def test_an_impossible_change_is_refused(stage: Stage, args: tuple[str, ...], said: str) -> None:
