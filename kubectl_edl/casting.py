@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from edl.errors import Finding
+from edl.form import MOST_REPLICAS
 from edl.frameworks.needs import Framework, Mode, RoleKind
 from edl.spec import Seat
 
-_SIZE: Final = re.compile(r"(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?")
+_SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ def _problem(text: str) -> str:
     low, high = int(match["min"]), int(match["max"] or match["min"])
     if low > high:
         return f"min {low} is above max {high}"
+    if high > MOST_REPLICAS:
+        return f"{MOST_REPLICAS:,} at most: the API server takes no more of one Job"
     return "" if low else "from 1: a role of nobody ends at once"
 
 

@@ -46,7 +46,7 @@ def renew(connection: Connection, now: datetime, *, authority: bool) -> Installe
     """
     cluster, place = connection.cluster, installation()
     if not list(trusted(cluster)):
-        raise Refused("kubectl-edl is not installed here: kubectl edl install")
+        raise Refused("kubectl-edl is not installed here: kubectl edl install --image IMAGE")
     if (by := keeper(cluster)) is not Keeper.WEBHOOK:
         raise Refused(f"{by.value} keeps the certificates of this installation: {_ELSEWHERE[by]}")
     if authority:

@@ -36,7 +36,9 @@ def role_names(
     incomplete: str,
 ) -> list[CompletionItem]:
     """Roles of the training job that the command line names; of all there, before it does."""
-    job = ctx.params.get("job")
+    from kubectl_edl.find import plain  # noqa: PLC0415 (the survey, which no name needs)
+
+    job = plain(ctx.params.get("job") or "")
     labels = f"{contract.JOB}={job}" if job else contract.FRAMEWORK
     return _candidates(ctx, Selection("Job", labels=labels), incomplete, role_name)
 

@@ -12,6 +12,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework
 from edl.resources import quantity
 from kubectl_edl.casting import plural
+from kubectl_edl.images import EXAMPLE, is_image
 
 _OF_ROLE: Final = re.compile(r"(?P<role>[a-z]+(?:-[a-z]+)*)=(?P<value>.*)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"(?P<name>[^=]+)=(?P<value>.*)", re.DOTALL)
@@ -76,7 +77,7 @@ def details(told: Told, framework: Framework, roles: Sequence[str]) -> Details:
     kinds = framework.kinds
     training = [role for role in roles if role == framework.worker or kinds[role].trains]
     return Details(
-        image=reader.by_role("--image", told.image, roles),
+        image=reader.images(told.image, roles),
         requests={
             "cpu": reader.quantities("--cpu", told.cpu),
             "memory": reader.quantities("--memory", told.memory),
@@ -114,6 +115,15 @@ class _Reader:
                 what = f'"{text}" is for a role that is not in the cast'
                 self.findings.append(Finding(option, what, f"one of {known}"))
         return common | own
+
+    def images(self, texts: Iterable[str], everybody: Iterable[str]) -> dict[str, str]:
+        values = self.by_role("--image", texts, everybody)
+        self.findings.extend(
+            Finding("--image", f'"{text}" is no image', f"write one such as {EXAMPLE}")
+            for text in dict.fromkeys(values.values())
+            if not is_image(text)
+        )
+        return values
 
     def quantities(self, option: str, texts: Iterable[str]) -> dict[str, str]:
         values = self.by_role(option, texts, self._roles.values())

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,7 +11,10 @@ import yaml
 
 from edl.convert.remarks import Place
 from edl.writes import Json
-from kubectl_edl.sources import Source, Unreadable, position
+from kubectl_edl.sources import TOO_DEEP, Source, Unreadable, position
+
+_DEEPEST: Final = 100
+"""Levels: far more than any object of Kubernetes has, and fewer than Python's own limit takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
             if value is not None:
                 yield _document(value, Origin(where, number, own_text), _line_of(node, 0))
             number += 1
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         line, problem = _problem(error, text)
         raise Unreadable(f"{position(where, number, line)}: {problem}") from error
 
@@ -139,7 +142,7 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
         return before.count(
             "\n"
         ) + 1, f"not YAML: character {error.character:#x} may not stand here"
-    return 1, f"not YAML: {error}"
+    return 1, TOO_DEEP if isinstance(error, RecursionError) else f"not YAML: {error}"
 
 
 def _line_of(root: yaml.Node, before: int) -> Callable[[Place], int]:
@@ -183,6 +186,8 @@ def _json_documents(text: str, where: str) -> Iterator[Document]:
             raise Unreadable(f"{position(where, number, error.lineno)}: {what}") from error
         except ValueError as error:
             raise Unreadable(f"{position(where, number, line)}: not JSON: {error}") from error
+        except RecursionError as error:
+            raise Unreadable(f"{position(where, number, line)}: {TOO_DEEP}") from error
         own = text[begin:end]
         origin = Origin(where, number, _ended(own))
         yield _document(value, origin, _json_line_of(own, line - 1))
@@ -202,7 +207,7 @@ def _json_line_of(text: str, before: int) -> Callable[[Place], int]:
     """JSON is nearly always YAML, too, which knows its lines."""
     try:
         node = yaml.compose(text, _Loader)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         node = None
     return _line_of(node, before) if node else lambda _: before + 1
 
@@ -222,4 +227,22 @@ def _document(value: object, origin: Origin, line_of: Callable[[Place], int]) ->
         raise Unreadable(
             f"{at}: {type(value).__name__} instead of an object with apiVersion and kind"
         )
+    if _too_deep(value):
+        raise Unreadable(f"{position(origin.where, origin.number, line_of(()))}: {TOO_DEEP}")
     return Document(value, origin, line_of)
+
+
+def _too_deep(value: Json) -> bool:
+    """Level by level, for what may be too deep for a function that calls itself."""
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        level = [child for one in level for child in _children(one)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

@@ -1,10 +1,23 @@
 """From the name that a user typed to a training job, or to the error that helps."""
 
+from typing import Final
+
 from edl.errors import NotFound
 from edl.model import JobKey, Target, TrainingJob
 from kubectl_edl.refusals import Refused, no_such_job, not_elastic
 from kubectl_edl.survey import Survey
 from kubectl_edl.world import Connection
+
+_KINDS: Final = frozenset(
+    {"job", "jobs", "job.batch", "jobs.batch", "trainingjob", "trainingjob.edl.dev"}
+)
+"""As `-o name` of ours and of kubectl print them, and as kubectl takes them."""
+
+
+def plain(name: str) -> str:
+    """`job.batch/mnist` → `mnist`; other kinds stay, so that nothing of that name is found."""
+    kind, _, rest = name.partition("/")
+    return rest if rest and kind.lower() in _KINDS else name
 
 
 def training_job(name: str, survey: Survey, connection: Connection) -> TrainingJob:
@@ -13,18 +26,24 @@ def training_job(name: str, survey: Survey, connection: Connection) -> TrainingJ
     Raises Missing with the nearest names, Refused for a Job without our label or when several
     namespaces have one.
     """
-    plain = name.removeprefix("job/").removeprefix("jobs/").removeprefix("trainingjob.edl.dev/")
-    found = [job for job in survey.jobs if job.key.name == plain] or [
-        job for job in survey.jobs if any(role.job == plain for role in job.roles)
+    name = plain(name)
+    found = [job for job in survey.jobs if job.key.name == name] or [
+        job for job in survey.jobs if any(role.job == name for role in job.roles)
     ]
     if len(found) == 1:
         return found[0]
     if found:
         places = ", ".join(job.key.namespace for job in found)
-        raise Refused(f'"{plain}" is in several namespaces ({places}): choose one with -n')
-    if _exists(plain, connection):
-        raise not_elastic(plain, connection)
-    raise no_such_job(plain, sorted({job.key.name for job in survey.jobs}), connection)
+        raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
+    if _exists(name, connection):
+        raise not_elastic(name, connection)
+    raise no_such_job(name, sorted({job.key.name for job in survey.jobs}), connection)
+
+
+def named_role(name: str, job: TrainingJob) -> str:
+    """The role whose own Job the name is; empty where it is the training job's."""
+    name = plain(name)
+    return next((role.name for role in job.roles if role.job == name != job.key.name), "")
 
 
 def only(key: JobKey, survey: Survey) -> TrainingJob | None:

@@ -4,12 +4,14 @@ from typing import Final
 
 import click
 
+from kubectl_edl.images import Image
 from kubectl_edl.installing.choice import Asked
 from kubectl_edl.installing.install import How
+from kubectl_edl.lengths import Length
 from kubectl_edl.options import DRY_RUNS, Command, bundled
 
 _ASKED: Final = (
-    click.option("--image", help="Where the cluster finds our image."),
+    click.option("--image", type=Image(), help="Where the cluster finds our image."),
     click.option(
         "--set",
         "settings",
@@ -20,9 +22,10 @@ _ASKED: Final = (
     click.option(
         "-f",
         "--values",
-        "filename",
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-        help="A file of values, - for stdin.",
+        "filenames",
+        multiple=True,
+        type=click.Path(dir_okay=False, allow_dash=True),
+        help="A file of values, - for stdin; may be repeated, the later wins.",
     ),
 )
 _HOW: Final = (
@@ -39,7 +42,9 @@ _HOW: Final = (
         help="Print the objects instead of sentences.",
     ),
     click.option("--wait/--no-wait", default=True, help="Until both are ready; default: wait."),
-    click.option("--timeout", default=120.0, show_default=True, help="Seconds to wait."),
+    click.option(
+        "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
+    ),
     click.option(
         "--force-conflicts", is_flag=True, help="Take fields that somebody else has written."
     ),

@@ -4,32 +4,42 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from edl.errors import Denied
 from edl.writes import Json
+from kubectl_edl.find import plain
 from kubectl_edl.labels import Labels, labelled
-from kubectl_edl.manifests import rewrite
-from kubectl_edl.refusals import Refused
-from kubectl_edl.sources import sources
+from kubectl_edl.manifests import joined, rewrite
+from kubectl_edl.refusals import Refused, no_such_job_in
+from kubectl_edl.sources import Named, sources
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from edl.errors import Finding
+    from kubectl_edl.sources import Source
 
-_KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
+KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
 
 
-def label_file(stdin: TextIO, filename: str, name: str, labels: Labels) -> str:
-    """The file's text (`-` is stdin) with labels on each Job, CronJob and pod, or on `name` only.
+def label_files(stdin: TextIO, named: Named, labels: Labels) -> str:
+    """The files' text (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
 
-    Raises Denied with the findings of all of them, Refused when there is nothing to label,
-    Unreadable for what is no manifest.
+    Raises Denied with the findings of all of them, Missing without the one that was named, Refused
+    when there is nothing to label, Unreadable for what is no manifest.
     """
-    (source,) = sources((filename,), stdin)
+    found = sources(named.filenames, stdin)
+    name, where = plain(named.name), names_of(found)
     labeller = _Labeller(name, labels)
-    text = rewrite(source, labeller.change)
+    documents = rewrite(found, labeller.change)
     if labeller.findings:
         raise Denied(labeller.findings)
-    if not labeller.seen:
-        what = f'Job "{name}"' if name else "Job, CronJob or Pod"
-        raise Refused(f"{source.name} has no {what} to label")
-    return text
+    if name and name not in labeller.names:
+        raise no_such_job_in(where, name, labeller.names)
+    if not labeller.names:
+        raise Refused(f"{where} has no Job, CronJob or Pod to label")
+    return joined(text for text, _ in documents)
+
+
+def names_of(found: "Sequence[Source]") -> str:
+    return ", ".join(source.name for source in found)
 
 
 class _Labeller:
@@ -38,7 +48,7 @@ class _Labeller:
     def __init__(self, name: str, labels: Labels) -> None:
         self._name = name
         self._labels = labels
-        self.seen = 0
+        self.names: list[str] = []
         self.findings: list[Finding] = []
 
     def change(self, manifest: Json) -> Json | None:
@@ -47,9 +57,11 @@ class _Labeller:
             items = [self.change(item) or item for item in manifest.get("items") or ()]
             return {**manifest, "items": items}
         name = (manifest.get("metadata") or {}).get("name") or ""
-        if manifest.get("kind") not in _KINDS or (self._name and name != self._name):
+        if manifest.get("kind") not in KINDS:
             return None
-        self.seen += 1
+        self.names.append(name)
+        if self._name and name != self._name:
+            return None
         try:
             return labelled(manifest, self._labels)
         except Denied as denied:

@@ -5,6 +5,7 @@ Between the two the Job exists only here, so whatever goes wrong then prints its
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from edl import contract
@@ -13,6 +14,7 @@ from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.completions import object_name
+from kubectl_edl.find import plain
 from kubectl_edl.labels import Labels, labelled
 from kubectl_edl.manifests import dump
 from kubectl_edl.rebirth import controller_of, source_of
@@ -20,16 +22,16 @@ from kubectl_edl.refusals import Refused, no_such_plain_job
 from kubectl_edl.retries import with_fresh_state
 from kubectl_edl.world import Connection, World
 
-_PAUSE: Final = 0.2
+_PAUSE: Final = timedelta(seconds=0.2)
 
 
 @dataclass(frozen=True, slots=True)
 class Recreation:
-    """Whether and how a live Job is made anew; `timeout` in seconds."""
+    """Whether and how a live Job is made anew; `timeout` for the old one to be gone."""
 
     recreate: bool
     yes: bool
-    timeout: float
+    timeout: timedelta
     dry_run: str
 
 
@@ -46,7 +48,7 @@ def label_job(
     world: World, connection: Connection, name: str, labels: Labels, how: Recreation
 ) -> None:
     """Make the Job anew if that is what the user wants; else raise Refused with how to."""
-    target = Target("Job", connection.namespace, name.removeprefix("job/"))
+    target = Target("Job", connection.namespace, plain(name))
     try:
         rebirth = _plan(connection, target, labels)
     except NotFound:
@@ -100,7 +102,7 @@ def _check_welcome(connection: Connection, rebirth: Rebirth) -> None:
 
 
 def _recreate(
-    world: World, connection: Connection, target: Target, labels: Labels, timeout: float
+    world: World, connection: Connection, target: Target, labels: Labels, timeout: timedelta
 ) -> Json:
     """The new Job. Raises Refused when the old one does not go or the new one is not accepted."""
     cluster = connection.cluster
@@ -135,7 +137,7 @@ def _confirmed(world: World, rebirth: Rebirth) -> bool:
 
 
 def _wait_until_gone(
-    world: World, connection: Connection, rebirth: Rebirth, timeout: float
+    world: World, connection: Connection, rebirth: Rebirth, timeout: timedelta
 ) -> None:
     uid = rebirth.found["metadata"]["uid"]
     for _ in range(max(1, round(timeout / _PAUSE))):
@@ -145,8 +147,9 @@ def _wait_until_gone(
             return
         if now["metadata"]["uid"] != uid:
             raise Refused("somebody else created a Job of this name meanwhile")
-        world.sleep(_PAUSE)
-    raise Refused(f"it is still there after {timeout:g} s (a finalizer?); --timeout waits longer")
+        world.sleep(_PAUSE.total_seconds())
+    seconds = timeout.total_seconds()
+    raise Refused(f"it is still there after {seconds:g} s (a finalizer?); --timeout waits longer")
 
 
 def _unknown(name: str, connection: Connection) -> Exception:

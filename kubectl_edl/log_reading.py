@@ -32,9 +32,11 @@ def find(connection: Connection, job: TrainingJob, wanted: Wanted) -> tuple[Sour
 
 
 def no_pods(job: TrainingJob, wanted: Wanted) -> str:
-    """Why there is nothing to show."""
+    """Why there is nothing to show; of one index the whole job's phase says nothing."""
     chosen = ", ".join(wanted.roles) + ("" if wanted.index is None else f" index {wanted.index}")
     whose = f" of {chosen.strip()}" if chosen else ""
+    if wanted.index is not None:
+        return f"{job.key.name} has no pods{whose}"
     reason = job_reason(job)
     said = f"{phase(job).value}{f': {reason}' if reason else ''}"
     return f"{job.key.name} has no pods{whose}: it is {said}"

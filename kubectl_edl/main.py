@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.errors import Denied, EdlError
+from kubectl_edl import streams
 from kubectl_edl.cli import CLI
 from kubectl_edl.refusals import Exit, Refused, exit_code
 from kubectl_edl.terminal import draws, knows_unicode
@@ -119,17 +120,18 @@ def _kubectl(arguments: Sequence[str], text: str) -> int:
 
 def this_process() -> World:
     """This process's own streams, clock and cluster."""
+    out = streams.printing(sys.stdout)
     return World(
-        out=sys.stdout,
-        err=sys.stderr,
-        stdin=sys.stdin,
+        out=out,
+        err=streams.printing(sys.stderr),
+        stdin=streams.reading(sys.stdin),
         now=lambda: datetime.now(UTC),
         sleep=time.sleep,
         connect=_connect,
         changes=_changes,
-        width=get_terminal_size().columns if draws(sys.stdout, os.environ) else None,
-        size=get_terminal_size if draws(sys.stdout, os.environ) else None,
-        coloured=sys.stdout.isatty() and not _colourless(os.environ),
+        width=get_terminal_size().columns if draws(out, os.environ) else None,
+        size=get_terminal_size if draws(out, os.environ) else None,
+        coloured=out.isatty() and not _colourless(os.environ),
         unicode=knows_unicode(os.environ),
         kubectl=_kubectl,
     )

@@ -49,12 +49,18 @@ def dump(manifest: Json) -> str:
     return text
 
 
-def rewrite(source: Source, change: Callable[[Json], Json | None]) -> str:
-    """Every document of a file, those for which `change` returns something replaced by it.
+def rewrite(
+    found: Iterable[Source], change: Callable[[Json], Json | None]
+) -> list[tuple[str, Json]]:
+    """Text and value of every document, those for which `change` returns something replaced by it.
 
     Raises Unreadable at a document that is none.
     """
-    return joined(_rewritten(document, change) for document in documents(source))
+    return [
+        _rewritten(document, change(document.value))
+        for source in found
+        for document in documents(source)
+    ]
 
 
 def joined(parts: Iterable[str]) -> str:
@@ -62,6 +68,7 @@ def joined(parts: Iterable[str]) -> str:
     return "---\n".join(parts)
 
 
-def _rewritten(document: Document, change: Callable[[Json], Json | None]) -> str:
-    changed = change(document.value)
-    return document.origin.text if changed is None else dump(changed)
+def _rewritten(document: Document, changed: Json | None) -> tuple[str, Json]:
+    if changed is None:
+        return document.origin.text, document.value
+    return dump(changed), changed

@@ -78,15 +78,22 @@ _PRINTED: Final = (
     click.option("--no-headers", is_flag=True, help="Rows without their titles."),
 )
 
-FILENAMES: Final[Decorator] = click.option(
-    "-f",
-    "--filename",
-    "filenames",
-    multiple=True,
-    required=True,
-    type=click.Path(exists=True, allow_dash=True),
-    help="A manifest, a folder with all below it, - for stdin; may be repeated.",
-)
+
+def _filenames(*, required: bool) -> Decorator:
+    """Whether they are there is for `sources` to say: what cannot be read is no wrong usage."""
+    return click.option(
+        "-f",
+        "--filename",
+        "filenames",
+        multiple=True,
+        required=required,
+        type=click.Path(allow_dash=True),
+        help="A manifest, a folder with all below it, - for stdin; may be repeated.",
+    )
+
+
+FILENAMES: Final[Decorator] = _filenames(required=True)
+FILENAMES_IF_ANY: Final[Decorator] = _filenames(required=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,12 @@ def one_namespace(function: Command) -> Command:
 def reading(function: Command) -> Command:
     """`-l -o -w --color --no-headers`, as `reading`."""
     return bundled(Reading, "reading", (_SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+
+
+def not_both(name: str | None, reading: Reading) -> None:
+    """As kubectl: a name and a selector exclude each other. Raises click.UsageError."""
+    if name and reading.selector:
+        raise click.UsageError("A name and a selector (-l) exclude each other: leave out one.")
 
 
 def watching(function: Command) -> Command:

@@ -88,6 +88,12 @@ def no_such_plain_job(name: str, known: Sequence[str], connection: Connection) -
     return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl get jobs -A")
 
 
+def no_such_job_in(where: str, name: str, known: Sequence[str]) -> Missing:
+    """`where` are files, `known` the names of what could be meant in them."""
+    close = _nearest(name, known).strip()
+    return Missing(f'{where} has no Job "{name}"{f"; {close}" if close else ""}')
+
+
 def _nearest(name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
 

@@ -1,7 +1,7 @@
 """Carrying a new size out: the script beside it, the patch, and the wait for what comes of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from edl import contract
@@ -11,7 +11,7 @@ from edl.model import Target, TrainingJob
 from edl.writes import Json, Patch
 from kubectl_edl import hooks, removal
 from kubectl_edl.actuators import ACTUATORS
-from kubectl_edl.find import training_job
+from kubectl_edl.find import named_role, training_job
 from kubectl_edl.hooks import Hook
 from kubectl_edl.options import Writing
 from kubectl_edl.outcomes import Goal, wait
@@ -104,9 +104,11 @@ def _decide(errand: Errand) -> _Decided:
     if errand.wish.remove and survey.hints:
         raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
     job = training_job(errand.job, survey, connection)
-    target = Target("Job", job.key.namespace, chosen_role(job, errand.wish).job)
+    # Who names the Job of one role means that role, and never another one.
+    wish = replace(errand.wish, role=errand.wish.role or named_role(errand.job, job))
+    target = Target("Job", job.key.namespace, chosen_role(job, wish).job)
     annotations = connection.cluster.get(target)["metadata"].get("annotations") or {}
-    return _Decided(job, scaling(job, errand.wish, annotations))
+    return _Decided(job, scaling(job, wish, annotations))
 
 
 def _goal(decided: _Decided, wish: Wish) -> Goal:

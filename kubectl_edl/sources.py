@@ -9,6 +9,7 @@ from edl.errors import EdlError
 from kubectl_edl.refusals import Refused
 
 _STDIN: Final = "-"
+TOO_DEEP: Final = "nested too deeply"
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
@@ -18,10 +19,10 @@ class Unreadable(EdlError):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A manifest, the Job in it or on the cluster, or both."""
+    """Manifests, the Job in them or on the cluster, or both."""
 
     name: str = ""
-    filename: str = ""
+    filenames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ def position(where: str, number: int, line: int) -> str:
 def _named(name: str, stdin: TextIO) -> Iterator[Source]:
     if name == _STDIN:
         yield Source("stdin", _read_all(stdin))
+    elif not name:
+        raise Refused("no file has an empty name")
     elif Path(name).is_dir():
         yield from (Source(str(path), _read(path)) for path in _below(Path(name)))
     else:
@@ -74,17 +77,23 @@ def _read(path: Path) -> str | Unreadable:
         content = path.read_bytes()
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return _no_text(str(path), error)
+    return _decoded(str(path), content)
 
 
 def _read_all(stdin: TextIO) -> str | Unreadable:
+    """The bytes: as text, the locale would say what they mean, and let through what is none."""
     try:
-        return stdin.read()
+        content: bytes | str = getattr(stdin, "buffer", stdin).read()
+    except OSError as error:
+        raise Refused(f"stdin cannot be read: {error.strerror or 'it is closed'}") from error
+    return content if isinstance(content, str) else _decoded("stdin", content)
+
+
+def _decoded(where: str, content: bytes) -> str | Unreadable:
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return _no_text("stdin", error)
+        return _no_text(where, error)
 
 
 def _no_text(where: str, error: UnicodeDecodeError) -> Unreadable:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
@@ -13,13 +13,10 @@ from edl.model import Target
 from edl.writes import Json, Patch
 from kubectl_edl.actuators import ACTUATORS, Actuator
 from kubectl_edl.completions import decoded, training_job_name
-from kubectl_edl.find import training_job
-from kubectl_edl.manifests import rewrite
+from kubectl_edl.find import plain, training_job
 from kubectl_edl.options import Writing
-from kubectl_edl.refusals import Refused
 from kubectl_edl.results import say_changed
 from kubectl_edl.retries import with_fresh_state
-from kubectl_edl.sources import sources
 from kubectl_edl.survey import survey_jobs
 from kubectl_edl.world import Connection, World
 
@@ -54,35 +51,6 @@ def ours(name: str) -> bool:
     return name.startswith(contract.PREFIX)
 
 
-def unlabel_file(stdin: TextIO, filename: str, name: str) -> str:
-    """The file's text (`-` is stdin); with `name` only the Job of that name is changed.
-
-    Raises Refused when nothing of ours is in it, Unreadable for what is no manifest.
-    """
-    (source,) = sources((filename,), stdin)
-    seen = []
-
-    def change(manifest: Json) -> Json | None:
-        if manifest.get("kind") == "List":
-            items = [change(item) or item for item in manifest.get("items") or ()]
-            return {**manifest, "items": items}
-        if name not in ("", (manifest.get("metadata") or {}).get("name")):
-            return None
-        changed = unlabelled(manifest)
-        if changed == manifest:
-            return None
-        seen.append(manifest)
-        return changed
-
-    text = rewrite(source, change)
-    if not seen:
-        whose = f'on Job "{name}"' if name else "on any Job, CronJob or Pod"
-        raise Refused(
-            f"{source.name} has no label of {contract.PREFIX} {whose}: nothing to take off"
-        )
-    return text
-
-
 def unlabel_job(world: World, connection: Connection, name: str, writing: Writing) -> None:
     """Take everything of ours off every Job of the training job, as one user's change.
 
@@ -112,15 +80,15 @@ def _metadata(manifest: Json) -> Iterator[Json]:
 
 def _jobs_of(name: str, connection: Connection, world: World) -> list[Json]:
     """The Jobs of a training job, by its name or by that of one of them; also unreadable ones."""
-    plain = name.removeprefix("job/").removeprefix("jobs/")
+    name = plain(name)
     selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
     listed = [
         (training_job_name(raw), decoded(raw)) for raw in connection.cluster.list(selection).items
     ]
-    whole = next((job for job, manifest in listed if manifest["metadata"]["name"] == plain), plain)
+    whole = next((job for job, manifest in listed if manifest["metadata"]["name"] == name), name)
     found = [manifest for job, manifest in listed if job == whole]
     if not found:
-        training_job(plain, survey_jobs(connection, world.now()), connection)
+        training_job(name, survey_jobs(connection, world.now()), connection)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kubectl_edl.lengths import Length
 from kubectl_edl.options import bundled
 
 if TYPE_CHECKING:
@@ -51,20 +52,6 @@ def _phases() -> click.Choice[Phase]:
     return click.Choice(list(Phase), case_sensitive=False)
 
 
-class _Length(click.ParamType["timedelta"]):
-    name = "DURATION"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
-        from edl import form  # noqa: PLC0415 (the same)
-
-        length = form.duration(value)
-        if length is None:
-            self.fail(f"{value}: no length of time, such as 30s, 5m or 2h30m", param, ctx)
-        return length
-
-
 def waiting(function: Command) -> Command:
     """`--for --timeout`, as `wanted`."""
     options = (
@@ -75,6 +62,6 @@ def waiting(function: Command) -> Command:
             type=_OnePhase(),
             help="Wait until it is Running, Succeeded, Failed, …; may be repeated.",
         ),
-        click.option("--timeout", type=_Length(), help="With --for or -w: give up after that."),
+        click.option("--timeout", type=Length(), help="With --for or -w: give up after that."),
     )
     return bundled(Wanted, "wanted", options)(function)

@@ -15,6 +15,7 @@ Section: TypeAlias = Mapping[str, Any]
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _ADVICE: Final = "choose a cluster with --kubeconfig, --context or KUBECONFIG"
 
 
@@ -70,22 +71,42 @@ def _read(file: Path) -> Section:
     if not isinstance(document, dict):
         raise Unreachable(f"no cluster: {file} is no kubeconfig; {_ADVICE}")
     return {
-        key: _absolute(value, file.parent) if isinstance(value, list) else value
+        key: _absolute(_sections(value, key, file), key, file) if key in _LISTS else value
         for key, value in document.items()
     }
 
 
-def _absolute(entries: Sequence[Section], folder: Path) -> list[Section]:
+def _absolute(entries: Sequence[Section], key: str, file: Path) -> list[Section]:
     """Paths are relative to their file."""
+    part = _LISTS[key]
     return [
-        {key: _resolved(value, folder) if key != "name" else value for key, value in entry.items()}
+        {**entry, part: _resolved(_section(entry.get(part), part, file), file.parent)}
         for entry in entries
     ]
 
 
-def _resolved(section: Section | None, folder: Path) -> Section:
-    paths = {key: str(folder / (section or {})[key]) for key in _PATHS if (section or {}).get(key)}
-    return {**(section or {}), **paths}
+def _resolved(section: Section, folder: Path) -> Section:
+    return {
+        **section,
+        **{key: str(folder / str(section[key])) for key in _PATHS if section.get(key)},
+    }
+
+
+def _sections(value: object, key: str, file: Path) -> list[Section]:
+    if value is not None and not isinstance(value, list):
+        raise _misshapen(file, f"{key} is no list")
+    return [_section(entry, key, file) for entry in value or ()]
+
+
+def _section(value: object, key: str, file: Path) -> Section:
+    if value is not None and not isinstance(value, dict):
+        # Never the value: a token may stand in the wrong place.
+        raise _misshapen(file, f"{key} has a {type(value).__name__} for a map of fields")
+    return value or {}
+
+
+def _misshapen(file: Path, why: str) -> Unreachable:
+    return Unreachable(f"no cluster: {file} is no kubeconfig: {why}; {_ADVICE}")
 
 
 def _named(

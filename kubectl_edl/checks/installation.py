@@ -11,7 +11,7 @@ from edl.writes import Json
 from kubectl_edl.checks.diagnosis import Findings, Patient, failure, warning, well
 from kubectl_edl.trust import served_outside
 
-INSTALL: Final = "kubectl edl install"
+INSTALL: Final = "kubectl edl install --image IMAGE"
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 _NAMESPACE: Final = contract.SYSTEM_NAMESPACE
 

@@ -11,7 +11,7 @@ from edl.model import TrainingJob
 from kubectl_edl.completions import job_names
 from kubectl_edl.find import training_job
 from kubectl_edl.happenings import Happening, happenings
-from kubectl_edl.options import Reading, everywhere, reading
+from kubectl_edl.options import Reading, everywhere, not_both, reading
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.screens.events import events_report
@@ -55,6 +55,7 @@ Examples:
 def events(
     world: World, job: str | None, scope: Scope, reading: Reading, types: tuple[str, ...]
 ) -> None:
+    not_both(job, reading)
     connection = world.connect(scope)
 
     def read() -> Report:

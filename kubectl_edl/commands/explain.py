@@ -8,7 +8,7 @@ from edl.errors import Forbidden
 from edl.model import ClusterState, TrainingJob
 from kubectl_edl.completions import job_names
 from kubectl_edl.deciding import Asked, Deciding, asking, deciding
-from kubectl_edl.find import training_job
+from kubectl_edl.find import named_role, training_job
 from kubectl_edl.operations import past
 from kubectl_edl.options import Reading, one_namespace, printing
 from kubectl_edl.patience import patient
@@ -87,11 +87,10 @@ def _report(world: World, connection: Connection, name: str, asked: Asked) -> Re
     pods, hints = _unplaced(connection, job)
     state, more = _cluster(world, connection)
     explanation, estimate = _told(world, by, state, job) if state else (None, None)
-    plain = name.rpartition("/")[2]
-    named = tuple(role.name for role in job.roles if role.job == plain != job.key.name)
+    named = named_role(name, job)
     explained = Explained(
         view=view(job),
-        roles=named or tuple(role.name for role in job.roles),
+        roles=(named,) if named else tuple(role.name for role in job.roles),
         deciding=by,
         explanation=explanation,
         estimate=estimate,

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from kubectl_edl.images import Image
 from kubectl_edl.options import FILENAMES, Command, bundled
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.world import World
@@ -73,6 +74,7 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--image",
+        type=Image(),
         envvar="EDL_IMAGE",
         default=f"kubectl-edl:{version('kubectl-edl')}",
         show_default=True,

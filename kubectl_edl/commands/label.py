@@ -6,10 +6,11 @@ import click
 
 from edl.frameworks import FRAMEWORKS
 from kubectl_edl.completions import plain_job_names
-from kubectl_edl.label_files import label_file
+from kubectl_edl.label_files import label_files
 from kubectl_edl.label_jobs import Recreation, label_job
 from kubectl_edl.labels import Labels
-from kubectl_edl.options import Command, bundled, one_namespace
+from kubectl_edl.lengths import Length
+from kubectl_edl.options import FILENAMES_IF_ANY, Command, bundled, one_namespace
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.sources import Named
 from kubectl_edl.world import Scope, World
@@ -39,12 +40,7 @@ Examples:
 
 _SOURCE: Final = (
     click.argument("name", metavar="[JOB]", required=False, shell_complete=plain_job_names),
-    click.option(
-        "-f",
-        "--filename",
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-        help="A manifest, - for stdin.",
-    ),
+    FILENAMES_IF_ANY,
 )
 _LABELS: Final = (
     click.option("--framework", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."),
@@ -61,7 +57,9 @@ _LABELS: Final = (
 _RECREATION: Final = (
     click.option("--recreate", is_flag=True, help="Delete the Job and create it again."),
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
-    click.option("--timeout", default=120.0, show_default=True, help="Seconds until it is gone."),
+    click.option(
+        "--timeout", type=Length(), default="120s", show_default=True, help="Until it is gone."
+    ),
     click.option(
         "--dry-run",
         type=click.Choice(("none", "client")),
@@ -92,8 +90,12 @@ def _recreation(function: Command) -> Command:
 def label(
     world: World, source: Named, labels: Labels, recreation: Recreation, scope: Scope
 ) -> None:
-    if source.filename:
-        world.out.write(label_file(world.stdin, source.filename, source.name, labels))
+    if source.filenames and (recreation.recreate or recreation.yes):
+        raise click.UsageError(
+            "--recreate and --yes are for a Job that exists: leave them out, or -f."
+        )
+    if source.filenames:
+        world.out.write(label_files(world.stdin, source, labels))
     elif source.name:
         label_job(world, world.connect(scope), source.name, labels, recreation)
     else:

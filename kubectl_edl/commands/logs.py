@@ -13,7 +13,7 @@ from edl.kube.cluster import Selection
 from edl.model import JobKey, Phase, TrainingJob
 from edl.phases import phase
 from kubectl_edl.completions import job_names, role_names
-from kubectl_edl.find import only, training_job
+from kubectl_edl.find import named_role, only, training_job
 from kubectl_edl.log_following import Follower, Look, Output
 from kubectl_edl.log_lines import Style, colours, shown
 from kubectl_edl.log_reading import Part, find, no_pods, read, request
@@ -83,8 +83,8 @@ class Asked:
 
     def wanted(self, name: str, job: TrainingJob) -> Wanted:
         """The name of one of its Jobs chooses that one's role."""
-        named = tuple(role.name for role in job.roles if role.job == name != job.key.name)
-        return Wanted(self.role or named, self.index, self.container)
+        named = named_role(name, job)
+        return Wanted(self.role or ((named,) if named else ()), self.index, self.container)
 
     @property
     def part(self) -> Part:
@@ -124,7 +124,7 @@ def logs(world: World, job: str, asked: Asked, scope: Scope) -> None:
     found = training_job(job, survey_jobs(connection, world.now()), connection)
     coloured = colours(role.name for role in found.roles) if world.coloured else {}
     style = Style(asked.prefix, asked.timestamps, coloured)
-    wanted = asked.wanted(job.removeprefix("job/"), found)
+    wanted = asked.wanted(job, found)
     if asked.follow:
         looking = partial(_look, world, connection, found.key, wanted)
         _follow(world, connection, looking, asked.part, style)

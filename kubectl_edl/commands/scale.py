@@ -8,6 +8,7 @@ import click
 from edl.form import duration
 from kubectl_edl import hooks
 from kubectl_edl.completions import job_names, role_names
+from kubectl_edl.lengths import LengthText
 from kubectl_edl.options import Command, Writing, bundled, one_namespace, writing
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.scaling import Beside, Errand, carry_out
@@ -55,7 +56,7 @@ _ASKED: Final = (
     click.argument("size", type=int, required=False),
     click.option("--auto", is_flag=True, help="Give a held size back to the reconciler."),
     click.option("--remove", metavar="WORKER[,…]", help="Workers that leave, by name."),
-    click.option("--timeout", metavar="60s", help="How long a growth, and --wait, may take."),
+    click.option("--timeout", type=LengthText(), help="How long a growth, and --wait, may take."),
     click.option("--min", type=click.IntRange(min=1), help="Fewest replicas."),
     click.option("--max", type=click.IntRange(min=1), help="Most replicas."),
     click.option(
@@ -106,8 +107,6 @@ def _check(wish: Asked) -> None:
         raise click.UsageError("--remove holds a size and --auto gives it back: choose one.")
     if not wish.auto and all(value is None for value in given):
         raise click.UsageError("What size? Give a number, --remove, --auto, --min or --max.")
-    if wish.timeout and duration(wish.timeout) is None:
-        raise click.UsageError(f'--timeout "{wish.timeout}": write 60s, 5m or 1h.')
     if wish.script and wish.size is None and not wish.remove:
         raise click.UsageError(
             "--script tells of workers that come or go: give a size or --remove."

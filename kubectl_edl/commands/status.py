@@ -10,7 +10,7 @@ from edl import contract
 from edl.kube.cluster import Selection
 from kubectl_edl.asked import Asked
 from kubectl_edl.completions import job_names
-from kubectl_edl.options import everywhere, reading
+from kubectl_edl.options import everywhere, not_both, reading
 from kubectl_edl.until_options import EXIT_CODES, waiting
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ Examples:
 @waiting
 @click.pass_obj
 def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted: Wanted) -> None:
+    _check(job, reading, wanted)
     connection = world.connect(scope)
     asked = Asked(connection)
     from kubectl_edl import show, statuses, until  # noqa: PLC0415 (while the answers come)
@@ -98,3 +99,9 @@ def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted
 
 
 COMMAND: Final = status
+
+
+def _check(job: str | None, reading: Reading, wanted: Wanted) -> None:
+    not_both(job, reading)
+    if wanted.timeout is not None and not (wanted.phases or reading.watch):
+        raise click.UsageError("--timeout ends a wait: add --for PHASE or -w.")

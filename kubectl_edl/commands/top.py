@@ -11,7 +11,7 @@ from kubectl_edl.cli import WITH_VALUE, command_first
 from kubectl_edl.completions import job_names
 from kubectl_edl.find import training_job
 from kubectl_edl.groups import Listed
-from kubectl_edl.options import Command, Reading, everywhere, reading, watching
+from kubectl_edl.options import Command, Reading, everywhere, not_both, reading, watching
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP, Missing
 from kubectl_edl.show import Read, follow, show
@@ -120,6 +120,7 @@ def _serial(function: Command) -> Command:
 @reading
 @click.pass_obj
 def jobs(world: World, job: str | None, scope: Scope, reading: Reading, serial: float) -> None:
+    not_both(job, reading)
     connection = world.connect(scope)
     _print(world, connection, reading, lambda: _jobs(world, connection, job, reading, serial))
 

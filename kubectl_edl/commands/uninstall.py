@@ -6,6 +6,7 @@ import click
 
 from kubectl_edl.installing import uninstall as installing
 from kubectl_edl.installing.uninstall import How
+from kubectl_edl.lengths import Length
 from kubectl_edl.options import Command, a_cluster, bundled
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.world import Scope, World
@@ -31,7 +32,9 @@ _HOW: Final = (
         help="client: say what would go, delete nothing.",
     ),
     click.option("--wait/--no-wait", default=True, help="Until it is gone; default: wait."),
-    click.option("--timeout", default=120.0, show_default=True, help="Seconds to wait."),
+    click.option(
+        "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from kubectl_edl.completions import job_names
-from kubectl_edl.options import Command, Writing, bundled, one_namespace, writing
+from kubectl_edl.options import FILENAMES_IF_ANY, Command, Writing, bundled, one_namespace, writing
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.sources import Named
 from kubectl_edl.world import Scope, World
@@ -31,12 +31,7 @@ Examples:
 """
 _SOURCE: Final = (
     click.argument("name", metavar="[JOB]", required=False, shell_complete=job_names),
-    click.option(
-        "-f",
-        "--filename",
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-        help="A manifest, - for stdin.",
-    ),
+    FILENAMES_IF_ANY,
 )
 
 
@@ -50,10 +45,13 @@ def _source(function: Command) -> Command:
 @writing
 @click.pass_obj
 def unlabel(world: World, named: Named, scope: Scope, writing: Writing) -> None:
-    from kubectl_edl.unlabelling import unlabel_file, unlabel_job  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.unlabel_files import FORMS, unlabel_files  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.unlabelling import unlabel_job  # noqa: PLC0415 (the same)
 
-    if named.filename:
-        world.out.write(unlabel_file(world.stdin, named.filename, named.name))
+    if named.filenames and writing.output == "name":
+        raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")
+    if named.filenames:
+        world.out.write(FORMS[writing.output](unlabel_files(world.stdin, named)))
     elif named.name:
         unlabel_job(world, world.connect(scope), named.name, writing)
     else:

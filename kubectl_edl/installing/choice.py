@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, TextIO
 
 import click
@@ -15,6 +14,7 @@ from edl.kube.cluster import Cluster
 from edl.merge import merged
 from edl.model import Target
 from edl.writes import Json
+from kubectl_edl.sources import TOO_DEEP, Source, Unreadable, sources
 from manifests import installation, values
 from manifests.documents import Documents
 
@@ -30,12 +30,17 @@ class Asked:
 
     image: str = ""
     settings: tuple[str, ...] = ()
-    filename: str = ""
+    filenames: tuple[str, ...] = ()
 
 
 def chosen(asked: Asked, before: Json, stdin: TextIO) -> Json:
-    """What differs from the defaults, by its names; the later wins. Raises click.UsageError."""
-    found = merged(before, _read(asked.filename, stdin) if asked.filename else {})
+    """What differs from the defaults, by its names; the later wins, file by file as with Helm.
+
+    Raises Refused and Unreadable for files, click.UsageError for the rest.
+    """
+    found = before
+    for source in sources(asked.filenames, stdin):
+        found = merged(found, _read(source))
     for setting in asked.settings:
         found = _set(found, setting)
     return merged(found, {"image": asked.image} if asked.image else {})
@@ -70,15 +75,17 @@ def _kept(given: Json) -> Json:
     }
 
 
-def _read(filename: str, stdin: TextIO) -> Json:
+def _read(source: Source) -> Json:
     try:
-        text = stdin.read() if filename == "-" else Path(filename).read_text()
-        found = yaml.safe_load(text) or {}
-    except (OSError, yaml.YAMLError) as error:
-        raise click.UsageError(f"--values {filename}: {' '.join(str(error).split())}") from None
-    if not isinstance(found, dict):
-        raise click.UsageError(f"--values {filename}: no map of values")
-    return _named(found)
+        found = yaml.safe_load(source.text)
+        if found is not None and not isinstance(found, dict):
+            raise Unreadable(f"{source.name}: no map of values")
+        return _named(found or {})
+    except (yaml.YAMLError, ValueError) as error:
+        problem = " ".join(str(error).split())
+        raise Unreadable(f"{source.name}: not YAML: {problem}") from error
+    except RecursionError as error:
+        raise Unreadable(f"{source.name}: {TOO_DEEP}") from error
 
 
 def _named(found: Json) -> Json:

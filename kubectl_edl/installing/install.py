@@ -31,12 +31,12 @@ _REMARKS: Final = {"none": "", "server": " (server dry run)"}
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How it is done; an empty `output` are sentences, `timeout` in seconds."""
+    """How it is done; an empty `output` are sentences, `timeout` for both to be ready."""
 
     dry_run: str = "none"
     output: str = ""
     wait: bool = True
-    timeout: float = 120.0
+    timeout: timedelta = timedelta(seconds=120)
     force_conflicts: bool = False
 
 
@@ -62,7 +62,9 @@ def upgrade(world: World, scope: Scope, asked: Asked, how: How) -> None:
                 f"nothing to upgrade: the webhook is served from {outside}, by no Deployment of "
                 "this cluster; restart it there in the new version"
             )
-        raise Refused("kubectl-edl is not installed in this cluster: kubectl edl install")
+        raise Refused(
+            "kubectl-edl is not installed in this cluster: kubectl edl install --image IMAGE"
+        )
     refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
     given = choice.chosen(asked, choice.kept(cluster), world.stdin)
     if how.dry_run == "client":
@@ -84,7 +86,7 @@ def _put(world: World, cluster: ClusterWithLogs, given: Json, how: How) -> None:
     if not sentences:
         _print(world, how.output, [one.after for one in done])
     if how.wait and not apply.dry_run:
-        rollout.wait(world, cluster, timedelta(seconds=how.timeout))
+        rollout.wait(world, cluster, how.timeout)
         if sentences:
             world.say("kubectl-edl is ready: kubectl edl status -A")
 

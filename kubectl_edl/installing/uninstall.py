@@ -11,12 +11,12 @@ from kubectl_edl.world import Scope, World
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How it is done; `timeout` in seconds."""
+    """How it is done; `timeout` for it to be gone."""
 
     yes: bool = False
     dry_run: str = "none"
     wait: bool = True
-    timeout: float = 120.0
+    timeout: timedelta = timedelta(seconds=120)
 
 
 def uninstall(world: World, scope: Scope, how: How) -> None:
@@ -39,7 +39,7 @@ def uninstall(world: World, scope: Scope, how: How) -> None:
     for target in removal.remove(cluster, targets):
         world.say(f"{name_of(target)} deleted")
     if how.wait:
-        removal.wait_until_gone(world, cluster, targets, timedelta(seconds=how.timeout))
+        removal.wait_until_gone(world, cluster, targets, how.timeout)
 
 
 def _confirmed(world: World, count: int) -> bool:

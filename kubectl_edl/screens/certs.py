@@ -23,7 +23,9 @@ _COLUMNS: Final = (
     Column("KEPT-IN", shrinks=True),
     Column("NAMES", wide=True),
 )
-_NOTHING: Final = "No certificates: kubectl-edl is not installed here; kubectl edl install"
+_NOTHING: Final = (
+    "No certificates: kubectl-edl is not installed here; kubectl edl install --image IMAGE"
+)
 
 
 @dataclass(frozen=True, slots=True)

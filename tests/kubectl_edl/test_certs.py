@@ -74,10 +74,12 @@ def test_a_user_who_may_not_read_the_secret_sees_what_is_trusted(stage: Stage) -
 def test_nothing_installed_is_said_by_show_and_refused_by_renew() -> None:
     shown = Stage().run("certs", "show")
     assert (shown.code, shown.out) == (0, "")
-    assert "not installed here; kubectl edl install" in shown.err
+    assert "not installed here; kubectl edl install --image IMAGE" in shown.err
     renewed = Stage().run("certs", "renew")
     assert renewed.code == 1
-    assert renewed.err == "error: kubectl-edl is not installed here: kubectl edl install\n"
+    assert renewed.err == (
+        "error: kubectl-edl is not installed here: kubectl edl install --image IMAGE\n"
+    )
 
 
 def test_renew_makes_a_new_serving_certificate_of_the_same_authority(stage: Stage) -> None:

@@ -220,6 +220,11 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
     [
         (("--workers", "many"), '--workers: "many" is no size; write a number, or a range as'),
         (("--workers", "0"), '--workers: "0" is no size; from 1: a role of nobody ends at once'),
+        (
+            ("--workers", "1..99999999999999999999"),
+            '--workers: "1..99999999999999999999" is no size; 100,000 at most: the API server',
+        ),
+        (("--workers", "100001"), '--workers: "100001" is no size; 100,000 at most'),
         (("--chief=2", "--workers", "2"), "--chief: 2 × chief; tensorflow has exactly one"),
         (("--ps", "2"), "roles: nobody in the cast decides when tensorflow is done; "),
         (("--ps", "1..3", "--workers", "2"), "--ps: a ps is never resized; "),
@@ -541,3 +546,12 @@ def test_what_is_written_is_a_whole_cast_that_the_webhook_takes(args: tuple[str,
     for job in jobs:
         stored = mutate(Request("CREATE", job, None, "ann"), CONTEXT).manifest
         assert contract.INJECTED_MAX in stored["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("image", ["", "ps=", "a b", "ps=train:1\t"])
+def test_an_image_that_is_none_is_refused(image: str) -> None:
+    sizes = ("--chief", "--ps", "1", "--workers", "2", "--image", "train:1")
+    found = Offline().run("create", "tensorflow", "mnist", *sizes, "--image", image)
+    said = f'error: --image: "{image.removeprefix("ps=")}" is no image; write one such as registry.'
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith(said)

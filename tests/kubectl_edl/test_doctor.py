@@ -95,7 +95,7 @@ def test_nothing_installed_says_how_to_install_and_stops() -> None:
         "Installation\n"
         "  ✗ kubectl-edl is not installed here: there is no MutatingWebhookConfiguration and no "
         "ValidatingWebhookConfiguration edl\n"
-        "      fix: kubectl edl install\n"
+        "      fix: kubectl edl install --image IMAGE\n"
         "\n"
         "The rest hangs on this, and was not looked at.\n"
         "\n"

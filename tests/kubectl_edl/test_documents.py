@@ -1,5 +1,6 @@
 """What label and inject print again as it came is what they have read."""
 
+import io
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from kubectl_edl.documents import documents
 from kubectl_edl.manifests import dump, joined
-from kubectl_edl.sources import Source, Unreadable
+from kubectl_edl.sources import Source, Unreadable, sources
 
 _KEYS = st.text(alphabet="ab-: #", min_size=1, max_size=4)
 _VALUES = st.none() | st.booleans() | st.integers() | st.text(alphabet="a-.# \n", max_size=12)
@@ -63,3 +64,24 @@ def test_a_file_that_is_no_text_is_unreadable_when_it_is_read() -> None:
     source = Source("jobs.yaml", Unreadable("jobs.yaml: document 1, line 1: not UTF-8"))
     with pytest.raises(Unreadable, match="not UTF-8"):
         list(documents(source))
+
+
+@pytest.mark.parametrize("depth", [150, 500, 99_999])
+@pytest.mark.parametrize("name", ["jobs.json", "jobs.yaml"])
+def test_what_is_nested_too_deeply_is_one_line(name: str, depth: int) -> None:
+    text = f'{{"a": 1}}\n{{"a": {"[" * depth}{"]" * depth}}}\n'.replace("\n{", "\n---\n{")
+    text = text.replace("---\n", "") if name == "jobs.json" else text
+    with pytest.raises(Unreadable, match=r"document 2, line \d: nested too deeply"):
+        values(text, name)
+    assert values('{"a": [[[[[[[[[[]]]]]]]]]]}', name) == [{"a": [[[[[[[[[[]]]]]]]]]]}]
+
+
+def test_stdin_is_read_as_a_file_is_whatever_the_locale_says() -> None:
+    def stdin(content: bytes) -> io.TextIOWrapper:
+        return io.TextIOWrapper(io.BytesIO(content), "latin-1", errors="surrogateescape")
+
+    (good,) = sources(("-",), stdin("\ufeffa: café\n".encode()))
+    assert good.text == "a: café\n"
+    (bad,) = sources(("-",), stdin(b"a: 1\nb: caf\xe9\n"))
+    with pytest.raises(Unreadable, match="stdin: document 1, line 2: not UTF-8"):
+        assert bad.text

@@ -64,6 +64,13 @@ def test_a_selector_chooses_the_training_jobs(stage: Stage) -> None:
     assert reasons(stage, "-l", "team=vision") == ["Queued"]
 
 
+@pytest.mark.parametrize("command", [["status"], ["events"], ["top"], ["top", "jobs"]])
+def test_a_name_and_a_selector_exclude_each_other(stage: Stage, command: list[str]) -> None:
+    found = stage.run(*command, "resnet", "-l", "team=vision")
+    assert (found.code, found.out) == (2, "")
+    assert "A name and a selector (-l) exclude each other: leave out one." in found.err
+
+
 def test_documents_are_kubernetes_own_events(stage: Stage) -> None:
     found = json.loads(stage.run("events", "-o", "json").out)
     assert (found["apiVersion"], found["kind"]) == ("v1", "EventList")

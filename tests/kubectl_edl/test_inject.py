@@ -211,6 +211,9 @@ def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
         ("kind: Job\nkind: Pod\n", 'stdin: document 1, line 2: not YAML: "kind" stands twice'),
         ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: 'x' is no object"),
         ("kind: Pod\nspec: {containers: [1]}\n", "spec.containers[0]: 1 is no object"),
+        ("kind: " + "[" * 5000, "stdin: document 1, line 1: nested too deeply"),
+        ("kind: " + "[" * 150 + "]" * 150, "stdin: document 1, line 1: nested too deeply"),
+        ('{"kind": ' + "[" * 99999, "stdin: document 1, line 1: nested too deeply"),
         (PORTS, "spec.containers[0].ports[0].containerPort: [1] is no whole number"),
     ],
 )

@@ -175,7 +175,7 @@ def test_an_upgrade_of_nothing_names_install() -> None:
     run = stage().run("upgrade")
     assert (run.code, run.err) == (
         1,
-        "error: kubectl-edl is not installed in this cluster: kubectl edl install\n",
+        "error: kubectl-edl is not installed in this cluster: kubectl edl install --image IMAGE\n",
     )
 
 
@@ -212,6 +212,45 @@ def test_values_come_from_a_file_and_the_command_line_wins(tmp_path: Path) -> No
     assert arguments(on)[-4:] == words
 
 
+def test_several_files_of_values_are_merged_in_their_order(tmp_path: Path) -> None:
+    for name, text in {
+        "base.yaml": "reconciler: {planning: {policy: fifo, priorityWeight: {1000: 2}}}\n",
+        "production.yaml": "reconciler: {planning: {policy: utilisation}}\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    on = stage()
+    run = install(on, "-f", f"{tmp_path}/base.yaml", "--values", f"{tmp_path}/production.yaml")
+    assert run.code == 0, run.err
+    words = ["--policy", "utilisation", "--priority-weight", "1000=2"]
+    assert arguments(on)[-4:] == words
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"image: x\nnote: caf\xe9\n", "values.yaml: document 1, line 2: not UTF-8\n"),
+        (b"- image\n", "values.yaml: no map of values\n"),
+        (b"0\n", "values.yaml: no map of values\n"),
+        (b"{", "values.yaml: not YAML: while parsing a flow node"),
+        (b"a: " + b"[" * 5000, "values.yaml: nested too deeply\n"),
+    ],
+)
+def test_a_file_that_holds_no_values_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "values.yaml").write_bytes(content)
+    run = install(stage(), "-f", str(tmp_path / "values.yaml"))
+    assert (run.code, run.err.count("\n")) == (1, 1)
+    assert said in run.err
+
+
+@pytest.mark.parametrize("timeout", ["0", "0s", "1m", "90", "2h30m"])
+def test_a_timeout_is_seconds_or_has_its_unit(timeout: str) -> None:
+    on = stage()
+    install(on)
+    for name in ("edl-webhook", "edl-reconciler"):
+        ready(on, name)
+    assert on.run("upgrade", "--timeout", timeout, "--dry-run", "server").code == 0
+
+
 def test_a_dot_in_a_name_is_escaped_as_in_helm() -> None:
     on = stage()
     install(on, "--set", r"pods.nodeSelector.kubernetes\.io/os=linux")
@@ -225,7 +264,13 @@ def test_a_dot_in_a_name_is_escaped_as_in_helm() -> None:
         (("--set", "webhook.replicas=1"), 1, "webhook.replicas: Expected `int` >= 2"),
         (("--set", "policy"), 2, '--set "policy": write NAME=VALUE'),
         (("--set", "image={"), 2, '--set "image={": the value is no YAML'),
-        (("--values", "nobody.yaml"), 2, "does not exist"),
+        (("--values", "nobody.yaml"), 1, "nobody.yaml cannot be read: No such file or directory"),
+        (("-f", "."), 2, "File '.' is a directory."),
+        (("--image", ""), 2, '"" is no image; one that the cluster can pull: registry.example/'),
+        (("--image", "a b"), 2, '"a b" is no image'),
+        (("--timeout", "nan"), 2, "nan: no length of time, such as 30s, 5m or 2h30m"),
+        (("--timeout", "-1"), 2, "-1: no length of time"),
+        (("--timeout", "9999999d"), 2, "9999999d: longer than 365d"),
     ],
 )
 def test_a_wrong_value_is_refused(words: tuple[str, ...], code: int, said: str) -> None:

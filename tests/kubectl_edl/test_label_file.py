@@ -179,10 +179,38 @@ def test_stdin_is_a_file_too() -> None:
     assert documents(found.out)[1]["metadata"]["labels"][contract.MAX] == "4"
 
 
-def test_a_file_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
-    found = Stage().run("label", "-f", str(tmp_path / "nothing.yaml"))
-    assert found.code == 2
-    assert "does not exist" in found.err
+@pytest.mark.parametrize("command", ["label", "unlabel", "inject"])
+def test_a_file_that_is_not_there_cannot_be_read(tmp_path: Path, command: str) -> None:
+    missing = f"{tmp_path}/nothing.yaml"
+    found = Stage().run(command, "-f", missing)
+    said = f"error: {missing} cannot be read: No such file or directory\n"
+    assert (found.code, found.err) == (1, said)
+    assert Stage().run(command, "-f", "").err == "error: no file has an empty name\n"
+
+
+def test_several_files_and_folders_are_labelled_in_their_order(tmp_path: Path) -> None:
+    one, folder = tmp_path / "one.yaml", tmp_path / "more"
+    folder.mkdir()
+    one.write_text(dump(job("one")))
+    (folder / "two.yaml").write_text(dump(job("two")))
+    found = Stage().run("label", "-f", str(one), "-f", str(folder), "--framework", "none")
+    assert [each["metadata"]["name"] for each in documents(found.out)] == ["one", "two"]
+    assert found.out.count(contract.FRAMEWORK) == 2
+
+
+def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
+    file = write(tmp_path, TEXT)
+    found = Stage().run("label", "-f", file, "minst", "--framework", "none")
+    said = f'error: {file} has no Job "minst"; did you mean mnist?\n'
+    assert (found.code, found.out, found.err) == (3, "", said)
+    assert Stage().run("label", "-f", file, "job.batch/mnist", "--framework", "none").code == 0
+
+
+@pytest.mark.parametrize("flag", ["--recreate", "--yes"])
+def test_nothing_is_made_anew_from_a_file(tmp_path: Path, flag: str) -> None:
+    found = Stage().run("label", "-f", write(tmp_path, TEXT), "--framework", "none", flag)
+    assert (found.code, found.out) == (2, "")
+    assert "--recreate and --yes are for a Job that exists: leave them out, or -f." in found.err
 
 
 def test_an_unknown_framework_lists_the_known_ones(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 import yaml
@@ -8,10 +8,11 @@ from edl import contract
 from edl.errors import Invalid
 from edl.model import Target
 from kubectl_edl.rebirth import reborn
-from tests.kubectl_edl.fenced import overtaken, refusing
+from tests.kubectl_edl.fenced import Behind, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job
 
 if TYPE_CHECKING:
+    from edl.kube.cluster import Cluster
     from edl.writes import Json
 
 ELASTIC = ("--framework", "none", "--min", "1", "--max", "4")
@@ -125,6 +126,19 @@ def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
         "its manifest is on stdout, for kubectl apply -f -\n"
     )
     assert yaml.safe_load(found.out)["metadata"]["name"] == "resnet"
+
+
+@pytest.mark.parametrize("timeout", ["10", "10s"])
+def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str) -> None:
+    class Lasting(Behind):
+        def delete(self, target: Target, *, version: str = "") -> None:
+            """A finalizer holds it."""
+
+    stage.wrapped = lambda cluster: cast("Cluster", Lasting(cluster))
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
+    assert found.code == 1
+    assert "it is still there after 10 s (a finalizer?); --timeout waits longer" in found.err
+    assert stage.run("label", "resnet", *ELASTIC, "--timeout", "inf").code == 2
 
 
 def test_ctrl_c_while_the_job_is_away_does_not_lose_it(stage: Stage) -> None:

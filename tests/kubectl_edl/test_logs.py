@@ -73,6 +73,8 @@ def test_one_of_its_jobs_stands_for_its_role(stage: Stage) -> None:
     found = stage.run("logs", "mnist-ps")
     assert found.out == "[ps-0] serving\n[ps-1] serving\n"
     assert stage.run("logs", "job/mnist-chief").out.startswith("[chief-0] step 1\n")
+    assert stage.run("logs", "jobs/mnist-ps").out == found.out
+    assert stage.run("logs", "job.batch/mnist-ps").out == found.out
 
 
 def test_lines_have_their_times_where_they_are_asked_for(stage: Stage) -> None:
@@ -168,8 +170,13 @@ def test_a_job_without_pods_says_why() -> None:
     found = stage.run("logs", "mnist")
     assert (found.code, found.out) == (1, "")
     assert found.err == "error: mnist has no pods: it is Queued: short of CPU\n"
-    of_role = stage.run("logs", "mnist", "--role", "ps", "--index", "7").err
-    assert of_role.startswith("error: mnist has no pods of ps index 7: it is Queued")
+    of_role = stage.run("logs", "mnist", "--role", "ps").err
+    assert of_role.startswith("error: mnist has no pods of ps: it is Queued")
+
+
+def test_an_index_without_a_pod_says_nothing_about_the_job_that_runs(stage: Stage) -> None:
+    found = stage.run("logs", "mnist", "--role", "worker", "--index", "77")
+    assert (found.code, found.err) == (1, "error: mnist has no pods of worker index 77\n")
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from edl.errors import Unreachable
 from kubectl_edl.cli import CLI, COMMANDS, command_first
 from kubectl_edl.main import run
+from kubectl_edl.manifests import dump
 from kubectl_edl.world import Connection, Scope
 from tests.kubectl_edl.stage import Stage, job, mnist
 
@@ -31,6 +33,22 @@ def test_a_name_that_is_nearly_right_is_suggested(stage: Stage, command: str) ->
         'error: no training job "minst" in namespace default; did you mean mnist? '
         "all of them: kubectl edl status -A\n"
     )
+
+
+@pytest.mark.parametrize(
+    "kind", ["job", "jobs", "job.batch", "jobs.batch", "trainingjob", "trainingjob.edl.dev", "Job"]
+)
+def test_names_are_taken_as_we_and_kubectl_print_them(stage: Stage, kind: str) -> None:
+    found = stage.run("status", f"{kind}/mnist", "-o", "name")
+    assert (found.code, found.out) == (0, "trainingjob.edl.dev/mnist\n")
+    labelling = stage.run("label", f"{kind}/plain", "--framework", "none")
+    assert labelling.err.startswith('error: Job "plain" exists, and nothing can be injected')
+
+
+def test_the_name_of_another_kind_is_none_of_ours(stage: Stage) -> None:
+    found = stage.run("status", "pod/mnist")
+    assert found.code == 3
+    assert found.err.startswith('error: no training job "pod/mnist" in namespace default')
 
 
 def test_a_name_like_no_other_gets_no_suggestion(stage: Stage) -> None:
@@ -164,3 +182,37 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def by_a_shell(line: str, **environ: str) -> tuple[int, str, str]:
+    """The plugin, called by this line of sh as `edl`."""
+    script = f'edl() {{ "{sys.executable}" -m kubectl_edl "$@"; }}; {line}'
+    done = subprocess.run(
+        ["sh", "-c", script],
+        capture_output=True,
+        env=os.environ | environ,
+        text=True,
+        check=False,
+        errors="replace",
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_streams_that_the_shell_has_closed_break_nothing() -> None:
+    assert by_a_shell("edl version >&-") == (0, "", "")
+    assert by_a_shell("edl version <&-")[0] == 0
+    assert by_a_shell("edl nonsense 2>&-") == (2, "", "")
+    closed = by_a_shell("edl inject -f - <&-")
+    assert closed == (1, "", "error: stdin cannot be read: it is closed\n")
+
+
+def test_letters_that_stdout_has_no_bytes_for_are_escaped(tmp_path: Path) -> None:
+    manifest = job("mnist", framework="none", max="2")
+    manifest["metadata"]["annotations"] = {"team": "żółw"}
+    (tmp_path / "job.yaml").write_text(dump(manifest))
+    latin = {"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "latin-1"}
+    code, out, err = by_a_shell(f"edl inject -f {tmp_path}/job.yaml", **latin)
+    assert (code, err) == (0, "")
+    assert "\\u017c" in out
+    code, out, err = by_a_shell(f"edl inject -f {tmp_path}/job.yaml --explain", **latin)
+    assert (code, err) == (0, "")

@@ -31,6 +31,17 @@ def test_a_size_is_held_by_an_annotation_on_the_elastic_role(stage: Stage) -> No
     assert held(stage, "mnist-ps") is None
 
 
+def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
+    found = stage.run("scale", "mnist-ps", "3")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == "error: mnist: ps is never resized; --role is one of worker\n"
+    assert held(stage) is None
+    assert stage.run("scale", "job.batch/mnist-worker", "5").code == 0
+    assert held(stage) == "5"
+    assert stage.run("scale", "mnist-ps", "6", "--role", "worker").code == 0
+    assert held(stage) == "6"
+
+
 def test_auto_gives_the_size_back(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--auto")

@@ -101,6 +101,8 @@ def test_a_growth_in_time_says_so_on_the_job(stage: Stage) -> None:
     assert "held at 6 (min 1, max 12), taken back to 4 if it takes longer than 90s" in found.out
     assert notes(stage)[contract.SCALE_TIMEOUT] == "90s"
     assert contract.SCALE_FALLBACK not in notes(stage)
+    stage.run("scale", "mnist", "6", "--timeout", "45")
+    assert notes(stage)[contract.SCALE_TIMEOUT] == "45s"
 
 
 def test_it_goes_back_to_the_hold_before(stage: Stage) -> None:
@@ -323,7 +325,8 @@ def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Sta
     ("arguments", "words"),
     [
         (["--remove", "worker-1", "--auto"], "--remove holds a size and --auto gives it back"),
-        (["6", "--timeout", "soon"], '--timeout "soon": write 60s, 5m or 1h.'),
+        (["6", "--timeout", "soon"], "soon: no length of time, such as 30s, 5m or 2h30m"),
+        (["6", "--timeout", "0"], "0: no length of time"),
         (["--auto", "--script", "x"], "--script tells of workers that come or go"),
         (["6", "--env", "A=b"], "--env is for --script."),
         (["6", "--script", "x", "--env", "A"], '--env "A": write NAME=VALUE.'),

@@ -63,8 +63,9 @@ def test_what_is_queued_stays_suspended_and_says_who_starts_it(stage: Stage) -> 
     assert stage.job("sweep")["spec"]["suspend"] is True
 
 
-def test_a_job_of_the_cast_stands_for_all_of_it(stage: Stage) -> None:
-    assert stage.run("unlabel", "job/mnist-worker").code == 0
+@pytest.mark.parametrize("kind", ["job", "jobs", "job.batch", "jobs.batch", "trainingjob.edl.dev"])
+def test_a_job_of_the_cast_stands_for_all_of_it(stage: Stage, kind: str) -> None:
+    assert stage.run("unlabel", f"{kind}/mnist-worker").code == 0
     assert ours(stage, "mnist-chief") == []
 
 
@@ -151,6 +152,28 @@ def test_a_file_without_anything_of_ours_is_refused(tmp_path: Path) -> None:
     found = Stage().run("unlabel", "-f", str(file))
     assert found.code == 1
     assert found.err.endswith("on any Job, CronJob or Pod: nothing to take off\n")
+
+
+def test_files_come_out_as_json_where_they_are_asked_for_so(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        elastic = job(name, framework="none", max="4")
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(elastic))
+    files = ("-f", f"{tmp_path}/one.yaml", "-f", f"{tmp_path}/two.yaml")
+    found = json.loads(Stage().run("unlabel", *files, "-o", "json").out)
+    assert [each["metadata"] for each in found["items"]] == [{"name": "one"}, {"name": "two"}]
+    assert list(yaml.safe_load_all(Stage().run("unlabel", *files).out)) == found["items"]
+    one = Stage().run("unlabel", *files, "two", "-o", "json").out
+    assert ["labels" in each["metadata"] for each in json.loads(one)["items"]] == [True, False]
+    refused = Stage().run("unlabel", *files, "-o", "name")
+    assert (refused.code, refused.out) == (2, "")
+
+
+def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(job("sweep", framework="none", max="4")))
+    found = Stage().run("unlabel", "-f", str(file), "nobody")
+    said = f'error: {file} has no Job "nobody"\n'
+    assert (found.code, found.out, found.err) == (3, "", said)
 
 
 def test_nothing_to_unlabel_is_wrong_usage() -> None:

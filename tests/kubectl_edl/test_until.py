@@ -58,9 +58,10 @@ def test_a_job_that_scales_runs() -> None:
     assert (found.code, found.out) == (0, "Scaling")
 
 
-def test_too_late_is_exit_code_5(stage: Stage) -> None:
+@pytest.mark.parametrize("timeout", ["5m", "300s", "300"])
+def test_too_late_is_exit_code_5(stage: Stage, timeout: str) -> None:
     stage.now = [NOW, NOW, NOW + timedelta(seconds=4), NOW + timedelta(minutes=6)]
-    found = stage.run("status", "sweep", "--for", "Succeeded", "--timeout", "5m")
+    found = stage.run("status", "sweep", "--for", "Succeeded", "--timeout", timeout)
     assert (found.code, found.out) == (5, "")
     assert found.err == (
         "error: not Succeeded in time: sweep is Queued; kubectl edl status JOB says why\n"
@@ -120,6 +121,8 @@ def test_a_watch_with_a_timeout_ends_well(stage: Stage) -> None:
     [
         (("--for", "Happy"), "Invalid value for '--for'"),
         (("--timeout", "soon"), "soon: no length of time, such as 30s, 5m or 2h30m"),
+        (("--timeout", "5m"), "--timeout ends a wait: add --for PHASE or -w."),
+        (("-l", "team=vision"), "A name and a selector (-l) exclude each other: leave out one."),
     ],
 )
 def test_nonsense_is_wrong_usage(stage: Stage, options: tuple[str, ...], problem: str) -> None:

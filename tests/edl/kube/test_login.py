@@ -1,6 +1,8 @@
 import json
+import logging
 import os
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -92,22 +94,79 @@ def test_a_token_is_read_again_after_a_minute_and_kept_when_its_file_is_away(
     assert token.authorization() == "Bearer two"
 
 
+@pytest.mark.parametrize("part", ["clusters", "contexts", "users"])
+@pytest.mark.parametrize("entries", ["3", "[3]", "[{name: a, PART: 3}]"])
+def test_a_kubeconfig_of_another_shape_says_so(tmp_path: Path, part: str, entries: str) -> None:
+    path = write(tmp_path / "a", "a")
+    wrong = f"{part}: {entries.replace('PART', part.removesuffix('s'))}\n"
+    path.write_text(f"current-context: a\n{wrong}")
+    with pytest.raises(Unreachable, match=r"is no kubeconfig: .*--context"):
+        log_in(str(path), None, {})
+
+
+_CREDENTIAL: Final = {
+    "apiVersion": "client.authentication.k8s.io/v1",
+    "kind": "ExecCredential",
+    "status": {"token": "fresh"},
+}
+
+
+def plugin(folder: Path, script: str, **status: str) -> Json:
+    """A user whose credentials this script prints, for `$CREDENTIAL`, or does not."""
+    credential = {**_CREDENTIAL, "status": {"token": "fresh", **status}}
+    file = folder / "plugin"
+    said = script.replace("$CREDENTIAL", f"cat <<END\n{json.dumps(credential)}\nEND")
+    file.write_text(f"#!/bin/sh\n{said}\n")
+    file.chmod(0o700)
+    return of_plugin(str(file))
+
+
+def of_plugin(command: str) -> Json:
+    version = _CREDENTIAL["apiVersion"]
+    return {"exec": {"apiVersion": version, "command": command, "interactiveMode": "Never"}}
+
+
 def test_an_exec_plugin_logs_in(tmp_path: Path) -> None:
-    plugin = tmp_path / "plugin"
-    credential = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "kind": "ExecCredential",
-        "status": {"token": "fresh"},
-    }
-    plugin.write_text(f"#!/bin/sh\ncat <<END\n{json.dumps(credential)}\nEND\n")
-    plugin.chmod(0o700)
-    user = {
-        "exec": {
-            "apiVersion": credential["apiVersion"],
-            "command": str(plugin),
-            "interactiveMode": "Never",
-        }
-    }
+    user = plugin(tmp_path, "$CREDENTIAL")
     login = log_in(str(write(tmp_path / "a", "a", user)), None, os.environ)
     assert login.authorization() == "Bearer fresh"
     assert login.namespace == "ns-a"
+
+
+def test_an_exec_plugin_that_is_missing_is_told_and_nothing_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a", "a", of_plugin("/nowhere/cloud-auth"))
+    handlers = list(logging.getLogger().handlers)
+    with pytest.raises(Unreachable) as told:
+        log_in(str(path), None, os.environ)
+    assert str(told.value) == (
+        "context a: its credential plugin /nowhere/cloud-auth gave no credentials: [Errno 2] No "
+        "such file or directory: '/nowhere/cloud-auth'; log in with it, or install it, until "
+        "kubectl works"
+    )
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger().handlers == handlers
+    assert logging.getLogger().filters == []
+
+
+def test_an_exec_plugin_may_say_itself_how_it_is_installed(tmp_path: Path) -> None:
+    user = of_plugin("/nowhere/cloud-auth")
+    user["exec"]["installHint"] = "see https://cloud.example/auth\n"
+    with pytest.raises(Unreachable, match=r"cloud-auth'; see https://cloud.example/auth$"):
+        log_in(str(write(tmp_path / "a", "a", user)), None, os.environ)
+
+
+def test_an_exec_plugin_that_fails_is_quoted(tmp_path: Path) -> None:
+    user = plugin(tmp_path, "echo session expired >&2\nexit 1")
+    with pytest.raises(Unreachable, match=r"exec: process returned 1. session expired; log in"):
+        log_in(str(write(tmp_path / "a", "a", user)), None, os.environ)
+
+
+def test_an_exec_plugin_that_fails_later_is_told_then(tmp_path: Path) -> None:
+    """Its first credentials are over at once, so that the next request asks for new ones."""
+    once = 'if [ -e "$0.done" ]; then echo locked out >&2; exit 1; fi\ntouch "$0.done"\n$CREDENTIAL'
+    user = plugin(tmp_path, once, expirationTimestamp="2020-01-01T00:00:00Z")
+    login = log_in(str(write(tmp_path / "a", "a", user)), None, os.environ)
+    with pytest.raises(Unreachable, match=r"gave no credentials: exec: .*locked out"):
+        login.authorization()

@@ -1,0 +1,24 @@
+"""This process's own streams, as they are: closed by the shell (`>&-`), or of few letters."""
+
+import io
+import os
+from pathlib import Path
+from typing import TextIO
+
+
+def printing(stream: TextIO | None) -> TextIO:
+    """Python has None for one that is closed. A letter that it has no byte for is escaped."""
+    if stream is None:
+        return _nothing()
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
+def reading(stream: TextIO | None) -> TextIO:
+    """What is closed cannot be read, which is told to whoever tries; an empty one could be."""
+    return _nothing() if stream is None else stream
+
+
+def _nothing() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
