@@ -1,6 +1,7 @@
 """Custom resources of the systems that kubectl-edl replaces, as labelled Jobs. Pure.
 
-`SOURCES` are the kinds that are known; everything else is none of ours.
+`SOURCES` are the kinds that are read, `unread` those of which there is only something to say;
+everything else is none of ours.
 """
 
 from collections.abc import Sequence
@@ -11,12 +12,14 @@ from edl.convert import (
     etjob,
     etscale,
     hosts,
+    kubeflow_paddle,
     kubeshare,
     mpijob,
     mxjob,
     paddlejob,
     pytorchjob,
     tfjob,
+    unread,
 )
 from edl.convert.fields import Fields, Report
 from edl.convert.remarks import Malformed, Remark
@@ -33,6 +36,7 @@ SOURCES: Final[tuple[Source, ...]] = (
     etjob.SOURCE,
     etscale.IN,
     etscale.OUT,
+    kubeflow_paddle.SOURCE,
     paddlejob.SOURCE,
     kubeshare.SHARE_POD,
     kubeshare.POD,
@@ -44,24 +48,23 @@ def convert(document: Json) -> Converted | None:
 
     Raises Malformed with every reason why it cannot be.
     """
-    source = _source_of(document)
-    if source is None:
-        return None
-    group, _, version = str(document["apiVersion"]).rpartition("/")
-    if version not in source.versions:
-        known = ", ".join(f"{group}/{one}" for one in source.versions)
-        remark = Remark(
-            ("apiVersion",), f"unknown version {version}: left as it is", f"known: {known}"
-        )
-        return Converted((document,), dropped=(remark,))
-    return _read(source, document)
+    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
+    kind = str(document.get("kind"))
+    source = _source_of((group, kind), document)
+    if source and version in source.versions:
+        return _read(source, document)
+    remark = _unknown(source, group, version) if source else unread.remark(group, kind)
+    return Converted((document,), dropped=(remark,)) if remark else None
 
 
-def _source_of(document: Json) -> Source | None:
-    group = str(document.get("apiVersion") or "").rpartition("/")[0]
-    api = (group, document.get("kind"))
-    fitting = (one for one in SOURCES if api in one.apis and one.fits(document))
-    return next(fitting, None)
+def _source_of(api: tuple[str, str], document: Json) -> Source | None:
+    return next((one for one in SOURCES if api in one.apis and one.fits(document)), None)
+
+
+def _unknown(source: Source, group: str, version: str) -> Remark:
+    known = ", ".join(f"{group}/{one}" for one in source.versions)
+    what = f"unknown version {version}: left as it is"
+    return Remark(("apiVersion",), what, f"known: {known}")
 
 
 def _read(source: Source, document: Json) -> Converted:

@@ -14,6 +14,7 @@ from edl.convert import (
     policies,
     replicas,
     restarts,
+    sshd,
     templates,
     training,
 )
@@ -38,7 +39,8 @@ def read(document: Fields) -> Sequence[Json]:
     meta = metadata.read(document, own=(_SUSPENDED, _SUPERVISOR, _SSH_SECRET))
     spec = document.fields("spec")
     policy = policies.read(spec)
-    found = replicas.read(spec.fields("etReplicaSpecs"), launching.ROLES, "")
+    mode = spec.choice("launcherAttachMode", ("ssh", "kubexec")) or "ssh"
+    found = sshd.replaced(replicas.read(spec.fields("etReplicaSpecs"), launching.ROLES, ""), mode)
     again = spec.choice("restartPolicy", ("Never", "OnFailure"))
     cast = tuple(
         _launcher(replica, again, policy)
@@ -47,7 +49,6 @@ def read(document: Fields) -> Sequence[Json]:
         for replica in found
     )
     framework = _framework(found)
-    mode = spec.choice("launcherAttachMode", ("ssh", "kubexec")) or "ssh"
     annotations = {
         **policy.annotations,
         **_own(meta),

@@ -38,6 +38,8 @@ class Metadata(msgspec.Struct, frozen=True):
     """Annotations that only the source's module understands; they go no further."""
     annotated: Fields
     """The annotations, for what there is to say of them."""
+    fields: Fields
+    """The whole, likewise."""
 
     def of(self, name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Json:
         """A Job's metadata: the source's, and what is added."""
@@ -79,6 +81,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
         own=kept,
         annotations=_texts(annotated),
         annotated=annotated,
+        fields=metadata,
         others={
             name: value
             for name in ("generateName", "ownerReferences")

@@ -17,6 +17,7 @@ from edl.convert import (
     policies,
     replicas,
     restarts,
+    sshd,
     templates,
     training,
 )
@@ -65,16 +66,14 @@ def read(document: Fields) -> Sequence[Json]:
     else:
         found = replicas.read(spec.fields("mpiReplicaSpecs"), launching.ROLES, "")
     policy = policies.read(spec)
-    over_ssh = version == "kubeflow.org/v2beta1"
+    mode = "ssh" if version == "kubeflow.org/v2beta1" else "kubexec"
     annotations = policy.annotations | _slots(spec, found, version)
-    if over_ssh:
-        annotations |= launching.attached(document, meta, _FRAMEWORK, "ssh")
+    annotations |= launching.attached(document, meta, _FRAMEWORK, mode)
+    if mode == "ssh":
         spec.drop("runLauncherAsWorker", instead="add one to the workers' replicas")
         found = _with_keys(spec, _with_implementation(spec, found), meta.name)
-    else:
-        annotations |= launching.attached(document, meta, _FRAMEWORK, "kubexec")
     _note_waiting(spec)
-    found = _with_main_container(spec, found)
+    found = _with_main_container(spec, sshd.replaced(found, mode))
     _note_elastic(document, found)
     cast = tuple(_part(replica, policy) for replica in found)
     return training.manifests(Training(meta, _FRAMEWORK, cast, annotations))

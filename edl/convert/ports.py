@@ -7,6 +7,7 @@ import msgspec
 from edl import contract
 from edl.convert import templates
 from edl.convert.replicas import Replica
+from edl.writes import Json
 
 
 class Port(msgspec.Struct, frozen=True):
@@ -19,6 +20,15 @@ class Port(msgspec.Struct, frozen=True):
     def of(self, replica: Replica) -> int | None:
         main = templates.main_container(replica.template, self.container)
         return templates.port_named(main, self.name)
+
+    def without(self, template: Json, number: int) -> Json:
+        """The template, not listing this port where it says the number and no more."""
+        main = templates.main_container(template, self.container)
+        plain = {"name": self.name, "containerPort": number, "protocol": "TCP"}
+        left = [port for port in main.get("ports") or () if {"protocol": "TCP"} | port != plain]
+        bare = templates.without(main, "ports") | ({"ports": left} if left else {})
+        changed = [bare if one is main else one for one in templates.containers(template)]
+        return template | {"spec": template["spec"] | {"containers": changed}}
 
     def annotations(self, found: Sequence[Replica]) -> dict[str, str]:
         """Only where it is not the usual one; a role that says another one is told."""

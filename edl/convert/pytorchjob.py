@@ -18,6 +18,7 @@ from edl.convert.bounds import Sizes
 from edl.convert.fields import Fields
 from edl.convert.policies import RunPolicy
 from edl.convert.ports import Port
+from edl.convert.remarks import Place
 from edl.convert.replicas import Replica
 from edl.convert.source import Source
 from edl.convert.training import Part, Training
@@ -52,9 +53,9 @@ def read(document: Fields) -> Sequence[Json]:
     if not found:
         return ()
     size = sum(replica.size for replica in found)
-    kept = _kept(found)
+    port = _port(found, said, is_elastic=is_elastic)
+    kept = _kept(found, port)
     policies.remark_on_retries(policy, spec, [kept.restart])
-    port = _PORT.of(kept)
     if not is_elastic and any(replica.role == "master" for replica in found):
         said = _classic(meta.name, size, port or _PORT.usual, said) | said
     elif port and contract.PORT not in said.annotations:
@@ -74,18 +75,35 @@ def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> Pa
     return parts.of(replicas.with_template(replica, template), sizes, failing, policy)
 
 
-def _kept(found: Sequence[Replica]) -> Replica:
+def _port(found: Sequence[Replica], said: _Words, *, is_elastic: bool) -> int | None:
+    """Where all meet: asked is first who listens, the master, or worker 0 where it is elastic."""
+    if contract.PORT in said.annotations:
+        return int(said.annotations[contract.PORT])
+    asked = sorted(found, key=lambda replica: replica.role, reverse=is_elastic)
+    return next((port for replica in asked if (port := _PORT.of(replica))), None)
+
+
+def _kept(found: Sequence[Replica], port: int | None) -> Replica:
     """The one template that is left: the workers'. What the master's said otherwise is lost."""
     kept = next((replica for replica in found if replica.role == "worker"), found[0])
     for other in found:
         what = "the Worker's template says it otherwise, and Master and Worker are one Job here"
-        for place in templates.differences(other.template, kept.template):
+        for place in _differences(other, kept, port):
             way_out = "let the program look at RANK: 0 is the master"
             other.fields.lose_at(("template", *place), what, way_out)
         if other.restart != kept.restart:
             what = f"{other.restart} here and {kept.restart} in Worker"
             other.fields.lose("restartPolicy", what, "both are one Job, which has one policy")
     return replace(kept, role="worker")
+
+
+def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[Place]:
+    """Not the port at which all meet: it is said to all of them."""
+    bare = replicas.with_template(other, _PORT.without(other.template, port or 0))
+    if _PORT.of(bare):
+        return templates.differences(other.template, kept.template)
+    rest = _PORT.without(kept.template, _PORT.of(kept) or 0)
+    return templates.differences(bare.template, rest)
 
 
 def _classic(name: str, size: int, port: int, said: _Words) -> _Words:

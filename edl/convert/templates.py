@@ -104,17 +104,30 @@ def with_restart(template: Json, policy: str) -> Json:
     return template | {"spec": {"restartPolicy": policy} | template["spec"]}
 
 
-def with_env(template: Json, env: Mapping[str, str]) -> Json:
-    """Variables for every container, in front of the user's own, which win."""
+def with_env(template: Json, env: Mapping[str, str | Json]) -> Json:
+    """Variables for every container, in front of the user's own, which win.
+
+    A text is a value, an object says where it comes from.
+    """
     changed = [_with_env(container, env) for container in containers(template)]
     return template | {"spec": template["spec"] | {"containers": changed}}
 
 
-def _with_env(container: Json, env: Mapping[str, str]) -> Json:
+def _with_env(container: Json, env: Mapping[str, str | Json]) -> Json:
     own = container.get("env") or []
     names = {entry.get("name") for entry in own}
-    new = [{"name": name, "value": env[name]} for name in env if name not in names]
+    new = [
+        {"name": name, "value" if isinstance(said, str) else "valueFrom": said}
+        for name, said in env.items()
+        if name not in names
+    ]
     return container | {"env": [*new, *own]} if new else container
+
+
+def env_names(template: Json) -> frozenset[str]:
+    """The user's own variables."""
+    entries = (entry for one in containers(template) for entry in one.get("env") or ())
+    return frozenset(str(entry.get("name")) for entry in entries)
 
 
 def with_first(template: Json, change: Callable[[Json], Json]) -> Json:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.convert.bounds import Sizes
+from edl.convert.fields import Fields
 from edl.convert.metadata import Metadata
 from edl.frameworks import FRAMEWORKS
 from edl.writes import Json
@@ -48,9 +49,23 @@ _NAMES: Final = {"apiVersion": "batch/v1", "kind": "Job"}
 
 
 def manifests(training: Training) -> tuple[Json, ...]:
-    """One Job a role; a role alone is named as the training job itself. They share nothing."""
+    """One Job a role; a role alone is named as the training job itself. They share nothing.
+
+    None without a name that they could have in common, which is reported.
+    """
+    if len(training.parts) > 1 and not training.metadata.name:
+        _miss_name(training.metadata.fields)
+        return ()
     cast = ",".join(part.seat for part in training.parts)
     return tuple(copy.deepcopy(_job(training, part, cast)) for part in training.parts)
+
+
+def _miss_name(metadata: Fields) -> None:
+    """Said once, of the source: what each Job's own name would lack is no help."""
+    name, what = "", "has no name"
+    if metadata.has("generateName"):
+        name, what = "generateName", "gives no address"
+    metadata.wrong(name, what, "peers find each other by name: set metadata.name")
 
 
 def _job(training: Training, part: Part, cast: str) -> Json:

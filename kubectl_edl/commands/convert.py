@@ -17,13 +17,14 @@ _SOME_DROPPED: Final = 3
 _UNREADABLE: Final = 1
 _HELP: Final = """Turn TFJobs, MXJobs and other custom resources into labelled Jobs.
 
-Known: TFJob (with DRAGON's fields), PyTorchJob, MPIJob, MXJob and MxJob, the TrainingJobs of
-et-operator and of PaddlePaddle, KubeShare's SharePods and pods. Everything else comes out as it
-went in, in its place. No cluster is asked.
+Known: TFJob (with DRAGON's fields), PyTorchJob, MPIJob, PaddleJob, MXJob and MxJob, the
+TrainingJobs of et-operator and of PaddlePaddle, KubeShare's SharePods and pods. Everything else
+comes out as it went in, in its place. No cluster is asked.
 
 Each field is carried over, or named on stderr: "dropped" with what to do instead, "note" where
 nothing is lost. ScaleIn and ScaleOut are operations: the command that does the same is named on
-stderr, nothing is printed for them, and they count as dropped.
+stderr, nothing is printed for them, and they count as dropped. So does a training job of an
+operator that is not read here, such as an XGBoostJob: it comes out as it went in.
 
 \b
 Examples:

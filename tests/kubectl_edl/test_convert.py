@@ -115,6 +115,38 @@ def test_a_note_is_no_loss() -> None:
     assert found.err == f"note: {at}: left out status: describes the old object\n"
 
 
+def test_a_training_job_that_nobody_reads_comes_out_and_is_named() -> None:
+    unread = TFJOB.replace("TFJob", "XGBoostJob").replace("tfReplica", "xgbReplica")
+    found = piped(f"{SERVICE}---\n{unread}")
+    assert found.code == 3
+    assert kinds(found.out) == ["Service mnist", "XGBoostJob mnist"]
+    assert found.err == (
+        "dropped: stdin: document 2, line 6: XGBoostJob mnist: kind: XGBoostJob has no framework "
+        "here: left as it is; its operator would run it: leave it out, or write its Jobs yourself\n"
+    )
+
+
+def test_a_list_of_training_jobs_that_nobody_reads_stays_as_it_was() -> None:
+    item = {"metadata": {"name": "a"}, "spec": {}}
+    listed = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJobList", "items": [item]}
+    found = piped(json.dumps(listed))
+    assert found.code == 3
+    (list_,) = documents(found.out)
+    assert list_["items"][0]["metadata"] == {"name": "a"}
+    assert "JAXJob a: kind: JAXJob has no framework here: left as it is" in found.err
+
+
+def test_roles_without_a_name_are_told_so_once_and_where() -> None:
+    template = "{spec: {containers: [{name: tensorflow, image: train}]}}"
+    text = TFJOB.replace("  name: mnist", "  labels: {}\n  generateName: tfjob")
+    found = piped(f"{text}    PS: {{replicas: 2, template: {template}}}\n")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "error: stdin: document 1, line 5: TFJob tfjob: metadata.generateName: gives no address; "
+        "peers find each other by name: set metadata.name\n"
+    )
+
+
 def test_one_document_as_json_is_that_object_and_several_are_a_list() -> None:
     one = json.loads(piped(TFJOB, "-o", "json").out)
     assert one["kind"] == "Job"

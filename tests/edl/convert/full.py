@@ -113,6 +113,24 @@ spec:
       template: {spec: {containers: [{name: pytorch, image: lead, args: [--lead]}]}}
     Worker: {replicas: 3, restartPolicy: OnFailure, template: $TEMPLATE}
 ---
+apiVersion: kubeflow.org/v1
+kind: PaddleJob
+metadata: {name: launched}
+spec:
+  runPolicy: $POLICY
+  elasticPolicy: {minReplicas: 1, maxReplicas: 5, maxRestarts: 9, metrics: [{type: Resource}]}
+  paddleReplicaSpecs:
+    Worker:
+      replicas: 3
+      restartPolicy: ExitCode
+      template:
+        spec:
+          containers:
+          - name: paddle
+            image: train
+            command: [python, -m, paddle.distributed.launch, run_check]
+            ports: [{name: master, containerPort: 37777}]
+---
 apiVersion: kubeflow.org/v1alpha1
 kind: MPIJob
 metadata: {name: first}

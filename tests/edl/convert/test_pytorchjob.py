@@ -67,6 +67,66 @@ def test_what_only_the_masters_template_says_is_lost_and_named() -> None:
     assert (container["image"], "args" in container) == ("train", False)
 
 
+def at_port(number: int | None, **fields: object) -> Json:
+    """A replica whose container names this port."""
+    found = replica("pytorch")
+    ports = [{"name": "http", "containerPort": 80}]
+    named = {"name": "pytorchjob-port", "containerPort": number} | fields
+    container = found["template"]["spec"]["containers"][0]
+    container["ports"] = [named, *ports] if number else ports
+    return found
+
+
+def both(master: Json, worker: Json, **spec: object) -> Json:
+    document = pytorchjob(0, master, **spec)
+    document["spec"]["pytorchReplicaSpecs"]["Worker"] = worker
+    return document
+
+
+@pytest.mark.parametrize(
+    ("master", "worker", "port"),
+    [
+        (24456, None, "24456"),
+        (24456, 23456, "24456"),
+        (None, 24456, "24456"),
+        (None, None, "23456"),
+    ],
+)
+def test_the_master_is_asked_first_where_it_listens(
+    master: int | None, worker: int | None, port: str
+) -> None:
+    found = jobs(both(at_port(master), at_port(worker)))
+    assert env(only(found))["MASTER_PORT"] == port
+    assert found.dropped == ()
+
+
+def test_the_masters_own_port_alone_is_no_difference() -> None:
+    ports = [{"name": "pytorchjob-port", "containerPort": 24456, "protocol": "TCP"}]
+    master = replica("pytorch")
+    master["template"]["spec"]["containers"][0]["ports"] = ports
+    found = jobs(both(master, replica("pytorch", 2)))
+    assert env(only(found))["MASTER_PORT"] == "24456"
+    assert found.dropped == ()
+
+
+def test_what_else_the_masters_port_says_is_a_difference() -> None:
+    found = jobs(both(at_port(24456, hostPort=24456), at_port(24456)))
+    at = "spec.pytorchReplicaSpecs.Master.template.spec.containers[0].ports[0].hostPort"
+    assert paths(found) == [at]
+
+
+@pytest.mark.parametrize(
+    ("policy", "port"),
+    [({}, "23456"), ({"rdzvPort": 2379}, "2379"), ({"rdzvPort": 24456}, "24456")],
+)
+def test_under_an_elastic_policy_worker_0_is_asked_first(policy: Json, port: str) -> None:
+    bounds = {"minReplicas": 1, "maxReplicas": 4}
+    found = jobs(both(at_port(24456), at_port(23456), elasticPolicy=bounds | policy))
+    assert only(found)["metadata"]["annotations"] == {contract.PORT: port}
+    # The master's number is lost where it is not the one.
+    assert len(found.dropped) == int(port != "24456")
+
+
 def test_a_master_alone_is_a_job_of_one() -> None:
     job = only(jobs(pytorchjob(0, replica("pytorch"))))
     assert job["spec"]["parallelism"] == 1

@@ -1,0 +1,67 @@
+import pytest
+
+from edl.convert import convert
+from edl.writes import Json
+from tests.edl.convert.documents import jobs, paths, replica
+
+UNREAD = [
+    ("kubeflow.org/v1", "XGBoostJob"),
+    ("kubeflow.org/v1", "JAXJob"),
+    ("kubeflow.org/v1alpha1", "ChainerJob"),
+    ("kubeflow.org/v1alpha1", "Caffe2Job"),
+    ("xgboostjob.kubeflow.org/v1alpha1", "XGBoostJob"),
+    ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ("mlkube.io/v1beta1", "TfJob"),
+    ("tensorflow.org/v1alpha1", "TfJob"),
+    ("batch.paddlepaddle.org/v1", "PaddleJob"),
+    ("elasticdeeplearning.ai/v1", "AITrainingJob"),
+]
+OTHERS = [
+    ("kubeflow.org/v1", "Notebook"),
+    ("kubeflow.org/v1", "Profile"),
+    ("kubeflow.org/v1beta1", "Experiment"),
+    ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
+    ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
+    ("batch.paddlepaddle.org/v1alpha1", "SampleSet"),
+    ("batch.paddlepaddle.org/v1alpha1", "SampleJob"),
+    ("sharedgpu.goc/v1", "GPU"),
+    ("example.com/v1", "XGBoostJob"),
+    ("v1", "PaddleJob"),
+]
+MASTER = {"Master": replica("paddle"), "Worker": replica("paddle", 2)}
+
+
+def document(version: str, kind: str, **spec: object) -> Json:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "one"}, "spec": spec}
+
+
+@pytest.mark.parametrize(("version", "kind"), UNREAD)
+def test_a_training_job_that_nobody_reads_is_left_and_named(version: str, kind: str) -> None:
+    found = jobs(document(version, kind))
+    assert found.manifests == (document(version, kind),)
+    assert paths(found) == ["kind"]
+    (remark,) = found.dropped
+    assert remark.what.startswith(f"{kind} ")
+    assert remark.what.endswith(": left as it is")
+    assert (remark.instead, found.notes) == (
+        "its operator would run it: leave it out, or write its Jobs yourself",
+        (),
+    )
+
+
+@pytest.mark.parametrize(("version", "kind"), OTHERS)
+def test_what_is_no_training_job_of_these_systems_is_none_of_ours(version: str, kind: str) -> None:
+    assert convert(document(version, kind)) is None
+
+
+def test_a_paddlejob_with_a_master_is_left_and_named() -> None:
+    paddle = document("kubeflow.org/v1", "PaddleJob", paddleReplicaSpecs=MASTER)
+    found = jobs(paddle)
+    assert found.manifests == (paddle,)
+    (remark,) = found.dropped
+    assert str(remark).startswith("kind: PaddleJob with a Master has no mode here: left as it is;")
+
+
+@pytest.mark.parametrize("kind", [["PaddleJob"], {"PaddleJob": 1}, 7, None])
+def test_a_kind_that_is_no_text_is_none_of_ours(kind: object) -> None:
+    assert convert({"apiVersion": "kubeflow.org/v1", "kind": kind}) is None
