@@ -165,7 +165,11 @@ def test_who_is_done_just_when_he_is_suspended_is_finished(installed: Stage) -> 
 
 def test_an_item_of_work_that_is_done_is_followed_by_another(installed: Stage) -> None:
     """Beyond the pending limit nobody is missed before the Job controller has looked."""
-    installed.apply(elastic("sweep", labels={"max": "4"}, completions=40, parallelism=1, completionMode="Indexed"))
+    installed.apply(
+        elastic(
+            "sweep", labels={"max": "4"}, completions=40, parallelism=1, completionMode="Indexed"
+        )
+    )
     installed.until_runs("sweep", 4)
     time.sleep(Limits().pending_limit.total_seconds() + 2)
     before = installed.job("sweep")["metadata"]["annotations"][contract.HISTORY]
