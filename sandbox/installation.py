@@ -28,7 +28,7 @@ IMAGE: Final = "kubectl-edl:0.1.0"
 _WEBHOOK: Final = "webhook"
 _RECONCILER: Final = "reconciler"
 _TOKEN_LIFETIME: Final = "24h"  # noqa: S105 — a duration
-_PATIENCE: Final = 20.0
+_PATIENCE: Final = 60.0
 """Seconds until a started process must be ready."""
 
 

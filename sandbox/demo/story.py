@@ -17,7 +17,7 @@ from sandbox.demo.samples import NAMESPACE, Look, Sampler
 from sandbox.demo.screen import Screen
 
 MANIFESTS: Final = Path("examples/story")
-_PATIENCE: Final = 30.0
+_PATIENCE: Final = 90.0
 """Seconds that a scene may take before it counts as failed."""
 _WEB: Final = 12
 

@@ -109,7 +109,7 @@ def test_the_api_server_reaches_the_pods_of_a_service(pods: Pods) -> None:
     pods.run("web", page("welcome"))
     for path in ("pods/web:8080", "services/web:80"):
         proxied = f"/api/v1/namespaces/{pods.namespace}/{path}/proxy/"
-        assert pods.kubectl("get", "--raw", proxied) == "welcome\n"
+        assert pods.fetch(proxied) == "welcome\n"
 
 
 def test_a_pod_asks_the_api_server_as_its_service_account(pods: Pods) -> None:
@@ -132,6 +132,7 @@ def test_a_claim_is_bound_and_keeps_its_data(pods: Pods) -> None:
 
 def test_a_port_is_forwarded(pods: Pods) -> None:
     pods.run("web", page("welcome"))
+    assert pods.reach("web", "http://127.0.0.1:8080") == "welcome", "it listens"
     forward = ("-n", pods.namespace, "port-forward", "pod/web", ":8080", "--address=127.0.0.1")
     with subprocess.Popen(
         [pods.cluster.kubectl_path, *forward],

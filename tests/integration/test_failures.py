@@ -10,6 +10,7 @@ import pytest
 
 from edl import contract
 from edl.kube.client import connect
+from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
@@ -57,16 +58,25 @@ def test_a_reconciler_that_dies_in_the_middle_of_a_resize_is_continued(
     launcher, workers = scene.uids("ring-launcher"), scene.uids("ring-worker")
     scene.annotate("ring-worker", replicas="2")
     scene.until(lambda: len(scene.hosts("ring-launcher")) == 2, "the shorter list is published")
-    for name in RECONCILERS:
-        broken.cluster.kill(name)
+    # Both at once, within the seconds that the leaver has: killing waits until one is gone.
+    for how in (signal.SIGSTOP, signal.SIGKILL):
+        for name in RECONCILERS:
+            broken.cluster.kill(name, how)
     assert scene.size("ring-worker") == 4, "nobody has shrunk it yet"
     for name in RECONCILERS:
         broken.cluster.start(name)
     scene.until_runs("ring-worker", 2)
     assert scene.uids("ring-launcher") == launcher
     assert scene.uids("ring-worker") == {index: workers[index] for index in "01"}
-    shrunk = [event for event in scene.all("Event") if event["reason"] == "Shrunk"]
-    assert sum(event.get("count") or 1 for event in shrunk) == 1, "it happened once"
+    # Events are written beside the rounds, a moment after what they tell.
+    scene.until(lambda: shrunk(scene), "an Event tells it")
+    assert shrunk(scene) == 1, "it happened once"
+
+
+def shrunk(scene: Stage) -> int:
+    """How often Events tell of a shrink."""
+    found = [event for event in scene.all("Event") if event["reason"] == "Shrunk"]
+    return sum(event.get("count") or 1 for event in found)
 
 
 def test_the_api_server_may_restart(broken: Installation, scene: Stage) -> None:
@@ -87,6 +97,10 @@ def test_simulated_nodes_go_on_when_what_simulates_them_was_killed(
 ) -> None:
     broken.cluster.kill("kwok")
     broken.cluster.start("kwok")
+    # Its start deletes the Leases of the one that was killed. A pod that is bound before the new
+    # one holds a node it may never see.
+    leases = Selection("Lease", "kube-node-lease")
+    scene.until(lambda: len(scene.api.list(leases).items) == 4, "it holds its nodes again")
     scene.apply(*tensorflow("mnist", "1..2"))
     scene.until_runs("mnist-worker", 2)
 

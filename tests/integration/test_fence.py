@@ -75,10 +75,11 @@ def tried(thief: Cluster, target: Target, body: Json) -> str:
     return ""
 
 
-def made(thief: Cluster, target: Target, fields: Json) -> str:
+def made(thief: Cluster, target: Target, fields: Json, *, dry_run: bool = False) -> str:
     metadata = {"name": target.name, "namespace": target.namespace} | fields.pop("metadata", {})
     try:
-        thief.create(target, {"kind": target.kind, "metadata": metadata, **fields})
+        body = {"kind": target.kind, "metadata": metadata, **fields}
+        thief.create(target, body, dry_run=dry_run)
     except ClusterError as error:
         return str(error)
     return ""
@@ -146,7 +147,10 @@ def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Clu
     at.kubectl_refused("get", "rolebinding", "mine")
     at.cluster.kubectl("label", "namespace", at.namespace, f"{contract.KUBEXEC}-")
     mine = api | {"subjects": [here], "metadata": owned}
-    assert "edl.dev/kubexec=enabled" in made(thief, target, dict(mine))
+    # The API server takes a moment until it knows of the label.
+    consent = "edl.dev/kubexec=enabled"
+    at.until(lambda: consent in made(thief, target, dict(mine), dry_run=True), "it is refused")
+    assert consent in made(thief, target, dict(mine))
     at.kubectl_refused("get", "rolebinding", "mine")
 
 

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.integration
 
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
 PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
+ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
 LEASE = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
 WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch")]
@@ -81,7 +82,7 @@ def until(holds: Callable[[], bool], what: str) -> None:
 
 @pytest.mark.parametrize("grant", WATCHED, ids=str)
 def test_every_kind_is_listed_and_watched(room: Sandbox, account: Noted, grant: Grant) -> None:
-    with without(room, grant), reconciler(account):
+    with without(room, grant, ACCOUNT), reconciler(account):
         until(lambda: grant.asked in account.refused, f"{grant} is refused")
         assert grant.asked not in account.allowed
     with reconciler(account):
@@ -179,7 +180,7 @@ def test_every_write_is_needed(room: Sandbox, account: Noted, name: str) -> None
     grant = next(grant for grant in GRANTS if str(grant) == name)
     asked, scenario = WRITES[name]
     with stage(room) as at, reconciler(account):
-        with without(room, grant):
+        with without(room, grant, ACCOUNT):
             reached = scenario(at)
             until(lambda: asked in account.refused, f"{asked} is refused")
             assert not reached()
@@ -201,7 +202,7 @@ def test_without_it_nobody_leads(room: Sandbox, account: Noted, grant: Grant) ->
     if grant.verb == "patch":
         assert elector.attempt()
         elector.release()
-    with without(room, grant):
+    with without(room, grant, ACCOUNT):
         assert not elector.attempt()
     assert account.refused == {grant.asked}
     assert elector.attempt()
@@ -214,7 +215,7 @@ def test_an_event_is_made_and_counted_up(room: Sandbox, account: Noted, grant: G
     now = datetime.now(UTC)
     if grant.verb != "create":
         write_event(account, note, now)
-    with without(room, grant), pytest.raises(ClusterError):
+    with without(room, grant, ACCOUNT), pytest.raises(ClusterError):
         write_event(account, note, now)
     assert account.refused == {grant.asked}
     write_event(account, note, now)

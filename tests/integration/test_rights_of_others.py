@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from edl.model import Target
 from manifests import render
 from sandbox import Sandbox
 from tests.integration.conftest import NODES
-from tests.integration.support.rights import Grant, Noted, grants, without
+from tests.integration.support.rights import Grant, Noted, await_effect, grants, without
 from tests.integration.support.stage import Stage, stage
 from tests.integration.support.webhook import as_account
 from webhook.certificate import FromCluster
@@ -34,6 +34,7 @@ pytestmark = pytest.mark.integration
 
 MANIFESTS = render.without_workloads(render.load())
 WEBHOOK = grants(MANIFESTS, "edl-webhook")
+ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-webhook"
 FOLLOWED = [grant for grant in WEBHOOK if grant.resource == "namespaces"]
 KEPT = [grant for grant in WEBHOOK if grant not in FOLLOWED]
 LAUNCHER = grants(MANIFESTS, contract.LAUNCHER_CLUSTER_ROLE)
@@ -104,7 +105,7 @@ def test_a_certificate_is_made_and_trusted(room: Sandbox, account: Noted, grant:
         owner.delete(target)
     apply_configurations(room)
     now = datetime.now(UTC)
-    with without(room, grant), pytest.raises(EdlError):
+    with without(room, grant, ACCOUNT), pytest.raises(EdlError):
         certificate(account)(now)
     assert account.refused == {grant.asked}
     # Both kinds: who is refused at one may have written the other.
@@ -124,12 +125,12 @@ def test_what_namespaces_say_is_known(room: Sandbox, account: Noted, grant: Gran
     if grant.verb == "get":
         # One that the watch has not brought yet.
         policies = Watched(account, account)
-        with without(room, grant), pytest.raises(Forbidden):
+        with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
             policies.fetch("default")
         assert account.refused == {grant.asked}
         assert policies.fetch("default") == policies.known("default")
         return
-    with without(room, grant):
+    with without(room, grant, ACCOUNT):
         policies = Watched(account, account)
         policies.start()
         until(lambda: grant.asked in account.refused, f"{grant} is refused")
@@ -152,9 +153,23 @@ class Guest:
     def given(self, role: str) -> Path:
         """A kubeconfig of an account of its own with a ClusterRole of ours, as pods have it."""
         self.at.kubectl("create", "serviceaccount", role)
-        account = f"--serviceaccount={self.at.namespace}:{role}"
+        account = f"--serviceaccount={self.account(role)}"
         self.at.kubectl("create", "rolebinding", role, f"--clusterrole={role}", account)
+        for grant in grants(MANIFESTS, role):
+            await_effect(
+                self.at.cluster, grant, self.account(role), self.at.namespace, allowed=True
+            )
         return as_account(self.at.cluster, role, self.folder, self.at.namespace)
+
+    def account(self, role: str) -> str:
+        return f"{self.at.namespace}:{role}"
+
+    @contextmanager
+    def without(self, grant: Grant) -> Iterator[None]:
+        """All that the role gives it but this."""
+        at = self.at.namespace
+        with without(self.at.cluster, grant, self.account(grant.role), at):
+            yield
 
     def kubexec(self) -> str:
         """What the launcher's script says when it runs a command in the simulated worker."""
@@ -213,9 +228,9 @@ def test_every_right_of_a_launcher_is_in_the_next_test() -> None:
 
 
 @pytest.mark.parametrize("grant", LAUNCHER, ids=str)
-def test_a_launcher_needs_each_of_its_rights(room: Sandbox, guest: Guest, grant: Grant) -> None:
+def test_a_launcher_needs_each_of_its_rights(guest: Guest, grant: Grant) -> None:
     guest.given(contract.LAUNCHER_CLUSTER_ROLE).rename(guest.folder / "kubeconfig")
-    with without(room, grant):
+    with guest.without(grant):
         refused = guest.kubexec()
     assert WITHOUT_LAUNCHERS[str(grant)] in refused
     assert (FOUND in refused) == (str(grant) == "get-pods-exec")
@@ -232,11 +247,11 @@ def test_a_launcher_reads_no_secret_and_changes_nothing(guest: Guest) -> None:
 
 
 @pytest.mark.parametrize("grant", PEERS, ids=str)
-def test_peers_list_pods_and_no_more(room: Sandbox, guest: Guest, grant: Grant) -> None:
+def test_peers_list_pods_and_no_more(guest: Guest, grant: Grant) -> None:
     """As PaddlePaddle's older images do, by labels."""
     guest.given(contract.PEERS_CLUSTER_ROLE).rename(guest.folder / "kubeconfig")
     look = ("get", "pods", "--selector", f"{contract.JOB_NAME_LABEL}=ring-worker")
-    with without(room, grant):
+    with guest.without(grant):
         assert 'cannot list resource "pods"' in guest.kubectl(*look)
     assert POD in guest.kubectl(*look)
     assert "Forbidden" in guest.kubectl("get", "secrets")

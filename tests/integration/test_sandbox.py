@@ -109,8 +109,8 @@ def test_up_twice_starts_nothing_and_after_a_death_only_what_died(own_sandbox: M
 def test_a_component_that_is_killed_is_reported_with_the_end_of_its_log(own_sandbox: Make) -> None:
     sandbox = own_sandbox()
     sandbox.up()
-    last = sandbox.log("kube-controller-manager").read_text().splitlines()[-1]
     sandbox.kill("kube-controller-manager")
+    last = sandbox.log("kube-controller-manager").read_text().splitlines()[-1]
     with pytest.raises(ComponentDied) as caught:
         sandbox.check()
     assert "kube-controller-manager died" in str(caught.value)

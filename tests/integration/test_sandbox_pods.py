@@ -60,12 +60,12 @@ class Jobs:
 
     def indexes(self, phase: str = "Running") -> list[int]:
         """Of the pods in this phase that nobody deletes."""
-        key = "batch.kubernetes.io/job-completion-index"
-        return sorted(
-            int(pod["metadata"]["annotations"][key])
-            for pod in self.pods()
-            if pod["status"]["phase"] == phase and "deletionTimestamp" not in pod["metadata"]
-        )
+        return _indexes(self.pods(), phase)
+
+    def runs_of(self) -> tuple[list[int], int]:
+        """The indexes that run, of how many pods: of one reading, for what stays so for seconds."""
+        pods = self.pods()
+        return _indexes(pods), len(pods)
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.kubectl("get", "job", "job", "-o", "json"))[
@@ -83,6 +83,15 @@ class Jobs:
                 pytest.fail(f"still not so after {WITHIN} s: {self.kubectl('get', 'jobs,pods')}")
             self._cluster.check()
             time.sleep(0.1)
+
+
+def _indexes(pods: list[dict[str, Any]], phase: str = "Running") -> list[int]:
+    key = "batch.kubernetes.io/job-completion-index"
+    return sorted(
+        int(pod["metadata"]["annotations"][key])
+        for pod in pods
+        if pod["status"]["phase"] == phase and "deletionTimestamp" not in pod["metadata"]
+    )
 
 
 @pytest.fixture
@@ -152,18 +161,21 @@ def test_restart_policy_on_failure_restarts_in_the_same_pod(jobs: Jobs) -> None:
 
 
 def test_run_after_keeps_a_pod_pending(jobs: Jobs) -> None:
-    jobs.create(1, pod={"run-after": "3s"})
-    jobs.until(lambda: any("nodeName" in pod["spec"] for pod in jobs.pods()))
-    assert jobs.indexes("Pending") == [0]
+    jobs.create(1, pod={"run-after": "6s"})
+
+    def waits_on_its_node() -> bool:
+        pods = jobs.pods()
+        return _indexes(pods, "Pending") == [0] and "nodeName" in pods[0]["spec"]
+
+    jobs.until(waits_on_its_node)
     jobs.until(lambda: jobs.indexes() == [0])
 
 
 def test_stop_after_lets_a_deleted_pod_hold_its_room(jobs: Jobs) -> None:
-    jobs.create(2, pod={"stop-after": "3s"})
+    jobs.create(2, pod={"stop-after": "6s"})
     jobs.until(lambda: jobs.indexes() == [0, 1])
     jobs.patch(completions=1, parallelism=1)
-    jobs.until(lambda: jobs.indexes() == [0])
-    assert len(jobs.pods()) == 2
+    jobs.until(lambda: jobs.runs_of() == ([0], 2))
     jobs.until(lambda: len(jobs.pods()) == 1)
 
 
@@ -202,13 +214,12 @@ def test_nought_of_nought_completes_a_running_job(jobs: Jobs) -> None:
 
 
 def test_a_replacement_waits_for_the_end_of_the_deleted_pod(jobs: Jobs) -> None:
-    jobs.create(2, pod={"stop-after": "2s"}, podReplacementPolicy="Failed")
+    jobs.create(2, pod={"stop-after": "6s"}, podReplacementPolicy="Failed")
     jobs.until(lambda: jobs.indexes() == [0, 1])
     jobs.kubectl(
         "delete", "pod", "--wait=false", "-l", "batch.kubernetes.io/job-completion-index=0"
     )
-    jobs.until(lambda: jobs.indexes() == [1])
-    assert len(jobs.pods()) == 2
+    jobs.until(lambda: jobs.runs_of() == ([1], 2))
     jobs.until(lambda: jobs.indexes() == [0, 1])
     jobs.kubectl("delete", "job", "job")
     jobs.until(lambda: jobs.pods() == [])

@@ -121,6 +121,7 @@ def soak(own_sandbox: Callable[[], Sandbox], tmp_path: Path) -> Iterator[Soak]:
     sandbox.up(*groups)
     install(sandbox, tmp_path, ("reconciler",), "--log-level", "debug")
     with stage(sandbox) as made:
+        made.within = 180.0  # one look for calm that fails takes a dozen seconds
         yield Soak(made, random.Random(7))  # noqa: S311 — a fixed seed
 
 

@@ -192,12 +192,13 @@ def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
 
 def test_readiness_says_what_is_missing_and_who_leads(fake: FakeCluster) -> None:
     cluster = FaultyCluster(fake)
-    cluster.fails["list"] = [Forbidden("not yet", 403)] * 12
+    cluster.fails["list"] = [Forbidden("not yet", 403)] * 100_000  # until the test says so
     process = elected(cluster, "first")
     port = process.start(Address("127.0.0.1", 0))
     try:
         status, text = get(port, "/readyz")
         assert (status, text.partition(":")[0]) == (503, "not read yet")
+        cluster.fails["list"] = []  # another list: a thread may just be taking from the old one
         until(lambda: get(port, "/readyz") == (200, "leads\n"))
         second = elected(fake, "second")
         standby = second.start(Address("127.0.0.1", 0))

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -12,10 +13,12 @@ from typing import Final
 import msgspec
 
 from edl import contract
+from edl.errors import Conflict, NotFound
 from edl.kube.cluster import Selection
 from edl.kube.objects import NodeObject
 from edl.model import Target
 from edl.resources import Resources
+from edl.writes import Json
 from sandbox.components import KWOK, ORDER
 from tests.integration.support.stage import Stage, stage
 from tests.torture import verdict
@@ -36,6 +39,8 @@ _PEACE: Final = 300.0
 _STILL: Final = 30.0
 """Seconds without any event after which those who live wait for the simulation."""
 _TELLS_EVERY: Final = 30.0
+_SEEN: Final = "sandbox.edl.dev/seen"
+"""An annotation that says nothing: that it changes shows a pod to the simulation again."""
 _TICK: Final = 0.2
 
 
@@ -62,6 +67,9 @@ class Run:
         self.lanes = Lanes(scene, ledger, scale, self.observer.struck)
         dice = Random(scale.seed)  # noqa: S311 - a seed, not a secret
         self.users = Users(made, ledger, commissions(scale.jobs, dice), dice)
+        self._shown: frozenset[str] = frozenset()
+        """UIDs of the pods that were shown to the simulation at the last stillness."""
+        self._stills = 0
 
     def faults(self, say: Callable[[str], None]) -> None:
         """Until all have struck and all jobs have come."""
@@ -91,7 +99,11 @@ class Run:
         self.comes(lambda: not self.living() or self._hopeless(), _PEACE)
 
     def comes(self, holds: Callable[[], bool], within: float) -> bool:
-        """Whether it holds within so many seconds, while nothing strikes."""
+        """Whether it holds within so many seconds, while nothing strikes.
+
+        When all is still the simulation may have lost pods. They are shown to it again; where that
+        did not help, it is begun anew at the next stillness.
+        """
         deadline = time.monotonic() + within
         seen, since = 0, time.monotonic()
         while not holds():
@@ -101,10 +113,32 @@ class Run:
             if self.judge.events != seen:
                 seen, since = self.judge.events, time.monotonic()
             elif time.monotonic() - since > _STILL:
-                self._begin_simulation_anew()
+                self._stir_simulation()
                 since = time.monotonic()
             time.sleep(_TICK)
         return True
+
+    def _stir_simulation(self) -> None:
+        """Show it each pod that waits for it, by a change: at any change kwok looks at a pod again.
+
+        A start would help those, too, but may lose the same pods once more. So it is the cure only
+        for pods that have been shown already, and where none waits.
+        """
+        self._stills += 1
+        waiting = {pod["metadata"]["uid"]: pod for pod in self.stage.all("Pod") if _is_kwoks(pod)}
+        if waiting.keys() <= self._shown:
+            self._shown = frozenset()
+            self._begin_simulation_anew()
+            return
+        self._shown = frozenset(waiting)
+        self.ledger.tell("pods are shown again", count=len(waiting))
+        for pod in waiting.values():
+            self._show(pod["metadata"]["name"])
+
+    def _show(self, pod: str) -> None:
+        body = {"metadata": {"annotations": {_SEEN: str(self._stills)}}}
+        with suppress(NotFound, Conflict):  # it has gone, or somebody has just changed it
+            self.stage.api.patch(Target("Pod", self.stage.namespace, pod), body)
 
     def _begin_simulation_anew(self) -> None:
         """What failed while the API server was away kwok tries again ever later, minutes at last.
@@ -203,6 +237,12 @@ def _figures(run: Run, peace: float) -> Mapping[str, str]:
         "ended by themselves, started again": ", ".join(map(str, died.items())) or "nothing",
         "from the last fault until all had ended": f"{peace:.0f} s",
     }
+
+
+def _is_kwoks(pod: Json) -> bool:
+    """Whether the next step is the simulation's: to run it, to let it end, or to stop it."""
+    is_bound = "nodeName" in pod["spec"] and pod["status"].get("phase") in ("Pending", "Running")
+    return is_bound or "deletionTimestamp" in pod["metadata"]
 
 
 def _allocatable(made: Stage) -> dict[str, tuple[int, ...]]:

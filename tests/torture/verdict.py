@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 SURROUNDINGS: Final = ("Service", "PodDisruptionBudget", "RoleBinding", "ServiceAccount", "Secret")
 _NOT_OURS: Final = ("default",)
 _GONE_WITHIN: Final = 180.0
-_QUIET_WITHIN: Final = 60.0
+_QUIET_WITHIN: Final = 120.0
+"""Seconds; time for both cures of a simulation that has lost pods."""
 _SURPRISE: Final = re.compile(r'^.*(Traceback|"level":"error")', re.MULTILINE)
 _STORY: Final = 40
 """Lines of a log that tell of a surprise: its sandbox is gone when somebody reads of it."""

@@ -223,7 +223,7 @@ def serving(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> ssl.SSL
 
 def test_who_does_not_shake_hands_is_let_go(serving: ssl.SSLContext, bundle: Bundle) -> None:
     async def test() -> None:
-        async with doors.opened(patient(handshake=0.2), serving) as door:
+        async with doors.opened(patient(handshake=1), serving) as door:
             mute = await door.connect()
             half = await door.connect()
             half[1].write(b"\x16\x03\x01")  # a record's beginning

@@ -20,6 +20,7 @@ from typing import ParamSpec, Self
 from certs import directory as files_in
 from certs.bundle import Bundle, service_names, to_files
 from certs.issue import issue
+from sandbox.layout import free_ports
 
 P = ParamSpec("P")
 SECONDS = 30  # a stall, not a slow machine
@@ -173,7 +174,5 @@ def _wait_until_it_listens(running: Process) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """One that no connection of anybody takes by chance meanwhile, as those of bind(0) are."""
+    return free_ports(1)[0]

@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,14 +51,11 @@ class Pods:
 
     def answers(self, pod: str, script: str) -> str:
         """What it prints as soon as it succeeds."""
-        deadline = time.monotonic() + WITHIN
-        while True:
-            try:
-                return self.exec(pod, script)
-            except SandboxError as error:
-                if time.monotonic() > deadline:
-                    raise AssertionError(f"it never succeeded in {pod}: {error}") from None
-                time.sleep(0.2)
+        return _insisting(lambda: self.exec(pod, script))
+
+    def fetch(self, path: str) -> str:
+        """What the API server answers as soon as it can; who is Ready may not listen yet."""
+        return _insisting(lambda: self.kubectl("get", "--raw", path))
 
     def kubectl(self, *args: str, text: str | None = None) -> str:
         return self.cluster.kubectl("-n", self.namespace, *args, input=text)
@@ -68,6 +65,17 @@ class Pods:
         path = "{.status.containerStatuses[0]['containerID','restartCount']}"
         identity, restarts = self.kubectl("get", "pod", pod, f"-o=jsonpath={path}").split()
         return identity, int(restarts)
+
+
+def _insisting(ask: Callable[[], str]) -> str:
+    deadline = time.monotonic() + WITHIN
+    while True:
+        try:
+            return ask()
+        except SandboxError as error:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it never succeeded: {error}") from None
+            time.sleep(0.2)
 
 
 @contextmanager

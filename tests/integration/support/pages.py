@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from kubectl_edl.dashboard.serving import Dashboard
 
+expect.set_options(timeout=30_000)  # a busy machine is no fault of a page
+
 
 @contextmanager
 def opened(

@@ -2,13 +2,15 @@
 
 import copy
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from edl import contract
 from edl.errors import Forbidden, Invalid
+from edl.kube.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, RawListing, Selection, Watch
 from edl.model import Target
 from edl.writes import Json
@@ -17,6 +19,7 @@ from sandbox.named import Cluster as Machine
 T = TypeVar("T")
 Asked = tuple[str, str]
 """A verb and a resource, in the words of RBAC."""
+_WITHIN: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,18 @@ class Grant:
     @property
     def asked(self) -> Asked:
         return self.verb, self.resource
+
+    def attributes(self, at: str) -> Json:
+        """As an access review spells it. `at`: the namespace of what is asked; empty: all."""
+        resource, _, part = self.resource.partition("/")
+        return {
+            "verb": self.verb,
+            "group": self.group,
+            "resource": resource,
+            "subresource": part,
+            "name": self.name,
+            "namespace": contract.SYSTEM_NAMESPACE if self.kind == "Role" else at,
+        }
 
 
 def grants(documents: tuple[Json, ...], *roles: str) -> list[Grant]:
@@ -61,16 +76,36 @@ def _of(role: Json) -> Iterator[Grant]:
 
 
 @contextmanager
-def without(machine: Machine, grant: Grant) -> Iterator[None]:
-    """The cluster with all rights but this one."""
+def without(machine: Machine, grant: Grant, account: str, at: str = "") -> Iterator[None]:
+    """The cluster with all rights but this one. `account`: whose it is, as NAMESPACE:NAME.
+
+    `at`: the namespace in which the account has it, empty where in all.
+    """
     namespace = ("-n", contract.SYSTEM_NAMESPACE) if grant.kind == "Role" else ()
     get = (*namespace, "get", grant.kind.lower(), grant.role, "-o", "json")
     whole = json.loads(machine.kubectl(*get))["rules"]
     _replace(machine, grant, _less(whole, grant))
     try:
+        await_effect(machine, grant, account, at, allowed=False)
         yield
     finally:
         _replace(machine, grant, whole)
+        await_effect(machine, grant, account, at, allowed=True)
+
+
+def await_effect(machine: Machine, grant: Grant, account: str, at: str, *, allowed: bool) -> None:
+    """The API server authorizes by what it has heard of rules, a moment after they were written."""
+    api = connect(str(machine.kubeconfig))
+    user = {
+        "user": f"system:serviceaccount:{account}",
+        "groups": ["system:serviceaccounts", "system:authenticated"],
+    }
+    review = {"spec": user | {"resourceAttributes": grant.attributes(at)}}
+    question = Target("SubjectAccessReview", "", "")
+    deadline = time.monotonic() + _WITHIN
+    while bool(api.create(question, review)["status"].get("allowed")) != allowed:
+        assert time.monotonic() < deadline, f"{grant} of {account} never became {allowed}"
+        time.sleep(0.05)
 
 
 def _less(rules: list[Json], grant: Grant) -> list[Json]:
