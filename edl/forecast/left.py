@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from edl.history import Operation, entries
+from edl.history import Entry, Operation, entries
 from edl.model import Role, TrainingJob
 from edl.simulator import LINEAR, Curve, Training, Work, length
 from edl.simulator.work import ENDLESS
@@ -79,17 +79,26 @@ def _items(role: Role) -> int:
 
 
 def _ran(job: TrainingJob, now: datetime) -> _Ran:
-    """From its history; without one since its start, at the size that it has now."""
+    """From its history; without one since its start, at the size that it has now.
+
+    The oldest entries of a long one are gone: then it counts from the start, at the size before.
+    """
     role = _counted(job)
     told = [entry for entry in entries(role.history) if entry.at <= now]
     if not told:
         runs = job.started_at if not role.suspended else None
         passed = max((now - runs).total_seconds(), 0.0) if runs else 0.0
         return _Ran(passed, passed * role.size)
-    seconds = replicas = 0.0
+    seconds = _before(job, told[0])
+    replicas = seconds * told[0].before
     for entry, later in zip(told, (*told[1:], None), strict=True):
         size = 0 if entry.operation in _STOPS else entry.after
         until = later.at if later else now
         passed = (until - entry.at).total_seconds() if size else 0.0
         seconds, replicas = seconds + passed, replicas + passed * size
     return _Ran(seconds, replicas)
+
+
+def _before(job: TrainingJob, first: Entry) -> float:
+    """Seconds that it ran before the first entry that is known."""
+    return max((first.at - job.started_at).total_seconds(), 0.0) if job.started_at else 0.0

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from edl.model import Demand, JobKey, PodPhase, Role, Shape, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, PodPhase, Role, Shape, TrainingJob
 from edl.planner import reasons
 from edl.planner.budgets import Budgets
 from edl.planner.eligibility import Eligibility
@@ -55,6 +55,8 @@ class Board:
     totals: list[int] = field(init=False)
     """Of each resource of the grid, what all schedulable nodes have together."""
     bulks: dict[Fit, float] = field(default_factory=dict)
+    state: ClusterState | None = None
+    """What it was read from."""
     _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
     """`rows` by the identity of their shapes."""

@@ -9,7 +9,7 @@ from edl.model import Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill
-from edl.planner.fit import Fit, Want, pack, place, unplace
+from edl.planner.fit import Fit, Want, most, orders, place, unplace
 from edl.planner.standing import ROLES, Seat, Standing, start_size, target
 
 
@@ -89,6 +89,14 @@ def _hardness(board: Board, fit: Fit) -> float:
 
 def place_now(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
     """Room for all pods at once that is free now and promised to nobody; None, and no change."""
+    for order in orders(wants):
+        found = _place_in_order(board, [wants[at] for at in order])
+        if found is not None:
+            return [found[order.index(at)] for at in range(len(wants))]
+    return None
+
+
+def _place_in_order(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
     marks = [want.fit.both.mark() for want in wants]
     placed: list[list[int]] = []
     for want in wants:
@@ -147,4 +155,4 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
 
 def fits_empty(board: Board, found: Gang) -> bool:
     """Whether it could start if none of our training jobs ran."""
-    return sum(pack(board.ours_gone(), found.wants)) == found.pods
+    return most(board.ours_gone(), found.wants) == found.pods

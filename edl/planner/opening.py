@@ -32,7 +32,7 @@ def set_up(state: ClusterState, policy: Policy, limits: Limits, last: Board | No
         board = _follow(last, state)
     else:
         board = _new(state, policy, limits)
-    board.demands = list(state.demands)
+    board.state, board.demands = state, list(state.demands)
     board.jobs = [post.job for post in board.posts if post.takes_part]
     board.standings = [one for post in board.posts for one in post.standings]
     board.restless = [one for post in board.posts if post.restless for one in post.standings]
@@ -124,7 +124,9 @@ def _stand(board: Board, post: Post) -> None:
         else:
             rank = post.place * ROLES + number
             post.standings.append(stand(board, job, role, rank))
-    post.settled = len(board.wake) == wakes and all(map(_is_settled, job.roles, job.homes))
+    # What is over is no standing: its pods count in budgets each time anew.
+    stays = not over and len(board.wake) == wakes
+    post.settled = stays and all(map(_is_settled, job.roles, job.homes))
     post.restless = not post.settled or job.paused or not all(map(_is_whole, post.standings))
 
 

@@ -7,12 +7,12 @@ from math import inf
 
 from edl.model import Demand, JobKey, TrainingJob
 from edl.planner import reasons
+from edl.planner.alone import fits_alone
 from edl.planner.board import Board
 from edl.planner.budgets import Line
 from edl.planner.fit import Want, place
 from edl.planner.gang import (
     Gang,
-    fits_empty,
     gang,
     place_apart,
     place_now,
@@ -246,7 +246,7 @@ class Queue:
 
     def _fits_alone(self, found: Gang) -> bool:
         if found.signature not in self._alone:
-            self._alone[found.signature] = fits_empty(self.board, found)
+            self._alone[found.signature] = fits_alone(self.board, found)
         return self._alone[found.signature]
 
     def _above_budget(self, found: Gang, line: Line, needs: int) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, permutations, product
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,71 +20,15 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.eligibility import Mask
 from edl.planner.fit import Fit, Want
-from edl.planner.grid import Ints
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
-from edl.planner.standing import NOWHERE, Standing
+from edl.planner.stages import TASTES, Party, Stage
+from edl.planner.standing import Standing
 
 _MOST: Final = 400
 """More pods than that are not rehearsed one by one."""
 _ORDERS: Final = 6
 """In which a gang's shapes may come."""
-_TASTES: Final = ((1, False), (-1, False), (1, True), (-1, True))
-_NEARER: Final = 10.0
-
-
-class Party(NamedTuple):
-    """Pods of one shape that come together, on these nodes only if any are said; bool[nodes]."""
-
-    fit: Fit
-    pods: int
-    nodes: Mask | None = None
-
-
-class Stage:
-    """The room as it is, for one preference of a scheduler: +1 emptiest nodes, -1 fullest.
-
-    `near`: first of all where others of the same gang are (the webhook asks for that).
-    """
-
-    def __init__(self, room: Ints, total: Ints, taste: int, *, near: bool) -> None:
-        self._room = room.copy()
-        self._total = np.maximum(total, 1)
-        self._taste, self._near = taste, near
-        self._own = np.zeros(room.shape[1])
-
-    def copy(self) -> "Stage":
-        """With the same pods on it, none of which belong to the gang that comes next."""
-        return Stage(self._room, self._total, self._taste, near=self._near)
-
-    def takes(self, party: Party) -> bool:
-        """Place one pod after another; whether all found a node."""
-        return len(self.rows(party)) == party.pods
-
-    def rows(self, party: Party) -> list[int]:
-        """Place one pod after another; the node of each, as far as they find one."""
-        fit, pods, nodes = party
-        may = fit.eligible if nodes is None else fit.eligible & nodes
-        found: list[int] = []
-        while len(found) < pods and (row := self._choose(fit, may)) != NOWHERE:
-            for line, amount in fit.need:
-                self._room[line, row] -= amount
-            self._own[row] += self._near
-            found.append(row)
-        return found
-
-    def _choose(self, fit: Fit, may: Mask) -> int:
-        fits = may.copy()
-        for line, amount in fit.need:
-            fits &= self._room[line] >= amount
-        rows = np.flatnonzero(fits)
-        if not rows.size:
-            return NOWHERE
-        shares = [
-            (self._room[line, rows] - amount) / self._total[line, rows] for line, amount in fit.need
-        ]
-        free = np.mean(shares, axis=0) if shares else np.zeros(len(rows))
-        return int(rows[np.argmax(self._own[rows] * _NEARER + free * self._taste)])
 
 
 @dataclass(slots=True)
@@ -102,6 +46,7 @@ class Rehearsal:
     _stages: list[Stage] = field(default_factory=list)
 
     def run(self) -> None:
+        self._let_claims_go_first()
         if not self.ledger.admitted:
             return
         for standing in self.board.standings:
@@ -112,8 +57,55 @@ class Rehearsal:
         precedence = Precedence(self.board, self.ledger.promises, self._cost) if preempts else None
         for number, (key, (_, standings)) in enumerate(list(self.ledger.admitted.items())):
             late = precedence and precedence.hinders(number, _pods(standings), self._ahead)
-            if late or not self._start(standings):
+            if late or not (self._start(standings) or self._starts_before_growth(standings)):
                 self._postpone(key, standings, number)
+        self.ledger.queue.sort(key=self.board.place_of)
+
+    def _let_claims_go_first(self) -> None:
+        """Who grows leaves the room alone that is kept for a claim.
+
+        The scheduler does not know of it, and would put the new pods there: they would be taken
+        back for the claim, come again elsewhere in the plan, and so on, while it never starts.
+        """
+        growing = self._growing()
+        if not (growing and self.ledger.promises):
+            return
+        promises = [found._replace(number=0) for found in self.ledger.promises]
+        precedence, ahead = Precedence(self.board, promises, self._cost), Counter[Fit]()
+        harmful: dict[Fit, int] = {}
+        for one in growing:
+            new = _new(one)
+            if new >= harmful.get(one.fit, new + 1) or precedence.hinders(0, {one.fit: new}, ahead):
+                harmful[one.fit] = min(new, harmful.get(one.fit, new))
+                self._hold_back(one)
+            else:
+                ahead[one.fit] += new
+
+    def _starts_before_growth(self, standings: Sequence[Standing]) -> bool:
+        """Whether it starts when those wait for it who would only grow: minimums before extras."""
+        growing = [
+            one
+            for one in self._growing()
+            if any(self._cost(found.fit, one.fit) for found in standings)
+        ]
+        for one in growing:
+            self._come(one.fit, -_extras(one))
+        if growing and self._start(standings):
+            for one in growing:
+                self._hold_back(one)
+            return True
+        for one in growing:
+            self._come(one.fit, _extras(one))
+        return False
+
+    def _growing(self) -> list[Standing]:
+        """Who runs, and gets more than its minimum."""
+        return [one for one in self.board.standings if one.moved and one.grows and not one.starts]
+
+    def _hold_back(self, standing: Standing) -> None:
+        standing.held = standing.held or reasons.PLACED_FIRST
+        while standing.grows:
+            standing.postpone(self.board.grid)
 
     def _coming(self, standing: Standing) -> int:
         """Pods of a running job that have no node yet, or that this plan adds.
@@ -124,7 +116,9 @@ class Rehearsal:
         waiting = sum(
             since is not None and not self.board.past(since, limit) for _, since in standing.unbound
         )
-        return waiting + sum(seat.fresh and seat.now for seat in standing.seats)
+        # One restart for all of a growth, once its room is free: until then nobody comes.
+        waits = standing.restarts and standing.after <= standing.role.size
+        return waiting if waits else waiting + _new(standing)
 
     def _start(self, standings: Sequence[Standing]) -> bool:
         """Whether it starts in this plan."""
@@ -248,7 +242,7 @@ class Rehearsal:
         if not self._stages:
             total = self.board.grid.allocatable
             self._stages = [
-                Stage(self.board.grid.before, total, taste, near=near) for taste, near in _TASTES
+                Stage(self.board.grid.before, total, taste, near=near) for taste, near in TASTES
             ]
             for stage, demand in product(self._stages, self.board.demands):
                 stage.takes(Party(self.board.rows_of(demand.shape).fit, min(demand.count, _MOST)))
@@ -271,6 +265,17 @@ class Rehearsal:
         self.ledger.promises.append(Promise(wants, (), number))
         self._leave_out(standings)
         self.ledger.wait(key, reasons.PLACED_FIRST)
+
+
+def _new(standing: Standing) -> int:
+    """Pods that this plan makes."""
+    return sum(seat.fresh and seat.now for seat in standing.seats)
+
+
+def _extras(standing: Standing) -> int:
+    """Those of them that it can do without."""
+    role = standing.role
+    return min(_new(standing), standing.lasting - max(role.size, role.min))
 
 
 def _rows_now(standing: Standing) -> list[int]:

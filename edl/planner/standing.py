@@ -205,9 +205,11 @@ class Standing:
     def sit_again(self, grid: Grid, seat: Seat) -> bool:
         """Undo `rise`, if the room is still there."""
         if seat.row != NOWHERE:
-            if not grid.fits(seat.row, self.fit.need, now=seat.now) and grid.open[seat.row]:
+            bound, need = not (seat.fresh or seat.now), self.fit.need
+            back = bound and grid.takes_back(seat.row, need)
+            if not back and not grid.fits(seat.row, need, now=seat.now) and grid.open[seat.row]:
                 return False
-            if self.fit.clashes(seat.row, now=seat.now, bound=not (seat.fresh or seat.now)):
+            if self.fit.clashes(seat.row, now=seat.now, bound=bound):
                 return False
             grid.take(seat.row, self.fit.need, now=seat.now)
         if self.bill and seat.counts:

@@ -9,7 +9,7 @@ import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.fit import Fit, Want, fewest, pack
+from edl.planner.fit import Fit, Want, fewest, most, pack
 from edl.planner.gang import Gang, fits_empty
 from edl.planner.grid import Ints
 
@@ -23,12 +23,12 @@ def why_not(board: Board, found: Gang) -> str:
     for want in found.wants:
         if not want.fit.eligible.any():
             return f"{no_node(board, want.fit)}: needs {needs}"
-    fitting = sum(pack(board.grid.soon, found.wants))
+    fitting = most(board.grid.soon, found.wants)
     if fits_empty(board, found):
         return reasons.gang(needs, fitting, found.pods, short(board, board.grid.soon, found.wants))
     alone = board.ours_gone()
-    most = sum(pack(alone, found.wants))
-    return reasons.never(needs, most, found.pods, short(board, alone, found.wants))
+    fitting = most(alone, found.wants)
+    return reasons.never(needs, fitting, found.pods, short(board, alone, found.wants))
 
 
 def no_node(board: Board, fit: Fit) -> str:

@@ -87,3 +87,14 @@ def test_a_declared_length_of_work_items_is_spread_over_them() -> None:
 def test_a_hundred_years_are_no_error() -> None:
     job = running(duration=timedelta(days=9_999_999))
     assert left(replace(job), NOON).basis is Basis.DECLARED
+
+
+def test_what_is_older_than_the_history_that_is_kept_counts_from_the_start() -> None:
+    """Ten hours for a half; only the last one of them is told."""
+    known = "2026-01-01T11:00:00Z grown 4 5 idle room: 5 of 8 fit"
+    job = worker("a", 4, 8, on=["a"] * 5, progress=0.5, history=known, started_at=at(-36_000))
+    found = left(job, NOON)
+    assert found.work is not None
+    assert found.work.seconds == 9 * 3600 * 4 + 3600 * 5
+    declared = worker("a", 4, 4, on=["a"] * 4, history=known, duration=timedelta(hours=9))
+    assert left(replace(declared, started_at=at(-36_000)), NOON).basis is Basis.OVERDUE

@@ -4,7 +4,10 @@ Removed pods are gone, or leave while they hold their nodes for one more round (
 ones are bound where they fit (fullest node first), others stay pending.
 """
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -25,19 +28,32 @@ from edl.planner.eligibility import NAME_FIELD, Eligibility
 from edl.planner.plan import Plan
 from edl.resources import Resources
 
+Choose: TypeAlias = Callable[[Shape], str]
+"""A node for one pod, whose room it takes; empty where there is none."""
+
 
 def act(
-    state: ClusterState, plan: Plan, *, after: timedelta, lingering: bool = False
+    state: ClusterState,
+    plan: Plan,
+    *,
+    after: timedelta,
+    lingering: bool = False,
+    spreading: bool = False,
 ) -> ClusterState:
-    """The state `after` the plan was done."""
+    """The state `after` the plan was done.
+
+    The scheduler takes the fullest node, or the emptiest one if it is `spreading`.
+    """
     now = state.observed_at
     jobs = tuple(_job(found, plan, now, lingering) for found in state.jobs)
     nodes = _emptied(state.nodes, state.jobs, jobs)
     free = {found.name: found.allocatable - found.used for found in nodes}
-    eligible = Eligibility(nodes)
-    demands = tuple(_bind_demand(found, nodes, free, eligible) for found in state.demands)
+    choose = partial(
+        _choose, nodes=nodes, free=free, eligible=Eligibility(nodes), spreading=spreading
+    )
+    demands = tuple(_bind_demand(found, choose) for found in state.demands)
     bound = tuple(
-        replace(one, roles=tuple(_bind(part, nodes, free, eligible, now) for part in one.roles))
+        replace(one, roles=tuple(_bind(part, now, choose) for part in one.roles))
         for one in sorted(jobs, key=lambda one: (-one.priority, one.queued_at, one.key))
     )
     filled = tuple(replace(one, used=one.allocatable - free[one.name]) for one in nodes)
@@ -126,13 +142,7 @@ def _use(jobs: tuple[TrainingJob, ...], *, leaving: bool = False) -> dict[str, R
     return found
 
 
-def _bind(
-    part: Role,
-    nodes: tuple[Node, ...],
-    free: dict[str, Resources],
-    eligible: Eligibility,
-    now: datetime,
-) -> Role:
+def _bind(part: Role, now: datetime, choose: Choose) -> Role:
     if part.suspended or part.ending is not None:
         return part
     have = {one.index: one for one in part.pods if not one.terminating}
@@ -140,7 +150,7 @@ def _bind(
     for index in range(part.size):
         one = have.get(index) or _new(index, now)
         if not one.node and not one.ended:
-            on = _choose(part.shape, nodes, free, eligible)
+            on = choose(part.shape)
             one = replace(one, node=on, ready=bool(on))
         pods.append(one)
     return replace(part, pods=tuple(pods))
@@ -150,21 +160,24 @@ def _new(index: int, now: datetime) -> Pod:
     return Pod(f"pod-{index}", index, "", PodPhase.PENDING, False, False, (), now, "1")  # noqa: FBT003
 
 
-def _bind_demand(
-    found: Demand, nodes: tuple[Node, ...], free: dict[str, Resources], eligible: Eligibility
-) -> Demand:
+def _bind_demand(found: Demand, choose: Choose) -> Demand:
     left = found.count
-    while left and _choose(found.shape, nodes, free, eligible):
+    while left and choose(found.shape):
         left -= 1
     return replace(found, count=left)
 
 
 def _choose(
-    wanted: Shape, nodes: tuple[Node, ...], free: dict[str, Resources], eligible: Eligibility
+    wanted: Shape,
+    *,
+    nodes: tuple[Node, ...],
+    free: dict[str, Resources],
+    eligible: Eligibility,
+    spreading: bool,
 ) -> str:
     mask = eligible.mask(wanted)
     fitting = [
-        (free[one.name].get("cpu"), one.name)
+        (free[one.name].get("cpu") * (-1 if spreading else 1), one.name)
         for one, may in zip(nodes, mask, strict=True)
         if may and all(free[one.name].get(name) >= amount for name, amount in wanted.requests)
     ]

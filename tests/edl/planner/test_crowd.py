@@ -27,6 +27,7 @@ from edl.planner.fit import Want, place
 from edl.planner.gang import gang, place_now
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
+from edl.planner.limits import Limits
 from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
 from edl.planner.standing import NOWHERE
@@ -342,3 +343,23 @@ def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
     state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
     fit = board_of(state).rows_of(part.shape).fit
     assert (fit.both.find(), fit.soon.find()) == (NOWHERE, 1)
+
+
+PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [{"spread": (Spread(HOST, app("train"), 1),)}, {"near": (Term(ZONE, app("cache")),)}],
+    ids=["spread", "near"],
+)
+def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
+    rules: dict[str, object],
+) -> None:
+    """Spread counts a node that its pods may not use; or nobody is there to be near."""
+    tainted = replace(hosts("a")[0], name="plane", labels={HOST: "plane", ZONE: "a"})
+    nodes = (*hosts("a", "a", cpu=16), replace(tainted, taints=(PLANE,)))
+    bad = worker("bad", 4, 4, shape=ruled(**rules), queued=-3600)
+    plan = plan_for(cluster(*nodes, bad, worker("good", 1, 1, queued=-10)), Limits())
+    assert list(started(plan)) == ["good"]
+    assert "rules leave to it" in held(plan)["bad"]

@@ -18,7 +18,7 @@ from edl.planner.plan import Plan
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
-from tests.edl.planner.states import cluster, node, worker
+from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
 pytestmark = pytest.mark.laws
@@ -156,6 +156,23 @@ def test_deciding_and_acting_soon_changes_nothing_any_more(way: Way, state: Clus
     assert quiet(plans[-1])
     later = act(settled, plans[-1], after=timedelta(hours=1))
     assert quiet(way.plan(later))
+
+
+@under_every_policy
+@pytest.mark.parametrize("spreading", [False, True])
+def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
+    way: Way, *, spreading: bool
+) -> None:
+    """The scheduler knows of no claim: it may put new pods wherever there is room."""
+    low = worker("low", 2, 10, wanted=6, on=["std", "std"] + ["gpu"] * 4)
+    high = worker("high", 3, 3, shape=shape(2, gpu=1), priority=1000, queued=-60)
+    state = cluster(node("gpu", 6, gpu=3), node("std", 4), low, high)
+    plans = []
+    for _ in range(40):
+        plans.append(way.plan(state))
+        state = act(state, plans[-1], after=timedelta(seconds=2), spreading=spreading)
+    assert sum(len(plan.admissions) for plan in plans) == 1
+    assert quiet(plans[-1])
 
 
 @under_every_policy

@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl.contract import CleanUp
 from edl.model import (
     Budget,
+    Charge,
     ClusterState,
+    Ending,
     Pod,
     PodPhase,
     Requirement,
@@ -241,3 +244,17 @@ def test_another_policy_or_limit_decides_anew() -> None:
     assert memory.recall(state, FAIR, LIMITS) is not None
     assert memory.recall(state, POLICIES["fifo"], LIMITS) is None
     assert memory.recall(state, FAIR, Limits(load_ceiling=0.5)) is None
+
+
+def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
+    """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
+    charges, budget = (Charge("quota", "pods", 1),), Budget("ns", "quota", "pods", 3)
+    done = replace(role("worker", charges=charges, on=["a"]), ending=Ending.COMPLETE, pods=())
+    over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
+    over = replace(over, clean_up=CleanUp.NONE)
+    state = replace(cluster(node("a", 64), over), budgets=(budget,))
+    memory = Memory()
+    decide(state, POLICIES["fair"], Limits(), memory)
+    new = worker("new", 2, 2, charges=charges)
+    later = replace(cluster(node("a", 64), over, new, seconds=1), budgets=(budget,))
+    assert decide(later, POLICIES["fair"], Limits(), memory).admissions == ()

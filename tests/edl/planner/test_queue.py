@@ -2,6 +2,9 @@
 
 from datetime import timedelta
 
+import pytest
+from msgspec.structs import replace
+
 from edl.model import ClusterState, Ending
 from edl.planner import reasons
 from edl.planner.decide import decide
@@ -10,6 +13,7 @@ from edl.planner.plan import Admission, Held, Plan
 from edl.planner.policies import POLICIES
 from tests.edl.planner.plans import held, started
 from tests.edl.planner.states import (
+    at,
     busy,
     cluster,
     job,
@@ -202,3 +206,22 @@ def test_nobody_waits_for_a_pod_that_terminates_for_ever_on_a_lost_node() -> Non
     for lost in ([node("lost", schedulable=False)], []):
         plan = plan_for(cluster(node("a", 4), *lost, again))
         assert [found.job.name for found in plan.admissions] == ["again"]
+
+
+@pytest.mark.parametrize("gpus", ["gpu-1", "z-gpu-1"])
+def test_a_gang_finds_its_nodes_whatever_their_names(gpus: str) -> None:
+    """Servers first on the only node with GPUs would leave no room to the workers there."""
+    workers = role("worker", 1, 1, shape=shape(4, gpu=1))
+    mnist = job("mnist", role("ps", shape=shape(6)), workers)
+    plan = plan_for(cluster(node(gpus, 8, gpu=4), node("std-1", 8), mnist))
+    assert started(plan) == {"mnist": {"ps": 1, "worker": 1}}
+
+
+def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_their_way() -> None:
+    coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
+    part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
+    first = worker("first", 1, 1, shape=shape(4), priority=5)
+    never = worker("never", 1, 1, shape=shape(50))
+    state = cluster(node("a", 4), node("b", 4), replace(coming, roles=(part,)), first, never)
+    queue = [found for found in plan_for(state).held if found.position]
+    assert [(one.position, one.job.name) for one in queue] == [(1, "first"), (2, "never")]

@@ -85,12 +85,35 @@ def test_a_gang_that_others_may_disturb_starts_when_they_have_their_nodes() -> N
     assert list(started(plan_for(cluster(*nodes, bound, second)))) == ["second"]
 
 
-def test_growth_comes_before_a_gang_that_it_may_disturb() -> None:
+def test_growth_waits_for_a_gang_that_it_may_disturb() -> None:
     running = worker("running", 1, 2, shape=shape(1), on=["a"])
     queued = worker("queued", 1, 1, shape=shape(4))
     plan = plan_for(cluster(node("a", 4), node("b", 4), running, queued))
-    assert sizes(plan) == {"running": 2}
-    assert held(plan) == {"queued": reasons.PLACED_FIRST}
+    assert (list(started(plan)), sizes(plan)) == (["queued"], {})
+    assert held(plan) == {"running": reasons.PLACED_FIRST}
+    begun = worker("queued", 1, 1, shape=shape(4), on=["b"])
+    assert sizes(plan_for(cluster(node("a", 4), node("b", 4), running, begun))) == {"running": 2}
+
+
+def test_growth_that_holds_up_nobody_goes_on_beside_a_start_that_waits() -> None:
+    """Another's pod is on its way; the start would have to wait without the growth, too."""
+    running = worker("running", 1, 2, shape=shape(1), on=["a"])
+    coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
+    queued = worker("queued", 1, 1, shape=shape(4))
+    part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
+    plan = plan_for(
+        cluster(node("a", 4), node("b", 4), running, replace(coming, roles=(part,)), queued)
+    )
+    assert (started(plan), sizes(plan)) == ({}, {"running": 2})
+
+
+def test_growth_leaves_the_room_alone_that_a_claim_waits_for() -> None:
+    """The scheduler knows of no claim, and would put the new pods there, again and again."""
+    low = worker("low", 2, 10, wanted=6, on=["std", "std", "gpu", "gpu"])
+    high = worker("high", 3, 3, shape=shape(2, gpu=1), priority=1000, queued=-60)
+    plan = plan_for(cluster(node("gpu", 6, gpu=3), node("std", 4), low, high))
+    assert held(plan)["high"] == reasons.leaving(3)
+    assert all(one.after < one.before for one in plan.resizes)
 
 
 def test_pods_that_wait_for_long_are_waited_for_no_longer() -> None:

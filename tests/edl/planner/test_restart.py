@@ -209,13 +209,13 @@ def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  
 
 
 def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> None:
-    """Beside those that ran there was room for three; all together do not fit in this way."""
+    """Beside those that ran there was room for three; all together do not fit."""
     parts = (
         role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), reason=WHY, resized_at=at(-5)),
-        role("worker", 1, 1, shape=shape(2), reason=WHY, resized_at=at(-5)),
+        role("worker", 1, 1, shape=shape(3), reason=WHY, resized_at=at(-5)),
     )
     parts = (replace(parts[0], resizing=Resizing.RESTART), parts[1])
-    nodes = (node("a", 2, gpu=2), node("b", 4, gpu=2))
+    nodes = (node("a", 2, gpu=2), node("b", 4))
     (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
     assert admission.sizes == (("ps", 2), ("worker", 1))
     assert admission.reason.startswith(reasons.restarted(reasons.GREW_IN_VAIN))
@@ -223,7 +223,7 @@ def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> No
         replace(
             role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)), resizing=Resizing.RESTART
         ),
-        role("worker", 1, 1, on=["b"], shape=shape(2)),
+        role("worker", 1, 1, on=["b"], shape=shape(3)),
     )
     runs = tuple(replace(part, reason=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
     plan = plan_for(cluster(*nodes, job("mnist", *runs)))

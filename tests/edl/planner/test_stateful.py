@@ -162,15 +162,16 @@ class Life(RuleBasedStateMachine):
         assert self.way.plan(replace(self.state, jobs=tuple(mixed))) == plan
 
     def settle(self) -> list[Plan]:
-        """Until the plan is quiet and time alone changes nothing."""
+        """Until the plan is quiet, nobody else does anything, and time alone changes nothing."""
         plans = []
         for _ in range(60):
             plan = self.way.plan(self.state)
             plans.append(plan)
-            demands = self.state.demands
+            before = (self.state.jobs, self.state.demands)
             self.state = act(self.state, plan, after=wait(plan))
             self.ran |= {one.key for one in self.state.jobs if runs(one)}
-            if quiet(plan) and plan.recheck_after is None and self.state.demands == demands:
+            still = (self.state.jobs, self.state.demands) == before
+            if quiet(plan) and plan.recheck_after is None and still:
                 break
         return plans
 
