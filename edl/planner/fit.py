@@ -1,8 +1,7 @@
 """Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import islice, permutations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,8 +12,6 @@ from edl.planner.eligibility import Mask
 from edl.planner.grid import Grid, Ints, Need
 
 _NOWHERE: Final = -1
-_ORDERS: Final = 6
-"""In which the shapes of a gang are tried: all of them for three."""
 
 
 class Cursor:
@@ -257,28 +254,6 @@ def pack(room: Ints, wants: Sequence[Want]) -> list[int]:
         if len(wants) > 1:
             _fill(left, fit, capacity, count)
     return placed
-
-
-def orders(wants: Sequence[Want]) -> Iterator[tuple[int, ...]]:
-    """In which they are tried, as given first; who follows others stays behind them."""
-    if len(wants) == 1:
-        return iter([(0,)])
-
-    def follow(order: tuple[int, ...]) -> list[bool]:
-        return [wants[at].fit.follows for at in order]
-
-    every = permutations(range(len(wants)))
-    return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
-
-
-def most(room: Ints, wants: Sequence[Want]) -> int:
-    """How many pods find a place in the best of these orders."""
-    every, found = sum(want.pods for want in wants), 0
-    for order in orders(wants):
-        found = max(found, sum(pack(room, [wants[at] for at in order])))
-        if found == every:
-            break
-    return found
 
 
 def _fill(room: Ints, fit: Fit, capacity: Ints, count: int) -> None:

@@ -9,7 +9,8 @@ from edl.model import Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill
-from edl.planner.fit import Fit, Want, most, orders, place, unplace
+from edl.planner.fit import Fit, Want, place, unplace
+from edl.planner.orders import most, orders
 from edl.planner.standing import ROLES, Seat, Standing, start_size, target
 
 

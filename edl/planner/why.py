@@ -9,9 +9,10 @@ import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.fit import Fit, Want, fewest, most, pack
+from edl.planner.fit import Fit, Want, fewest, pack
 from edl.planner.gang import Gang, fits_empty
 from edl.planner.grid import Ints
+from edl.planner.orders import most
 
 
 def why_not(board: Board, found: Gang) -> str:

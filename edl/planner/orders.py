@@ -1,0 +1,33 @@
+"""In which order shapes of a gang are placed: the first may take all that another could use."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, permutations
+from typing import Final
+
+from edl.planner.fit import Want, pack
+from edl.planner.grid import Ints
+
+_ORDERS: Final = 6
+"""All of them for three shapes."""
+
+
+def orders(wants: Sequence[Want]) -> Iterator[tuple[int, ...]]:
+    """In which they are tried, as given first; who follows others stays behind them."""
+    if len(wants) == 1:
+        return iter([(0,)])
+
+    def follow(order: tuple[int, ...]) -> list[bool]:
+        return [wants[at].fit.follows for at in order]
+
+    every = permutations(range(len(wants)))
+    return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
+
+
+def most(room: Ints, wants: Sequence[Want]) -> int:
+    """How many pods find a place in the best of these orders."""
+    every, found = sum(want.pods for want in wants), 0
+    for order in orders(wants):
+        found = max(found, sum(pack(room, [wants[at] for at in order])))
+        if found == every:
+            break
+    return found
