@@ -22,6 +22,7 @@ from edl.planner.gang import (
 from edl.planner.home import place_on_one
 from edl.planner.ledger import Ledger, note_yield
 from edl.planner.preempt import Asker, Preemption
+from edl.planner.raised import lacking, raise_to_minimum
 from edl.planner.reclaim import Claim, Extras, claim_rules, make_room
 from edl.planner.standing import FINISHING, NOWHERE, Seat, Standing
 from edl.planner.why import why_not
@@ -86,10 +87,12 @@ class Queue:
             for found in gangs
             if not (found.partial or (found.returns and self._return(found)))
         ]
-        claims: list[Demand | Gang] = [*self.board.demands, *whole]
+        claims: list[Demand | Gang | Standing] = [*self.board.demands, *whole, *lacking(self.board)]
         for claim in sorted(claims, key=_order):
             if isinstance(claim, Demand):
                 self._demand(claim)
+            elif isinstance(claim, Standing):
+                raise_to_minimum(self.board.grid, self.extras, claim)
             else:
                 self._gang(gang(self.board, claim.job) if claim.returns else claim)
 
@@ -290,7 +293,7 @@ def _allowed(found: Gang) -> bool:
     return found.bill is None or found.bill.allows(now=True)
 
 
-def _order(claim: Demand | Gang) -> tuple[int, bool, datetime, tuple[str, ...]]:
+def _order(claim: Demand | Gang | Standing) -> tuple[int, bool, datetime, tuple[str, ...]]:
     """Priority, then others' pods, then first come first served."""
     if isinstance(claim, Demand):
         return (-claim.priority, False, _FIRST, (claim.example, repr(claim.shape)))

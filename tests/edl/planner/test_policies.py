@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import ClusterState
+from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
@@ -162,3 +163,14 @@ def test_a_weight_holds_up_to_the_next_priority_that_has_one() -> None:
 def test_a_weight_that_is_no_weight_is_refused() -> None:
     with pytest.raises(ValueError, match="priority weight 5=0: a number above 0"):
         weighted(POLICIES["fair"], {5: 0})
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
+def test_a_minimum_that_was_raised_takes_extras_whatever_the_policy(policy: Policy) -> None:
+    vip = worker("vip", 4, 6, on=["a"] * 2, priority=5)
+    rich = worker("rich", 1, 9, on=["a"] * 6)
+    plan = plan_of(policy, cluster(node("a", 8), vip, rich))
+    assert sizes(plan) == {"rich": 4}
+    assert held(plan)["vip"] == reasons.leaving(2)
+    poor = worker("rich", 1, 9, on=["a"] * 4)
+    assert sizes(plan_of(policy, cluster(node("a", 8), vip, poor)))["vip"] == 4
