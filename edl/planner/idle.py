@@ -23,12 +23,12 @@ def wait_for_calm(board: Board, *, asked: bool) -> None:
 
 
 def _moved(board: Board) -> bool:
-    last = max(_moments(board), default=None)
+    last = max(moments(board), default=None)
     return last is not None and not board.past(last, board.policy.idle)
 
 
-def _moments(board: Board) -> list[datetime]:
-    """Read from the cluster, so that whoever decides next knows them too."""
+def moments(board: Board) -> list[datetime]:
+    """When jobs were started and resized: read from the cluster, as whoever decides next will."""
     found = [job.started_at for job in board.jobs]
     found += [standing.role.resized_at for standing in board.standings]
     return [moment for moment in found if moment is not None]

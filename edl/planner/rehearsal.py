@@ -20,6 +20,7 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.eligibility import Mask
 from edl.planner.fit import Fit, Want
+from edl.planner.holding import extras, growing, hold_back, let_claims_go_first, new
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
 from edl.planner.stages import TASTES, Party, Stage
@@ -46,7 +47,7 @@ class Rehearsal:
     _stages: list[Stage] = field(default_factory=list)
 
     def run(self) -> None:
-        self._let_claims_go_first()
+        let_claims_go_first(self.board, self.ledger, self._cost)
         if not self.ledger.admitted:
             return
         for standing in self.board.standings:
@@ -61,51 +62,23 @@ class Rehearsal:
                 self._postpone(key, standings, number)
         self.ledger.queue.sort(key=self.board.place_of)
 
-    def _let_claims_go_first(self) -> None:
-        """Who grows leaves the room alone that is kept for a claim.
-
-        The scheduler does not know of it, and would put the new pods there: they would be taken
-        back for the claim, come again elsewhere in the plan, and so on, while it never starts.
-        """
-        growing = self._growing()
-        if not (growing and self.ledger.promises):
-            return
-        promises = [found._replace(number=0) for found in self.ledger.promises]
-        precedence, ahead = Precedence(self.board, promises, self._cost), Counter[Fit]()
-        harmful: dict[Fit, int] = {}
-        for one in growing:
-            new = _new(one)
-            if new >= harmful.get(one.fit, new + 1) or precedence.hinders(0, {one.fit: new}, ahead):
-                harmful[one.fit] = min(new, harmful.get(one.fit, new))
-                self._hold_back(one)
-            else:
-                ahead[one.fit] += new
-
     def _starts_before_growth(self, standings: Sequence[Standing]) -> bool:
-        """Whether it starts when those wait for it who would only grow: minimums before extras."""
-        growing = [
-            one
-            for one in self._growing()
-            if any(self._cost(found.fit, one.fit) for found in standings)
-        ]
-        for one in growing:
-            self._come(one.fit, -_extras(one))
-        if growing and self._start(standings):
-            for one in growing:
-                self._hold_back(one)
+        """Whether it starts when some wait for it who would only grow; the last ones first."""
+        again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
+        back: list[Standing] = []
+        for one in reversed(growing(self.board)):
+            if any(self._cost(found.fit, one.fit) for found in standings):
+                self._come(one.fit, -extras(one))
+                back.append(one)
+            if back and not again and self._roomy(_parties(standings)):
+                break
+        if back and self._start(standings):
+            for one in back:
+                hold_back(self.board, one)
             return True
-        for one in growing:
-            self._come(one.fit, _extras(one))
+        for one in back:
+            self._come(one.fit, extras(one))
         return False
-
-    def _growing(self) -> list[Standing]:
-        """Who runs, and gets more than its minimum."""
-        return [one for one in self.board.standings if one.moved and one.grows and not one.starts]
-
-    def _hold_back(self, standing: Standing) -> None:
-        standing.held = standing.held or reasons.PLACED_FIRST
-        while standing.grows:
-            standing.postpone(self.board.grid)
 
     def _coming(self, standing: Standing) -> int:
         """Pods of a running job that have no node yet, or that this plan adds.
@@ -118,7 +91,7 @@ class Rehearsal:
         )
         # One restart for all of a growth, once its room is free: until then nobody comes.
         waits = standing.restarts and standing.after <= standing.role.size
-        return waiting if waits else waiting + _new(standing)
+        return waiting if waits else waiting + new(standing)
 
     def _start(self, standings: Sequence[Standing]) -> bool:
         """Whether it starts in this plan."""
@@ -126,7 +99,7 @@ class Rehearsal:
             self._know(found.fit)
         again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
         if again or not self._roomy(_parties(standings)):
-            if any(self._hurt[found.fit] for found in standings):
+            if any(self._hurt[found.fit] > 0 for found in standings):
                 self.board.wake.append(self.board.limits.pending_limit)
                 return False
             self._settle(standings, again=again)
@@ -265,17 +238,6 @@ class Rehearsal:
         self.ledger.promises.append(Promise(wants, (), number))
         self._leave_out(standings)
         self.ledger.wait(key, reasons.PLACED_FIRST)
-
-
-def _new(standing: Standing) -> int:
-    """Pods that this plan makes."""
-    return sum(seat.fresh and seat.now for seat in standing.seats)
-
-
-def _extras(standing: Standing) -> int:
-    """Those of them that it can do without."""
-    role = standing.role
-    return min(_new(standing), standing.lasting - max(role.size, role.min))
 
 
 def _rows_now(standing: Standing) -> list[int]:
