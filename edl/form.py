@@ -199,10 +199,6 @@ class Form:
             allowed = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
             self.found(self.label_path(contract.GPU), f'"{text}"', allowed)
             return None
-        if self.own_gpus:
-            what = f'"{text}" of a GPU beside {self.own_gpus} whole of a container\'s own'
-            allowed = f"remove it, or {contract.GPU_RESOURCE} from the container's limits"
-            self.found(self.label_path(contract.GPU), what, allowed)
         return Gpu(request=text, limit=self._gpu_limit(text), memory=self._gpu_memory())
 
     def _refuse_share_settings(self, why: str, allowed: str) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from edl import contract, naming, success
+from edl import contract, naming
 from edl.contract import CleanUp, KubeShare, Restart
 from edl.errors import Denied
 from edl.form import MOST_REPLICAS, Form
@@ -89,7 +89,6 @@ def _check(
     naming.check(form, framework, seat, cast)
     if framework.ranked and not form.is_pod:
         _check_ranks(form)
-        success.check(form, seat)
 
 
 def _role(form: Form, framework: Framework) -> str:

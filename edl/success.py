@@ -4,28 +4,34 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from edl import contract
-from edl.form import Form
-from edl.spec import Seat
+from edl.errors import Finding
+from edl.spec import JobSpec
+from edl.writes import Json
 
 _LIMIT: Final = "maxFailedIndexes"
 
 
-def check(form: Form, seat: Seat) -> None:
-    """Ranked pods: `completions` comes down to min, and no rule may need more."""
-    for path, least in _needed(form):
-        if least > seat.min:
-            form.found(
-                path,
-                f"it needs {least} pods, and this Job may shrink to {contract.MIN} {seat.min}",
-                f"at most {contract.MIN}, or raise that",
-            )
+def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
+    """Ranked pods: `completions` comes down to min, and no rule may need more.
+
+    Looked at where a Job comes, and where its min is lowered: who runs so may go on so.
+    """
+    allowed = f"at most {contract.MIN}, or raise that"
+    return [
+        Finding(
+            path,
+            f"it needs {least} pods, and this Job may shrink to {contract.MIN} {spec.min}",
+            allowed,
+        )
+        for path, least in (_needed(manifest.get("spec") or {}) if spec.tandem else ())
+        if least > spec.min
+    ]
 
 
-def _needed(form: Form) -> Iterator[tuple[str, int]]:
+def _needed(job: Json) -> Iterator[tuple[str, int]]:
     """Where a rule stands, and how many pods it needs (batch/validation)."""
-    if (limit := form.whole(_LIMIT)) is not None:
-        yield f"spec.{_LIMIT}", limit
-    policy = form.job.get("successPolicy")
+    yield f"spec.{_LIMIT}", _whole(job.get(_LIMIT))
+    policy = job.get("successPolicy")
     rules = policy.get("rules") if isinstance(policy, dict) else None
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
         if isinstance(rule, dict):

@@ -56,7 +56,7 @@ class _Labeller:
         if manifest.get("kind") == "List":
             items = [self.change(item) or item for item in manifest.get("items") or ()]
             return {**manifest, "items": items}
-        name = (manifest.get("metadata") or {}).get("name") or ""
+        name = str((manifest.get("metadata") or {}).get("name") or "")
         if manifest.get("kind") not in KINDS:
             return None
         self.names.append(name)

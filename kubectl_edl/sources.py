@@ -9,6 +9,7 @@ from edl.errors import EdlError
 from kubectl_edl.refusals import Refused
 
 _STDIN: Final = "-"
+_LONGEST_NAME: Final = 255
 TOO_DEEP: Final = "nested too deeply"
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
@@ -58,10 +59,19 @@ def _named(name: str, stdin: TextIO) -> Iterator[Source]:
         yield Source("stdin", _read_all(stdin))
     elif not name:
         raise Refused("no file has an empty name")
-    elif Path(name).is_dir():
+    elif _is_folder(name):
         yield from (Source(str(path), _read(path)) for path in _below(Path(name)))
     else:
         yield Source(name, _read(Path(name)))
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError as error:
+        # A manifest's text in place of its name is a common slip: it may hold secrets.
+        shown = name if len(name) <= _LONGEST_NAME else f"{name.splitlines()[0][:40]}…"
+        raise Refused(f"{shown} cannot be read: {error.strerror}") from error
 
 
 def _below(folder: Path) -> list[Path]:

@@ -2,7 +2,6 @@
 
 import io
 import os
-from pathlib import Path
 from typing import TextIO
 
 
@@ -11,7 +10,9 @@ def printing(stream: TextIO | None) -> TextIO:
     if stream is None:
         return _nothing()
     if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
+        # What programs read is manifests: UTF-8, as those that we read.
+        encoding = None if stream.isatty() else "utf-8"
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")
     return stream
 
 
@@ -21,4 +22,4 @@ def reading(stream: TextIO | None) -> TextIO:
 
 
 def _nothing() -> TextIO:
-    return Path(os.devnull).open("w", encoding="utf-8")
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 (pathlib: a cold start)

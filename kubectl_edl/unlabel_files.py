@@ -48,7 +48,7 @@ class _Remover:
         if manifest.get("kind") == "List":
             items = [self.change(item) or item for item in manifest.get("items") or ()]
             return {**manifest, "items": items}
-        name = (manifest.get("metadata") or {}).get("name") or ""
+        name = str((manifest.get("metadata") or {}).get("name") or "")
         if manifest.get("kind") in KINDS:
             self.names.append(name)
         if self._name not in ("", name):

@@ -4,9 +4,9 @@ from typing import Literal
 
 import msgspec
 
-from edl import contract, namespaces
+from edl import contract, namespaces, success
 from edl.errors import Denied, Finding
-from edl.inject import ceilings, defaults, guard, kubeshare, misplaced, shape
+from edl.inject import ceilings, defaults, gpu, guard, kubeshare, misplaced, shape
 from edl.inject.complete import complete
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.parse import parse
@@ -137,13 +137,23 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
     if _is_to_be_paused(manifest):
         clean = guard.paused(clean)
     done = complete(clean, spec, context.image)
-    if findings := [*unreadable, *ceilings.exceeded(manifest, done, spec, policy)]:
+    own = [*success.findings(clean, spec), *gpu.findings(_pod(clean), spec.gpu)]
+    if findings := [*unreadable, *own, *ceilings.exceeded(manifest, done, spec, policy)]:
         raise Denied(findings)
     lost = kubeshare.warnings(clean, spec)
     return Verdict(
         done,
         (*guard.forgery_warnings(manifest, done), *misplaced.warnings(manifest), *warnings, *lost),
     )
+
+
+def _pod(manifest: Json) -> Json:
+    """The spec of its pods."""
+    spec: Json = manifest.get("spec") or {}
+    if manifest.get("kind") == "Pod":
+        return spec
+    found: Json = (spec.get("template") or {}).get("spec") or {}
+    return found
 
 
 def _is_to_be_paused(manifest: Json) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from edl import contract
+from edl.errors import Finding
 from edl.inject import kubeshare
 from edl.spec import Gpu
 from edl.writes import Json
@@ -34,6 +35,15 @@ def with_whole(pod: Json, gpu: Gpu | None) -> Json:
         field: (resources.get(field) or {}) | amount for field in ("limits", "requests")
     }
     return pod | {"containers": [first | {"resources": with_gpu}, *containers[1:]]}
+
+
+def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
+    """A share is KubeShare's to give, whole GPUs are the kubelet's: nobody knows of both."""
+    if not (gpu and gpu.request and any(map(_has_gpu, pod.get("containers") or ()))):
+        return []
+    what = f'"{gpu.request}" of a GPU beside whole ones of a container\'s own'
+    allowed = f"remove it, or {contract.GPU_RESOURCE} from the container's limits"
+    return [Finding(f"metadata.labels[{contract.GPU}]", what, allowed)]
 
 
 def placed(pod: Json, labels: Mapping[str, str]) -> Json:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl import contract, entries, pins
+from edl import contract, entries, pins, success
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject import ceilings, gpu
 from edl.namespaces import NamespacePolicy
 from edl.parse import parse
+from edl.spec import JobSpec
 from edl.writes import Json
 
 _WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
@@ -230,13 +231,18 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
         path = f"metadata.labels[{contract.MAX}]"
         allowed = f"at most {text}: its pods were completed for that many; create it anew for more"
         raise Denied([Finding(path, f"{spec.max}", allowed)])
-    lowered = labels(new).get(contract.MIN) != labels(old).get(contract.MIN)
-    if lowered and spec.min < (fewest := _fewest(old, FRAMEWORKS[spec.framework].fewest)):
-        path = f"metadata.labels[{contract.MIN}]"
-        allowed = f"at least {fewest}: its pods wait for so many; create it anew for fewer"
-        raise Denied([Finding(path, f"{spec.min}", allowed)])
-    if findings := ceilings.outgrown(new, old, spec, policy):
+    if findings := [*_too_low(new, old, spec), *ceilings.outgrown(new, old, spec, policy)]:
         raise Denied(findings)
+
+
+def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
+    """What a min that its user has lowered would leave."""
+    if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
+        return []
+    if spec.min >= (fewest := _fewest(old, FRAMEWORKS[spec.framework].fewest)):
+        return success.findings(new, spec)
+    allowed = f"at least {fewest}: its pods wait for so many; create it anew for fewer"
+    return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.min}", allowed)]
 
 
 def _fewest(old: Json, variable: str) -> int:

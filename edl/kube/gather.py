@@ -151,10 +151,8 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
             yield f'there is no PriorityClass "{job.priority_class}": create it, or name another'
     yield from _too_few(around)
     yield from _ended_before(around)
-    if len({spec.mode for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.MODE}: write the same on each"
-    if len({spec.port for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.PORT}: write the same on each"
+    if not any(job.started_at for job in around.jobs):  # who has trained so may go on so
+        yield from _never_meet(specs)
     for job in around.jobs if around.rules != NO_RULES else ():
         yield from admission.admit(job.template, around.rules, _share(job)).refusals
     if any(job.execs for job in around.jobs) and not around.kubexec:
@@ -171,12 +169,21 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
                 )
 
 
+def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
+    """They would wait for each other at different places."""
+    if len({spec.mode for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.MODE}: create them anew with the same"
+    if len({spec.port for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.PORT}: create them anew with the same"
+
+
 def _ended_before(around: Around) -> Iterator[str]:
     """Jobs of an earlier run: those that were created anew would start without them."""
     roles = [(job, job.role) for job in around.jobs if job.role]
     if any(not (role.suspended or role.ending) for _, role in roles):
         return
-    latest = max((job.created_at for job, role in roles if not role.ending), default=None)
+    fresh = (job for job, role in roles if not (role.ending or job.started_at))
+    latest = max((job.created_at for job in fresh), default=None)
     for job, role in roles:
         if latest and role.ended_at and role.ended_at < latest:
             yield (

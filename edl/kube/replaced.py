@@ -10,8 +10,8 @@ from edl.frameworks import resizing
 from edl.model import Pod, Resizing, Role, TrainingJob
 from edl.phases import REMOVED
 
-_MADE_BY: Final = timedelta(seconds=10)
-"""A pod that is so much younger than a start was not made by it."""
+_SETTLED: Final = timedelta(seconds=30)
+"""When the others have been at work for so long a start is over, however late pods were made."""
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -23,7 +23,7 @@ def told(job: TrainingJob) -> TrainingJob:
     """
     if not (job.started_at and any(map(_is_uncounted, job.roles)) and _together(job)):
         return job
-    made = {id(pod): pod.created_at for pod in _late(job, job.started_at)}
+    made = {id(pod): pod.created_at for pod in _late(job)}
     if not made:
         return job
     return replace(job, roles=tuple(_marked(role, made) for role in job.roles))
@@ -47,19 +47,19 @@ def _marked(role: Role, made: dict[int, datetime]) -> Role:
     return replace(role, pods=pods)
 
 
-def _late(job: TrainingJob, started: datetime) -> Iterator[Pod]:
-    """Those made when all who are older were at work."""
+def _late(job: TrainingJob) -> Iterator[Pod]:
+    """Those made when all who are older had been at work for long."""
     mine = [(pod, _is_uncounted(role)) for role in job.live for pod in role.pods if _lives(pod)]
     pods = [pod for pod, _ in mine]
     for pod, uncounted in mine:
-        if uncounted and pod.created_at - started > _MADE_BY and _all_worked(pods, pod.created_at):
+        if uncounted and _all_worked(pods, pod.created_at):
             yield pod
 
 
 def _all_worked(pods: Sequence[Pod], moment: datetime) -> bool:
-    """Whether there were any before this moment, and all of them were ready."""
+    """Whether there were any before this moment, and all of them had long been ready."""
     before = [pod.ready_since or _NEVER for pod in pods if pod.created_at < moment]
-    return bool(before) and max(before) < moment
+    return bool(before) and max(before) < moment - _SETTLED
 
 
 def _lives(pod: Pod) -> bool:

@@ -18,7 +18,7 @@ TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
 LONGEST: Final = 100 * 365 * 86_400
 """Seconds of the longest time: 100 years. Sums of some of them still have a date."""
 TOO_LONG: Final = "more than 100 years"
-_NO_TIME: Final = re.compile(r"(0+[smhd]?)+")
+_NO_TIME: Final = re.compile(r"(0[smhd]?)+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class _Line:
         return self._queued(seat, priority, work, at) if len(self.findings) == before else None
 
     def _check_cells(self) -> None:
-        surplus = self.row.get(None) or ()
+        surplus = [cell for cell in self.row.get(None) or () if cell.strip()]
         if surplus:
             cells = ", ".join(f'"{cell}"' for cell in surplus)
             self._found("", f"{cells} beyond the last column", "a cell for each column at most")

@@ -140,13 +140,6 @@ def test_nothing_and_several_are_no_text() -> None:
     assert str(misread("a", ["b"])) == "a: ['b'] is no text; one value"
 
 
-def test_a_share_is_refused_beside_whole_gpus_of_a_container() -> None:
-    own = {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": "2"}}}
-    (found,) = findings(elastic(gpu="0.5", pod={"containers": [own]}))
-    assert found.path == label("gpu")
-    assert found.what == '"0.5" of a GPU beside 2 whole of a container\'s own'
-
-
 LONG = 200_000
 """By the square of it, reading would outlast the test's time."""
 

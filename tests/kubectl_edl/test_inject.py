@@ -260,3 +260,10 @@ def test_forms_exclude_each_other(tmp_path: Path) -> None:
 
 def test_the_shell_completes_files() -> None:
     assert answer(["inject", "-f", ""], Stage().world()) == ":0\n"
+
+
+def test_a_text_in_place_of_a_files_name_is_not_printed() -> None:
+    text = "# Secret\n" + "password: abc\n" * 400
+    result = inject("-f", text)
+    assert result.code == 1
+    assert result.err == "error: # Secret… cannot be read: File name too long\n"

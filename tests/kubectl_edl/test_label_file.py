@@ -206,6 +206,13 @@ def test_a_job_that_is_not_in_the_file_is_not_found(tmp_path: Path) -> None:
     assert Stage().run("label", "-f", file, "job.batch/mnist", "--framework", "none").code == 0
 
 
+def test_a_name_that_yaml_reads_as_a_number_is_none_of_them(tmp_path: Path) -> None:
+    file = write(tmp_path, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: 5}\n")
+    found = Stage().run("label", "-f", file, "mnist", "--framework", "none")
+    assert (found.code, found.out) == (3, "")
+    assert found.err.startswith(f'error: {file} has no Job "mnist"')
+
+
 @pytest.mark.parametrize("flag", ["--recreate", "--yes"])
 def test_nothing_is_made_anew_from_a_file(tmp_path: Path, flag: str) -> None:
     found = Stage().run("label", "-f", write(tmp_path, TEXT), "--framework", "none", flag)

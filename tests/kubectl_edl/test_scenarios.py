@@ -84,6 +84,7 @@ TOP: dict[str, str] = {
     "services: [{name: web, steps: [{at: 3}]}]": (
         "services[0].steps[0].replicas: is missing; allowed: a whole number from 0 to 100000"
     ),
+    f'horizon: "{"0" * 64}x"': f'horizon: "{"0" * 64}x"; allowed: {TIME}',
     "horizon: 1e12": f"horizon: 1000000000000.0 is more than 100 years; allowed: {TIME}",
 }
 ROWS: dict[str, str] = {
@@ -141,6 +142,11 @@ def test_each_line_of_a_trace_says_its_length_or_its_work(folder: Path) -> None:
     run = simulated(folder, NODES, "--trace", "t.csv", "-o", "json", t=text)
     jobs = json.loads(run.out)["items"][0]["jobs"]
     assert {one["name"]: one["ended"] for one in jobs} == {"one": 55.0, "two": 105.0}
+
+
+def test_a_comma_at_the_end_of_a_line_is_no_cell(folder: Path) -> None:
+    run = simulated(folder, NODES, "--trace", "t.csv", t="submit,length\n0,60,\n5,60,\n")
+    assert run.code == 0
 
 
 def test_what_would_end_after_all_dates_is_refused(folder: Path) -> None:

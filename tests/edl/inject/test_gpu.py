@@ -1,12 +1,23 @@
 """Whole GPUs and shares on the pods of a Job, and the nodes where they are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from edl.errors import Denied
 from edl.writes import Json
-from tests.edl.manifests import cast, changed, created, labels, pod, pod_spec, template, update
+from tests.edl.manifests import (
+    cast,
+    changed,
+    created,
+    job,
+    labels,
+    pod,
+    pod_spec,
+    template,
+    update,
+)
 
 GPU = "nvidia.com/gpu"
 APART = {"key": "SharedGPU", "operator": "NotIn", "values": ["true"]}
@@ -227,3 +238,14 @@ def test_a_container_that_asks_for_no_gpu_has_none() -> None:
     assert required(worker(pod={"containers": [none]})) is None
     found = worker(gpu="2", pod={"containers": [none]})
     assert pod_spec(found)["containers"][0]["resources"]["limits"] == {GPU: "2"}
+
+
+@pytest.mark.parametrize("kind", [job, pod])
+def test_a_share_is_refused_beside_whole_gpus_of_a_container(kind: Callable[..., Json]) -> None:
+    own = {"name": "own", "image": "a", "resources": {"limits": {GPU: "2"}}}
+    fields = {"pod": {"containers": [own]}} if kind is job else {"spec": {"containers": [own]}}
+    with pytest.raises(Denied) as denied:
+        created(kind(framework="none", gpu="0.5", **fields))
+    (finding,) = denied.value.findings
+    assert finding.path == "metadata.labels[edl.dev/gpu]"
+    assert finding.what == '"0.5" of a GPU beside whole ones of a container\'s own'

@@ -25,6 +25,11 @@ def told(**fields: Json) -> tuple[str, ...]:
             "edl.dev/Max is unknown, and does nothing: did you mean edl.dev/max?",
         ),
         ("annotations", "zzzzzzzzzzzz", "edl.dev/zzzzzzzzzzzz is unknown, and does nothing"),
+        (
+            "annotations",
+            "gpu-budget",
+            "edl.dev/gpu-budget belongs on a namespace: it does nothing here",
+        ),
     ],
 )
 def test_a_name_that_means_nothing_there_is_told(place: str, name: str, warning: str) -> None:
@@ -37,5 +42,5 @@ def test_a_name_that_means_nothing_there_is_told(place: str, name: str, warning:
 
 def test_names_where_they_belong_and_strangers_are_not_spoken_of() -> None:
     manifest = job(framework="none", max="4", annotations={"paused": "true"})
-    manifest["metadata"]["labels"]["team"] = "vision"
+    manifest["metadata"]["labels"] |= {"team": "vision", "edl.dev/injection": "enabled"}
     assert create(manifest).warnings == ()

@@ -369,6 +369,8 @@ def test_jobs_that_disagree_on_how_they_meet_do_not_start(name: str, values: lis
     both = [*jobs[:1], jobs[1] | {"metadata": jobs[1]["metadata"] | {"annotations": {}}}]
     both[1]["metadata"]["annotations"] = jobs[0]["metadata"]["annotations"]
     assert "disagree" not in only(look(snapshot(both))).problem
+    jobs[1]["metadata"]["annotations"]["edl.dev/started-at"] = "2026-01-01T00:10:00Z"
+    assert "disagree" not in only(look(snapshot(jobs))).problem, "it has trained so"
 
 
 def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ended() -> None:
@@ -380,6 +382,8 @@ def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ende
     found = only(look(snapshot([late, servers, member("worker")])))
     assert "mnist-ps has ended before others were created anew: delete it" in found.problem
     assert only(look(snapshot([member("chief"), servers, running("worker")]))).problem == ""
+    late["metadata"]["annotations"]["edl.dev/started-at"] = "2026-01-01T00:21:00Z"
+    assert only(look(snapshot([late, servers, member("worker")]))).problem == "", "it ran so"
 
 
 def test_shapes_of_jobs_that_are_gone_are_not_kept_for_ever() -> None:
