@@ -46,7 +46,9 @@ def hold_back(board: Board, standing: Standing) -> None:
 
 def let_claims_go_first(board: Board, ledger: Ledger, cost: Callable[[Fit, Fit], int]) -> None:
     """Who grows leaves the room alone that is kept for a claim, while that is on its way."""
-    who = growing(board) if ledger.promises and _is_on_its_way(board, ledger) else []
+    who = growing(board) if ledger.promises else []
+    if not (who and _is_on_its_way(board, ledger)):
+        return
     promises = [found._replace(number=0) for found in ledger.promises]
     precedence, ahead = Precedence(board, promises, cost), Counter[Fit]()
     harmful: dict[Fit, int] = {}
