@@ -2,8 +2,8 @@
 
 Where a node is taken away (a spot interruption, a scale-down, a taint that ends its pods) they
 leave at once. Where it is only cordoned, a machine that may stay for hours, one moves after the
-other, and only if there is room for it elsewhere. So a drain comes to its end although budgets hold
-it back.
+other, and only if nodes and quotas let its replacement in. So a drain comes to its end although
+PodDisruptionBudgets hold it back.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -127,8 +127,16 @@ def _offered(board: Board, job: TrainingJob, role: Role, cordoned: set[str]) -> 
     row = fit.both.find() if last else NOWHERE
     if last is None or row == NOWHERE or not _are_whole(job, role, last):
         return None
+    if not _budgets_let_it_back(board, job, role):
+        return None
     board.grid.take(row, fit.need, now=True)
     return _moved(job, role, [last], reasons.CORDONED)
+
+
+def _budgets_let_it_back(board: Board, job: TrainingJob, role: Role) -> bool:
+    """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
+    bill = board.budgets.bill(job, role)
+    return bill is None or bill.allows(0, now=True)
 
 
 def _bound(role: Role) -> list[Pod]:

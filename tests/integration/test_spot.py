@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.integration.support.stage import Stage, horovod
+from edl.model import Target
+from tests.integration.support.stage import Stage, elastic, horovod, tensorflow
 
 pytestmark = pytest.mark.integration
 _SPOT = "aws-node-termination-handler/spot-itn"
@@ -72,3 +73,29 @@ def test_a_cordoned_node_is_emptied_worker_by_worker(installed: Stage) -> None:
         installed.within = 180.0
         installed.until(lambda: emptied(name), "they run elsewhere")
         assert min(fewest) >= 2, "one at a time"
+
+
+def test_a_minimum_stays_on_a_cordoned_node_until_its_quota_lets_it_come_back(
+    installed: Stage,
+) -> None:
+    installed.apply(*tensorflow("mnist", "2"))
+    installed.until_runs("mnist-worker", 2)
+    quota = Target("ResourceQuota", installed.namespace, "team")
+    body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}}
+    installed.api.create(quota, body | {"spec": {"hard": {"requests.cpu": "3"}}})
+    installed.until(lambda: installed.api.get(quota)["status"].get("used"), "the quota has counted")
+    before = installed.uids("mnist-worker")
+    words, back = ("cordon", "{}"), ("uncordon", "{}")
+    with leaving(installed, "mnist-worker", words, back) as name:
+        installed.apply(elastic("later", labels={"min": "1", "max": "1"}))
+        installed.until(
+            lambda: "ResourceQuota" in installed.reason("later"), "it was decided since"
+        )
+        assert installed.uids("mnist-worker") == before
+        installed.api.patch(quota, {"spec": {"hard": {"requests.cpu": "20"}}})
+        installed.until(lambda: _left(installed, name), "its workers run elsewhere")
+
+
+def _left(stage: Stage, node: str) -> bool:
+    where = nodes(stage, "mnist-worker")
+    return stage.running("mnist-worker") == len(where) == 2 and node not in where.values()

@@ -5,7 +5,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.model import ClusterState, JobKey, Node, PodPhase, Resizing, Taint, Toleration, TrainingJob
+from edl.model import (
+    Budget,
+    Charge,
+    ClusterState,
+    JobKey,
+    Node,
+    PodPhase,
+    Resizing,
+    Taint,
+    Toleration,
+    TrainingJob,
+)
 from edl.planner.evacuate import CORDONED
 from edl.planner.plan import Evacuation
 from tests.edl.planner.plans import plan_for
@@ -153,3 +164,31 @@ def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
     failed = replace(launcher.pods[0], phase=PodPhase.FAILED, hosts="", name="launcher-old")
     mine = replace(mine, roles=(replace(launcher, pods=(failed, *launcher.pods)), workers))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
+
+
+QUOTA = 'ResourceQuota "team"'
+
+
+def limited(hard: int, mine: TrainingJob) -> ClusterState:
+    """A cordoned node, room elsewhere, and a quota of this many pods beside one pod of others."""
+    budget = Budget("ns", QUOTA, "pods", hard, others=1)
+    return replace(cluster(HOME, going("a", CORDON), node("b", 9), mine), budgets=(budget,))
+
+
+@pytest.mark.parametrize(("hard", "leaves"), [(2, []), (3, [("pod-1",)])], ids=["over", "full"])
+def test_a_pod_leaves_a_cordoned_node_only_if_its_quota_lets_it_come_back(
+    hard: int, leaves: list[tuple[str, ...]]
+) -> None:
+    charged = ring("a", "a", charges=(Charge(QUOTA, "pods", 1),))
+    assert moved(limited(hard, charged)) == leaves
+
+
+def test_a_pod_leaves_a_cordoned_node_when_pods_that_hold_its_quota_have_ended() -> None:
+    """A quota counts terminating pods: until they are gone, no pod comes back."""
+    charged = ring("a", "a", charges=(Charge(QUOTA, "pods", 1),))
+    gone = pod(7, "b", terminating=True)
+    other = role("worker", 1, 1, on=["b"], charges=(Charge(QUOTA, "pods", 1),))
+    late = job("late", replace(other, pods=(*other.pods, gone)))
+    with_late = replace(limited(4, charged), jobs=(charged, late))
+    assert moved(with_late) == []
+    assert moved(replace(with_late, jobs=(charged, replace(late, roles=(other,))))) == [("pod-1",)]
