@@ -115,10 +115,7 @@ class Rehearsal:
             self._without_extras(standings)
             if self._goes_well(_parties(standings)):
                 return
-        fixed = [found for found in standings if not found.moves]
-        # Pins last as long as the Job runs: who grows would never leave these nodes again.
-        choices = [list(standings)] if again or len(fixed) == len(standings) else [fixed]
-        if not self._pin(standings, choices):
+        if not self._pin(standings, _choices(standings, again=again)):
             # Pods of one role find places in whatever order they come; then the next role starts.
             standings[0].leads = True
 
@@ -238,6 +235,18 @@ class Rehearsal:
         self.ledger.promises.append(Promise(wants, (), number))
         self._leave_out(standings)
         self.ledger.wait(key, reasons.PLACED_FIRST)
+
+
+def _choices(standings: Sequence[Standing], *, again: bool) -> list[list[Standing]]:
+    """The roles to pin, the fewest first.
+
+    Pins last until the next start: what grows while it runs would never leave these nodes again.
+    """
+    fixed = [found for found in standings if not found.moves]
+    if again or len(fixed) == len(standings):
+        return [list(standings)]
+    grows_live = any(found.moves and not found.restarts for found in standings)
+    return [fixed] if grows_live else [fixed, list(standings)]
 
 
 def _rows_now(standing: Standing) -> list[int]:

@@ -64,6 +64,8 @@ def act(
 def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> TrainingJob:  # noqa: FBT001
     start = next((one for one in plan.admissions if one.job == found.key), None)
     sizes = dict(start.sizes) if start else {}
+    if start and start.leads:
+        sizes = {start.leads: sizes[start.leads]}
     named = {one.role: one.pods for one in plan.evacuations if one.job == found.key}
     nodes = {name: on for one in plan.admissions if one.job == found.key for name, on in one.nodes}
     resizes = {one.role: one for one in plan.resizes if one.job == found.key}
@@ -83,22 +85,31 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
             changed = replace(part, **fields, reason=start.reason, lost=False)
-            changed = replace(changed, shape=_pinned(part.shape, nodes.get(part.name, ())))
+            changed = _pinned(changed, nodes.get(part.name, ()))
         elif part.name in resizes:
             one = resizes[part.name]
             assert one.before == part.size
             changed = replace(part, size=one.after, resized_at=now, reason=one.reason)
         kept = _kept(changed, frozenset(named.get(part.name, ())))
         gone = _lingering(part, kept) if lingering else ()
+        changed = _unpinned(changed) if changed.suspended else changed
         roles.append(replace(changed, pods=(*kept, *gone)))
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
 
 
-def _pinned(wanted: Shape, nodes: tuple[str, ...]) -> Shape:
-    """What the reconciler writes into the template of a gang that starts again."""
+def _pinned(part: Role, nodes: tuple[str, ...]) -> Role:
+    """What the reconciler writes into the template of a role that starts."""
     if not nodes:
-        return wanted
-    return replace(wanted, affinity=((Requirement(NAME_FIELD, "In", nodes),),))
+        return part
+    on = (Requirement(NAME_FIELD, "In", nodes),)
+    return replace(part, shape=replace(part.shape, affinity=(on,)), pinned=True)
+
+
+def _unpinned(part: Role) -> Role:
+    """As it is observed while it is suspended: pins come off at its next start."""
+    return (
+        replace(part, shape=replace(part.shape, affinity=()), pinned=False) if part.pinned else part
+    )
 
 
 def _kept(part: Role, named: frozenset[str]) -> tuple[Pod, ...]:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.model import Shape
+from edl.model import Resizing, Shape
 from edl.planner import reasons
 from edl.planner.plan import Admission, Plan
 from tests.edl.planner.plans import held, plan_for, sizes, started
@@ -42,6 +42,17 @@ def test_a_role_that_grows_stays_free_where_the_others_pins_are_enough() -> None
     cast = job("mnist", role("ps", 3, 3, shape=shape(1)), role("worker", 1, 2, shape=shape(4)))
     found = admission(plan_for(cluster(node("a", 3), node("b", 4), cast)))
     assert found.nodes == (("ps", ("a",)),)
+
+
+def test_a_role_that_restarts_for_each_size_is_pinned_where_other_pins_are_not_enough() -> None:
+    """Two workers fit beside the chief only if none of them is on the node with its GPU."""
+    why = reasons.restart(reasons.grown(2, 2))
+    returns = {"suspended": True, "resized_at": at(-2), "reason": why}
+    grown = role("worker", 1, 2, size=2, shape=shape(2), resizing=Resizing.RESTART, **returns)
+    chief = role("chief", shape=shape(0.5, gpu=1), **returns)
+    nodes = (node("a", 2), node("b", 2), node("g", 2, gpu=1))
+    found = admission(plan_for(cluster(*nodes, job("mnist", grown, chief, started_at=at(-600)))))
+    assert dict(found.nodes) == {"worker": ("a", "b"), "chief": ("g",)}
 
 
 def test_extras_stay_away_where_they_might_take_the_room_of_a_minimum() -> None:
