@@ -50,9 +50,9 @@ def test_a_role_that_restarts_for_each_size_is_pinned_where_other_pins_are_not_e
     returns = {"suspended": True, "resized_at": at(-2), "reason": why}
     grown = role("worker", 1, 2, size=2, shape=shape(2), resizing=Resizing.RESTART, **returns)
     chief = role("chief", shape=shape(0.5, gpu=1), **returns)
-    nodes = (node("a", 2), node("b", 2), node("g", 2, gpu=1))
+    nodes = (node("a", 2, gpu=1), node("b", 2), node("c", 2))
     found = admission(plan_for(cluster(*nodes, job("mnist", grown, chief, started_at=at(-600)))))
-    assert dict(found.nodes) == {"worker": ("a", "b"), "chief": ("g",)}
+    assert dict(found.nodes) == {"worker": ("b", "c"), "chief": ("a",)}
 
 
 def test_extras_stay_away_where_they_might_take_the_room_of_a_minimum() -> None:
