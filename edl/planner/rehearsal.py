@@ -8,7 +8,7 @@ before it have their nodes; or, where nobody comes before it, kept to the nodes 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice, permutations, product
 from typing import Final
@@ -45,11 +45,15 @@ class Rehearsal:
     _capacity: dict[Fit, int] = field(default_factory=dict)
     _costs: dict[tuple[Fit, Fit], int] = field(default_factory=dict)
     _stages: list[Stage] = field(default_factory=list)
+    _postponed: set[Standing] = field(default_factory=set)
+    _growing: list[Standing] = field(default_factory=list)
+    """Roles that run and get more than their minimum now."""
 
     def run(self) -> None:
         let_claims_go_first(self.board, self.ledger, self._cost)
         if not self.ledger.admitted:
             return
+        self._growing = growing(self.board)
         for standing in self.board.standings:
             if not standing.starts and (coming := self._coming(standing)):
                 self._come(standing.fit, coming)
@@ -60,13 +64,14 @@ class Rehearsal:
             late = precedence and precedence.hinders(number, _pods(standings), self._ahead)
             if late or not (self._start(standings) or self._starts_before_growth(standings)):
                 self._postpone(key, standings, number)
+        self._leave_out(self._postponed)
         self.ledger.queue.sort(key=self.board.place_of)
 
     def _starts_before_growth(self, standings: Sequence[Standing]) -> bool:
         """Whether it starts when some wait for it who would only grow; the last ones first."""
         again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
         back: list[Standing] = []
-        for one in reversed(growing(self.board)):
+        for one in reversed(self._growing):
             if any(self._cost(found.fit, one.fit) for found in standings):
                 self._come(one.fit, -extras(one))
                 back.append(one)
@@ -75,6 +80,7 @@ class Rehearsal:
         if back and self._start(standings):
             for one in back:
                 hold_back(self.board, one)
+            self._growing = [one for one in self._growing if one.grows]
             return True
         for one in back:
             self._come(one.fit, extras(one))
@@ -224,16 +230,15 @@ class Rehearsal:
             while standing.size > standing.floor:
                 standing.rise(self.board.grid)
 
-    def _leave_out(self, standings: Sequence[Standing]) -> None:
+    def _leave_out(self, gone: Set[Standing]) -> None:
         # Their room stays taken: what this plan gave it to others would be in their way.
-        gone = set(map(id, standings))
-        self.board.standings = [one for one in self.board.standings if id(one) not in gone]
+        self.board.standings = [one for one in self.board.standings if one not in gone]
 
     def _postpone(self, key: JobKey, standings: Sequence[Standing], number: int) -> None:
         del self.ledger.admitted[key]
         wants = [Want(found.fit, found.lasting) for found in standings]
         self.ledger.promises.append(Promise(wants, (), number))
-        self._leave_out(standings)
+        self._postponed.update(standings)
         self.ledger.wait(key, reasons.PLACED_FIRST)
 
 
