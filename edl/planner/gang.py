@@ -1,6 +1,7 @@
 """A gang: the suspended roles of a training job, which start all at once or not at all."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from edl.model import Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.budgets import Bill
+from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, place, unplace
 from edl.planner.orders import most, orders
 from edl.planner.standing import ROLES, Seat, Standing, start_size, target
@@ -45,9 +46,21 @@ class Gang(msgspec.Struct, frozen=True):
         return next((role.reason for role in self.roles if reasons.restarts(role.reason)), "")
 
     @property
-    def signature(self) -> tuple[tuple[int, int], ...]:
-        """Equal for gangs that ask for the same."""
-        return tuple((id(want.fit), want.pods) for want in self.wants)
+    def question(self) -> "Question":
+        """Equal for gangs for which room is looked for alike, and that are told the same."""
+        names = tuple(role.name for role in self.roles)
+        return Question(self.wants, names, self.bill.costs if self.bill else (), self.again)
+
+
+class Question(NamedTuple):
+    """What decides whether a gang finds room, besides how much of others' room it may take."""
+
+    wants: tuple[Want, ...]
+    roles: tuple[str, ...]
+    costs: tuple[tuple[Line, int], ...]
+    """What it counts in budgets."""
+    again: bool
+    """Its last start came to nothing, so no other gang is suspended for it."""
 
 
 def gang(board: Board, job: TrainingJob, *, returns: bool = False) -> Gang:

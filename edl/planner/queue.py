@@ -13,6 +13,7 @@ from edl.planner.budgets import Line
 from edl.planner.fit import Want, place
 from edl.planner.gang import (
     Gang,
+    Question,
     gang,
     place_apart,
     place_now,
@@ -59,9 +60,9 @@ class Queue:
     """Who has waited so long that nobody behind it starts first."""
     _passed: bool = False
     """Whether a job was held that could start in a cluster without training jobs."""
-    _refused: dict[tuple[tuple[int, int], ...], str] = field(default_factory=dict)
-    """What did not fit, and why: asking for the same again would find no more room."""
-    _alone: dict[tuple[tuple[int, int], ...], bool] = field(default_factory=dict)
+    _refused: dict[tuple[Question, float], str] = field(default_factory=dict)
+    """What did not fit at a level, and why: asking for the same again would find no more room."""
+    _alone: dict[tuple[Want, ...], bool] = field(default_factory=dict)
     """Whether it would fit in a cluster without training jobs."""
 
     @property
@@ -166,14 +167,13 @@ class Queue:
 
     def _gang(self, found: Gang) -> None:
         key = found.job.key
-        refused = self._refused.get(found.signature)
         if self._head is not None:
             self.ledger.wait(key, reasons.goes_first(self._head))
         elif self._again_later(found):
             self.ledger.wait(key, reasons.GANG_AGAIN_LATER)
         elif found.bill and found.bill.head:
             self.ledger.wait(key, reasons.goes_first(found.bill.head))
-        elif refused is not None:
+        elif refused := self._refused.get((found.question, self._level(found.job))):
             self._pass_over(found, refused)
         elif not self._lingers(found) and (placed := self._placed(found)) is not None:
             again = reasons.restarted(found.why) if found.why else ""
@@ -204,7 +204,7 @@ class Queue:
             self.ledger.wait(job.key, reason)
         else:
             reason = why_not(self.board, found)
-            self._refused[found.signature] = reason
+            self._refused[found.question, level] = reason
             self.asked = self.asked or level < job.priority
             self._pass_over(found, reason)
 
@@ -248,9 +248,9 @@ class Queue:
                 self._head = found.job.key
 
     def _fits_alone(self, found: Gang) -> bool:
-        if found.signature not in self._alone:
-            self._alone[found.signature] = fits_alone(self.board, found)
-        return self._alone[found.signature]
+        if found.wants not in self._alone:
+            self._alone[found.wants] = fits_alone(self.board, found)
+        return self._alone[found.wants]
 
     def _above_budget(self, found: Gang, line: Line, needs: int) -> None:
         """Others pass it, but nobody who counts in the same budget for ever."""

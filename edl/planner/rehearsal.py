@@ -8,7 +8,8 @@ before it have their nodes; or, where nobody comes before it, kept to the nodes 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice, permutations, product
 from typing import Final
@@ -230,7 +231,7 @@ class Rehearsal:
             while standing.size > standing.floor:
                 standing.rise(self.board.grid)
 
-    def _leave_out(self, gone: Set[Standing]) -> None:
+    def _leave_out(self, gone: AbstractSet[Standing]) -> None:
         # Their room stays taken: what this plan gave it to others would be in their way.
         self.board.standings = [one for one in self.board.standings if one not in gone]
 

@@ -183,3 +183,11 @@ def test_who_was_placed_otherwise_before_suspends_nobody_again() -> None:
     low = fixed("low", 1, on=["a"])
     again = fixed("high", 1, priority=1, reason=reasons.GANG_PENDING)
     assert quiet(plan_for(cluster(node("a", 1), low, again), PREEMPT))
+
+
+def test_a_gang_that_was_placed_otherwise_keeps_no_equal_gang_behind_it_from_room() -> None:
+    low = fixed("low", 1, on=["a"])
+    again = fixed("again", 1, priority=1, queued=-900, reason=reasons.GANG_PENDING)
+    fresh = fixed("fresh", 1, priority=1, queued=-300)
+    patient = replace(PREEMPT, queue_patience=timedelta(hours=9))
+    assert list(suspended(plan_for(cluster(node("a", 1), low, again, fresh), patient))) == ["low"]

@@ -99,6 +99,12 @@ def test_a_small_job_may_pass_a_large_one_that_does_not_fit() -> None:
     assert held(plan)["big"] == "short of CPU: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
 
 
+def test_a_gang_that_does_not_fit_is_told_so_of_its_own_role() -> None:
+    one = job("one", role("worker", 9, 9))
+    two = job("two", role("chief", 9, 9), queued=-1)
+    assert "9 x 1 CPU (chief)" in held(plan_for(cluster(node("a", 4), one, two)))["two"]
+
+
 def test_nobody_passes_a_head_that_has_waited_too_long() -> None:
     running = worker("running", 2, 2, on=["a", "a"])
     big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
