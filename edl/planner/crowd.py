@@ -25,7 +25,6 @@ from edl.model import (
 )
 from edl.planner.binding import Binding, Count, Domains, Level, Near
 from edl.planner.eligibility import Eligibility, Mask
-from edl.planner.grid import Need
 
 _EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 — compared with, never bound to
 _SOME_ADDRESS: Final = ""
@@ -66,31 +65,17 @@ class Crowd:
         self._domains: dict[object, Domains] = {}
         self._counts: dict[object, Count] = {}
         self._by_mark: defaultdict[_Mark, list[Count]] = defaultdict(list)
-        self._by_need: dict[int, tuple[Need, Binding]] = {}
         self._bindings: dict[Shape, Binding] = {}
 
-    # -- while the plan is made --------------------------------------------------------------------
-
-    def enlist(self, shape: Shape, need: Need) -> Binding | None:
-        """What binds pods of this shape, and from now on what is taken for `need` is counted."""
-        binding = self._bindings.get(shape)
-        if binding is not None:
-            self._by_need[id(need)] = (need, binding)
-        return binding
-
-    def change(self, need: Need, row: int, pods: int, *, now: bool) -> None:
-        """Pods of the shape with this very `need` come, or go (negative)."""
-        found = self._by_need.get(id(need))
-        if found is not None:
-            found[1].change(row, pods, now=now)
-
-    # -- before ------------------------------------------------------------------------------------
+    def binding(self, shape: Shape) -> Binding | None:
+        """What binds pods of this shape; it counts those that come and go."""
+        return self._bindings.get(shape)
 
     def bind(self, shapes: Iterable[Shape]) -> None:
         """Make what binds each shape; first of all the counts, then who counts in which."""
         found = [(shape, shape.rules) for shape in dict.fromkeys(shapes) if shape.rules]
         for shape, rules in found:
-            self._bindings[shape] = self._binding(shape, rules)
+            self._bindings[shape] = self._made(shape, rules)
         for shape, rules in found:
             self._bindings[shape].carried = self.carried(rules)
 
@@ -99,7 +84,7 @@ class Crowd:
         marks = self._marks(rules)
         return tuple(count for mark in marks for count in self._by_mark.get(mark, ()))
 
-    def _binding(self, shape: Shape, rules: Rules) -> Binding:
+    def _made(self, shape: Shape, rules: Rules) -> Binding:
         matching = tuple(self._selectors.matching(rules.namespace, rules.labels))
         apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.apart]
         apart += [

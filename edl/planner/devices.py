@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from edl.model import Node, Role, Shape
 from edl.model.devices import Held, Share
-from edl.planner.grid import Ints, Need
+from edl.planner.grid import Ints
 
 _WHOLE: Final = 1000
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
@@ -196,22 +196,8 @@ class Devices:
             if device.uuid
         }
         self._packings: dict[Shape, Packing] = {}
-        self._by_need: dict[int, tuple[Need, Packing]] = {}
         for role in roles:
             self._seat(role)
-
-    def enlist(self, shape: Shape, need: Need) -> Packing | None:
-        """Where pods of this shape are, and from now on what is taken for `need` is packed."""
-        packing = self._packing(shape)
-        if packing is not None:
-            self._by_need[id(need)] = (need, packing)
-        return packing
-
-    def change(self, need: Need, row: int, pods: int, *, now: bool) -> None:
-        """Pods of the shape with this very `need` come, or go (negative)."""
-        found = self._by_need.get(id(need))
-        if found is not None:
-            found[1].change(row, pods, now=now)
 
     def mark(self) -> Mark:
         """How all of them stand, to come `back_to` when placements are undone."""
@@ -232,7 +218,8 @@ class Devices:
             packing.left.clear()
             packing.left.update(_copied(left))
 
-    def _packing(self, shape: Shape) -> Packing | None:
+    def packing(self, shape: Shape) -> Packing | None:
+        """Where pods of this shape are; None where they share no GPU."""
         if shape.share is None:
             return None
         if shape not in self._packings:
@@ -245,7 +232,7 @@ class Devices:
 
     def _seat(self, role: Role) -> None:
         """Note on which devices a role's pods are, the highest index last: it goes first."""
-        packing = self._packing(role.shape)
+        packing = self.packing(role.shape)
         if packing is None:
             return
         for pod in sorted(role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):

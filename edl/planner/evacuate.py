@@ -129,7 +129,7 @@ def _offered(board: Board, job: TrainingJob, role: Role, cordoned: set[str]) -> 
         return None
     if not _budgets_let_it_back(board, job, role):
         return None
-    board.grid.take(row, fit.need, now=True)
+    board.grid.take(row, fit, now=True)
     return _moved(job, role, [last], reasons.CORDONED)
 
 

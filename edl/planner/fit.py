@@ -143,9 +143,9 @@ class Fit:
         self.shape = shape
         self.need = grid.need(shape.requests)
         self.eligible = eligible
-        self.binding = grid.crowd.enlist(shape, self.need) if grid.crowd and shape.rules else None
+        self.binding = grid.crowd.binding(shape) if grid.crowd and shape.rules else None
         """Rules about who is beside it, if it has or meets any."""
-        self.packing = grid.devices.enlist(shape, self.need) if grid.devices else None
+        self.packing = grid.devices.packing(shape) if grid.devices else None
         """The devices that its pods share, if they do."""
         self._grid = grid
         self._both: Cursor | None = None
@@ -270,7 +270,7 @@ def place(grid: Grid, want: Want, *, now: bool) -> list[int]:
     rows: list[int] = []
     cursor = want.fit.both if now else want.fit.soon
     while len(rows) < want.pods and (row := cursor.find()) >= 0:
-        grid.take(row, want.fit.need, now=now)
+        grid.take(row, want.fit, now=now)
         rows.append(row)
     return rows
 
@@ -278,4 +278,4 @@ def place(grid: Grid, want: Want, *, now: bool) -> list[int]:
 def unplace(grid: Grid, fit: Fit, rows: Sequence[int], *, now: bool) -> None:
     """Undo `place`; its cursor must be brought back to where it stood."""
     for row in rows:
-        grid.untake(row, fit.need, now=now)
+        grid.untake(row, fit, now=now)

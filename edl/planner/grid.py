@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from edl.planner.crowd import Crowd
     from edl.planner.devices import Devices
     from edl.planner.eligibility import Mask
+    from edl.planner.fit import Fit
 
 Ints = NDArray[np.int64]
 Need = tuple[tuple[int, int], ...]
@@ -120,21 +121,21 @@ class Grid:
             for line, amount in need
         )
 
-    def take(self, row: int, need: Need, *, now: bool) -> None:
-        """Reserve a pod's room: `now` as well as soon, or only soon."""
-        self._change(row, need, -1, now=now)
+    def take(self, row: int, fit: "Fit", *, now: bool) -> None:
+        """Reserve the room of a pod of this shape: `now` as well as soon, or only soon."""
+        self._change(row, fit, -1, now=now)
 
-    def untake(self, row: int, need: Need, *, now: bool) -> None:
+    def untake(self, row: int, fit: "Fit", *, now: bool) -> None:
         """Undo a `take` that no cursor has seen since."""
-        self._change(row, need, 1, now=now)
+        self._change(row, fit, 1, now=now)
 
-    def give(self, row: int, need: Need, *, now: bool) -> None:
+    def give(self, row: int, fit: "Fit", *, now: bool) -> None:
         """The opposite of `take`; a bound pod gives its room back soon, not now."""
-        self._change(row, need, 1, now=now)
+        self._change(row, fit, 1, now=now)
         self.freed.append(row)
 
-    def _change(self, row: int, need: Need, sign: int, *, now: bool) -> None:
-        counts, soon, idle_soon = self._open[row], self._soon, self.idle_soon
+    def _change(self, row: int, fit: "Fit", sign: int, *, now: bool) -> None:
+        counts, soon, idle_soon, need = self._open[row], self._soon, self.idle_soon, fit.need
         for line, amount in need:
             soon[line][row] += amount * sign
             if counts:
@@ -145,10 +146,10 @@ class Grid:
                 at_once[line][row] += amount * sign
                 if counts:
                     idle_now[line] += amount * sign
-        if self.crowd is not None:
-            self.crowd.change(need, row, -sign, now=now)
-        if self.devices is not None:
-            self.devices.change(need, row, -sign, now=now)
+        if fit.binding is not None:
+            fit.binding.change(row, -sign, now=now)
+        if fit.packing is not None:
+            fit.packing.change(row, -sign, now=now)
 
     def kept_idle(self, ceiling: float) -> dict[int, int]:
         """By line: how much of all schedulable cpu and memory growth must leave idle."""

@@ -48,7 +48,7 @@ def place_on_one(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
     placed: list[list[int]] = [[] for _ in wants]
     for want, rows in zip(wants, placed, strict=True):
         while len(rows) < want.pods and want.fit.allows(row, now=True):
-            board.grid.take(row, want.fit.need, now=True)
+            board.grid.take(row, want.fit, now=True)
             rows.append(row)
     if all(len(rows) == want.pods for want, rows in zip(wants, placed, strict=True)):
         return placed

@@ -31,7 +31,7 @@ def raise_to_minimum(grid: "Grid", extras: Extras, standing: Standing) -> None:
         note_yield(claim.risen, reasons.room_for_minimum(job.key))
         ((row,),) = claim.placed
         # The claim took it for soon only.
-        grid.give(row, fit.need, now=False)
+        grid.give(row, fit, now=False)
         standing.sit(
             grid, row, now=fit.takes(row, now=True) and (not bill or bill.allows(now=True))
         )

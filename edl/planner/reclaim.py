@@ -236,7 +236,7 @@ class Claim:
             if row == NOWHERE or not fit.eligible[row]:
                 continue
             while len(rows) < count and fit.takes(row, now=False):
-                self.grid.take(row, fit.need, now=False)
+                self.grid.take(row, fit, now=False)
                 rows.append(row)
 
     def _put_back_unused(self, extras: Extras) -> None:

@@ -34,7 +34,7 @@ def one_more(board: Board, ceiling: Ceiling, taker: Standing) -> bool:
     found = _seat_all(board, asked)
     if found is None:
         for standing, place in given:
-            board.grid.take(standing.seats[place].row, standing.fit.need, now=True)
+            board.grid.take(standing.seats[place].row, standing.fit, now=True)
         if devices and before:
             devices.back_to(before)
         return False
@@ -43,7 +43,7 @@ def one_more(board: Board, ceiling: Ceiling, taker: Standing) -> bool:
             standing.seats[place] = standing.seats[place]._replace(row=row)
     # It was taken with the others: `sit` takes it again, with what it counts.
     row = found[asked.index((taker, taker.size))]
-    board.grid.give(row, taker.fit.need, now=True)
+    board.grid.give(row, taker.fit, now=True)
     taker.sit(board.grid, row, now=True)
     _let_it_go_first(board, taker)
     return True
@@ -78,7 +78,7 @@ def _fresh(seats: list[Seat]) -> int:
 
 def _give_back(board: Board, given: list[Place]) -> None:
     for standing, place in given:
-        board.grid.give(standing.seats[place].row, standing.fit.need, now=True)
+        board.grid.give(standing.seats[place].row, standing.fit, now=True)
 
 
 def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
@@ -88,9 +88,9 @@ def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
         row = _tightest(board, standing.fit)
         if row == NOWHERE:
             for (other, _), taken in zip(asked, rows, strict=False):
-                board.grid.give(taken, other.fit.need, now=True)
+                board.grid.give(taken, other.fit, now=True)
             return None
-        board.grid.take(row, standing.fit.need, now=True)
+        board.grid.take(row, standing.fit, now=True)
         rows.append(row)
     return rows
 

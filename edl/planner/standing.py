@@ -163,7 +163,7 @@ class Standing:
     def sit(self, grid: Grid, row: int, *, now: bool) -> None:
         """One replica more."""
         self.moved = True
-        grid.take(row, self.fit.need, now=now)
+        grid.take(row, self.fit, now=now)
         self.seats.append(_given(row, now))
         if self.bill:
             self.bill.take(now=now)
@@ -186,8 +186,8 @@ class Standing:
         """Turn the last replica that it takes now into room that is kept for it."""
         place = max(place for place, seat in enumerate(self.seats) if seat.fresh and seat.now)
         seat = self.seats[place]
-        grid.give(seat.row, self.fit.need, now=True)
-        grid.take(seat.row, self.fit.need, now=False)
+        grid.give(seat.row, self.fit, now=True)
+        grid.take(seat.row, self.fit, now=False)
         if self.bill:
             self.bill.linger(-1)
         self.seats[place] = seat._replace(now=False)
@@ -197,7 +197,7 @@ class Standing:
         self.moved = True
         seat = self.seats.pop()
         if seat.row != NOWHERE:
-            grid.give(seat.row, self.fit.need, now=seat.now)
+            grid.give(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:
             self.bill.give(now=seat.fresh and seat.now)
         return seat
@@ -211,7 +211,7 @@ class Standing:
                 return False
             if self.fit.clashes(seat.row, now=seat.now, bound=bound):
                 return False
-            grid.take(seat.row, self.fit.need, now=seat.now)
+            grid.take(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:
             self.bill.take(now=seat.fresh and seat.now)
         self.seats.append(seat)

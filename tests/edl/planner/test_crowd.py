@@ -20,6 +20,7 @@ from edl.model import (
     Spread,
     Taint,
     Term,
+    TrainingJob,
 )
 from edl.planner.board import Board
 from edl.planner.decide import seat
@@ -31,6 +32,7 @@ from edl.planner.limits import Limits
 from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
 from edl.planner.standing import NOWHERE
+from edl.resources import Resources
 from tests.edl.planner.neighbourhood import Placed, Street
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
 from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
@@ -71,6 +73,15 @@ def test_one_worker_a_node_starts_only_with_as_many_nodes() -> None:
 def test_one_worker_a_node_grows_to_the_number_of_nodes() -> None:
     running = worker("train", 1, 9, shape=ruled(**ALONE), on=["node-0"])
     assert sizes(plan_for(cluster(*hosts(*"aaaa"), running))) == {"train": 4}
+
+
+def test_rules_bind_also_pods_that_request_nothing() -> None:
+    def alone(name: str, pods: int) -> TrainingJob:
+        rule = rules(name, apart=(Term(HOST, app(name)),))
+        return worker(name, pods, pods, shape=Shape(Resources(), rules=rule))
+
+    plan = plan_for(cluster(*hosts("a", "a"), alone("one", 3), alone("two", 2)))
+    assert started(plan) == {"two": {"worker": 2}}
 
 
 def test_two_jobs_with_one_worker_a_node_share_nodes() -> None:
