@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from edl.model import Node, Role, Shape
 from edl.model.devices import Held, Share
-from edl.planner.grid import Ints
+from edl.planner.grid import Horizon, Ints
 
 _WHOLE: Final = 1000
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
@@ -23,9 +23,19 @@ class _Gpu:
     """What is free of one device; `alone`: if none of our training jobs held a share."""
 
     memory: int
+    before: Held
+    """`now` before this plan took anything."""
     now: Held
     soon: Held
     alone: Held
+
+    def free(self, horizon: Horizon) -> Held:
+        return {
+            Horizon.OBSERVED: self.before,
+            Horizon.IDLE: self.now,
+            Horizon.FUTURE_IDLE: self.soon,
+            Horizon.EMPTY: self.alone,
+        }[horizon]
 
     def part(self, share: Share) -> Held:
         """What a pod with this share holds here."""
@@ -72,7 +82,7 @@ class Packing:
     places: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
     left: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
     """Where bound pods were that have made room; who comes back comes back to it."""
-    _alone: dict[int, int] | None = None
+    _known: dict[tuple[Horizon, int], int] = field(default_factory=dict)
 
     def allows(self, row: int, *, now: bool) -> bool:
         """Whether a node has devices for one more; `now`: also before leaving pods are gone."""
@@ -145,23 +155,23 @@ class Packing:
         chosen = tuple(found[place] for *_, place in fitting[:count])
         return chosen if len(chosen) == count else ()
 
-    def most(self, pods: Ints, *, soon: bool) -> Ints:
-        """Of so many pods a node by its sums, those that its devices take; int64[nodes].
-
-        `soon`: as it will be; else if none of our training jobs held a share.
-        """
-        if not soon and self._alone is None:
-            self._alone = {row: self._count([gpu.alone for gpu in found], found)
-                           for row, found in self.gpus.items()}  # fmt: skip
+    def most(self, pods: Ints, horizon: Horizon) -> Ints:
+        """Of so many pods a node by its sums, those that its devices take; int64[nodes]."""
         most = pods.copy()
         for row, found in self.gpus.items():
             if most[row] > 0:
-                count = (self._alone or {}).get(row, 0)
-                if soon:
-                    count = self._count([gpu.soon for gpu in found], found)
-                most[row] = min(most[row], count)
+                most[row] = min(most[row], self._on(row, found, horizon))
         most[list(self.refused)] = 0
         return most
+
+    def _on(self, row: int, found: Sequence[_Gpu], horizon: Horizon) -> int:
+        """How many pods the devices of one node take; what stays as it is is counted once."""
+        known = self._known.get((horizon, row))
+        if known is None:
+            known = self._count([gpu.free(horizon) for gpu in found], found)
+            if horizon in (Horizon.OBSERVED, Horizon.EMPTY):
+                self._known[horizon, row] = known
+        return known
 
     def _count(self, free: Sequence[Held], found: Sequence[_Gpu]) -> int:
         counts = [_times(one, gpu.part(self.share)) for one, gpu in zip(free, found, strict=True)]
@@ -260,5 +270,5 @@ def _free(node: Node) -> list[_Gpu]:
     for device in node.devices:
         now = Held(_WHOLE - device.used.compute, device.memory - device.used.memory)
         soon = now.plus(device.leaving)
-        found.append(_Gpu(device.memory, now, soon, now))
+        found.append(_Gpu(device.memory, now, now, soon, now))
     return found

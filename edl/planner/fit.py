@@ -9,7 +9,7 @@ import numpy as np
 from edl.model import Shape
 from edl.planner.devices import Packing
 from edl.planner.eligibility import Mask
-from edl.planner.grid import Grid, Ints, Need
+from edl.planner.grid import Grid, Horizon, Ints, Need
 
 _NOWHERE: Final = -1
 
@@ -104,7 +104,8 @@ class RuledCursor(Cursor):
         if near is None or not near.begins(now=self._is_now):
             return rows
         domains = near.counts[0].domains
-        capacity = self._fit.capacity(self._grid.now if self._is_now else self._grid.soon)
+        room = self._grid.now if self._is_now else self._grid.soon
+        capacity = self._fit.capacity(room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE)
         inside = domains.rows >= 0
         room = np.bincount(domains.rows[inside], capacity[inside], domains.size + 1)
         return sorted(rows, key=lambda row: -room[domains.of[row]])
@@ -212,19 +213,19 @@ class Fit:
         """Whether others must be placed before it (pod affinity to them)."""
         return self.binding is not None and self.binding.follows
 
-    def capacity(self, room: Ints) -> Ints:
+    def capacity(self, room: Ints, horizon: Horizon) -> Ints:
         """How many pods of this shape each node takes; int64[nodes] for int64[resources, nodes]."""
-        found = self.by_room(room)
+        found = self.by_room(room, horizon)
         return found if self.binding is None else self.binding.most(found)
 
-    def by_room(self, room: Ints) -> Ints:
+    def by_room(self, room: Ints, horizon: Horizon) -> Ints:
         """The same, whatever rules about other pods say."""
         if not self.need:
             return np.where(self.eligible, _UNBOUNDED, 0)
         most = fewest(room[line] // amount for line, amount in self.need)
         found: Ints = np.where(self.eligible, np.maximum(most, 0), 0)
         if self.packing is not None:
-            found = self.packing.most(found, soon=room is self._grid.soon)
+            found = self.packing.most(found, horizon)
         return found
 
 
@@ -238,7 +239,7 @@ class Want(NamedTuple):
     pods: int
 
 
-def pack(room: Ints, wants: Sequence[Want]) -> list[int]:
+def pack(room: Ints, wants: Sequence[Want], horizon: Horizon) -> list[int]:
     """How many pods of each want fit into `room` (left as it was), the first want first.
 
     Exact for one want. For several: tightest node first, which may miss a packing that exists.
@@ -249,7 +250,7 @@ def pack(room: Ints, wants: Sequence[Want]) -> list[int]:
         if not count:
             placed.append(0)
             continue
-        capacity = fit.capacity(left)
+        capacity = fit.capacity(left, horizon)
         placed.append(min(count, int(capacity.sum())))
         if len(wants) > 1:
             _fill(left, fit, capacity, count)

@@ -11,6 +11,7 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, place, unplace
+from edl.planner.grid import Horizon
 from edl.planner.orders import most, orders
 from edl.planner.standing import ROLES, Seat, Standing, start_size, target
 
@@ -169,4 +170,4 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
 
 def fits_empty(board: Board, found: Gang) -> bool:
     """Whether it could start if none of our training jobs ran."""
-    return most(board.ours_gone(), found.wants) == found.pods
+    return most(board.ours_gone(), found.wants, Horizon.EMPTY) == found.pods

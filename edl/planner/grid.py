@@ -4,6 +4,7 @@ Who gets what is decided on `soon`; what also fits on `now` is done in this plan
 """
 
 from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from edl.planner.devices import Devices
     from edl.planner.eligibility import Mask
     from edl.planner.fit import Fit
+
+
+class Horizon(Enum):
+    """At which moment devices are counted; their sums do not say which GPU has how much left."""
+
+    OBSERVED = auto()
+    """Idle before this plan placed anything."""
+    IDLE = auto()
+    FUTURE_IDLE = auto()
+    """Idle once all pods that leave are gone (Volcano's word)."""
+    EMPTY = auto()
+    """If no training job held a share: the most that taking replicas off nodes can free."""
+
 
 Ints = NDArray[np.int64]
 Need = tuple[tuple[int, int], ...]

@@ -5,7 +5,7 @@ from itertools import islice, permutations
 from typing import Final
 
 from edl.planner.fit import Want, pack
-from edl.planner.grid import Ints
+from edl.planner.grid import Horizon, Ints
 
 _ORDERS: Final = 6
 """All of them for three shapes."""
@@ -23,11 +23,11 @@ def orders(wants: Sequence[Want]) -> Iterator[tuple[int, ...]]:
     return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
 
 
-def most(room: Ints, wants: Sequence[Want]) -> int:
+def most(room: Ints, wants: Sequence[Want], horizon: Horizon) -> int:
     """How many pods find a place in the best of these orders."""
     every, found = sum(want.pods for want in wants), 0
     for order in orders(wants):
-        found = max(found, sum(pack(room, [wants[at] for at in order])))
+        found = max(found, sum(pack(room, [wants[at] for at in order], horizon)))
         if found == every:
             break
     return found

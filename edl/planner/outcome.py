@@ -7,6 +7,7 @@ from operator import attrgetter
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
+from edl.planner.grid import Horizon
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
 from edl.planner.plan import Admission, Plan, Resize, Suspension
@@ -115,7 +116,8 @@ class Outcome:
         if over and fit.soon.find() != NOWHERE:
             name = reasons.resource(over)
             return reasons.ceiling(self.board.limits.load_ceiling, name)
-        return reasons.no_room(fit.shape.requests, short(self.board, grid.soon, [Want(fit, 1)]))
+        lacks = short(self.board, grid.soon, [Want(fit, 1)], Horizon.FUTURE_IDLE)
+        return reasons.no_room(fit.shape.requests, lacks)
 
 
 def _in_vain(standings: Iterable[Standing]) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
+from edl.planner.grid import Horizon
 from edl.planner.ledger import Promise
 from edl.planner.standing import NOWHERE, Seat, Standing
 
@@ -62,7 +63,7 @@ class Precedence:
             promise, room = self.promises[index], self._open.copy()
             for want, rows in zip(promise.wants, promise.placed, strict=False):
                 _give(room, want.fit, rows)
-            found = [int(want.fit.by_room(room).sum()) for want in promise.wants]
+            found = [int(want.fit.by_room(room, Horizon.EMPTY).sum()) for want in promise.wants]
             self._capacities[index] = found
         return self._capacities[index]
 

@@ -17,6 +17,7 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill
 from edl.planner.fit import Want, pack
+from edl.planner.grid import Horizon
 from edl.planner.ledger import Ledger, note_yield
 from edl.planner.reclaim import Claim, Extras, make_room
 from edl.planner.standing import NOWHERE, Seat, Standing
@@ -78,7 +79,7 @@ class Preemption:
         room = self.extras.spare.room(asker.level)
         for victim in _candidates(self.board, asker.priority):
             _add(room, victim, self._movable)
-        most = pack(room, [want])[0]
+        most = pack(room, [want], Horizon.EMPTY)[0]
         claim = self.serve(asker._replace(wants=(Want(want.fit, most),))) if most else None
         return claim.placed[0] if claim else []
 
@@ -96,7 +97,7 @@ class Preemption:
             room = spare.copy()
             for victim in chosen:
                 _add(room, victim, movable)
-            return pack(room, asker.wants) == [want.pods for want in asker.wants]
+            return pack(room, asker.wants, Horizon.EMPTY) == [want.pods for want in asker.wants]
 
         if not found or not fits(found):
             return []

@@ -17,7 +17,7 @@ import numpy as np
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, pack, place, unplace
-from edl.planner.grid import Grid, Ints
+from edl.planner.grid import Grid, Horizon, Ints
 from edl.planner.home import Homes
 from edl.planner.standing import NOWHERE, Seat, Standing
 
@@ -204,7 +204,9 @@ class Claim:
             self._pass(extras, level, self.bill.relieved, self._paid)
         if not self.seated():
             room = extras.spare.room(level)
-            helps = [want.fit.capacity(room) > 0 for want in self.missing if want.pods]
+            helps = [
+                want.fit.capacity(room, Horizon.EMPTY) > 0 for want in self.missing if want.pods
+            ]
             useful = reduce(np.logical_or, helps).tolist()
             self._pass(extras, level, lambda found: _on(found, useful), self.complete)
         if not self.complete():
@@ -280,7 +282,7 @@ def make_room(claim: Claim, extras: Extras, level: float, *, whole: bool) -> boo
     if claim.complete():
         return True
     missing = claim.missing
-    reachable = pack(extras.spare.room(level), missing)
+    reachable = pack(extras.spare.room(level), missing, Horizon.EMPTY)
     if not whole:
         claim.wants = [
             Want(want.fit, len(rows) + found)

@@ -21,6 +21,7 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.eligibility import Mask
 from edl.planner.fit import Fit, Want
+from edl.planner.grid import Horizon
 from edl.planner.holding import extras, growing, hold_back, let_claims_go_first, new
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
@@ -190,7 +191,7 @@ class Rehearsal:
     def _know(self, fit: Fit) -> None:
         """How many pods of a shape there is room for, and what those before it may take of that."""
         if fit not in self._capacity:
-            self._capacity[fit] = int(fit.by_room(self.board.grid.before).sum())
+            self._capacity[fit] = int(fit.by_room(self.board.grid.before, Horizon.OBSERVED).sum())
             self._hurt[fit] = sum(
                 pods * self._cost(fit, other) for other, pods in self._ahead.items()
             )

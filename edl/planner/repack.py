@@ -10,6 +10,7 @@ import numpy as np
 
 from edl.planner.board import Board
 from edl.planner.fit import Fit
+from edl.planner.grid import Horizon
 from edl.planner.growth import Ceiling
 from edl.planner.standing import NOWHERE, Seat, Standing
 
@@ -97,7 +98,7 @@ def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
 
 def _tightest(board: Board, fit: Fit) -> int:
     room = np.minimum(board.grid.now, board.grid.soon)
-    rows = np.flatnonzero(fit.capacity(room) > 0)
+    rows = np.flatnonzero(fit.capacity(room, Horizon.IDLE) > 0)
     parts = [room[line, rows] / (board.totals[line] or 1) for line, _ in fit.need]
     order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(rows))
     # Sums may have room that no device has.

@@ -12,7 +12,7 @@ from edl.planner.budgets import Bill, Line
 from edl.planner.causes import Cause
 from edl.planner.fit import Fit, Want, pack
 from edl.planner.gang import Gang
-from edl.planner.grid import Ints
+from edl.planner.grid import Horizon, Ints
 from edl.planner.growth import Ceiling
 from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
 from edl.planner.reclaim import Extras, claim_rules
@@ -29,7 +29,7 @@ def of_gang(board: Board, gang: Gang) -> Iterator[Cause]:
     if gang.bill and (line := gang.bill.short(now=False)):
         yield spent(line, gang.bill, _given_back(board, line, gang.job.priority))
     room = within_reach(board, gang.job.priority).copy()
-    placed = pack(room, gang.wants)
+    placed = pack(room, gang.wants, Horizon.FUTURE_IDLE)
     wanted = list(zip(gang.roles, gang.wants, placed, strict=True))
     for role, want, _ in wanted:
         if not want.fit.eligible.any():
@@ -76,7 +76,7 @@ def _given_back(board: Board, line: Line, priority: int) -> int:
 
 def _fill_all(room: Ints, fit: Fit) -> None:
     """Take every place for a pod of this shape: what is left on each node is less than one."""
-    capacity = fit.capacity(room)
+    capacity = fit.capacity(room, Horizon.FUTURE_IDLE)
     for line, amount in fit.need:
         room[line] -= capacity * amount
 

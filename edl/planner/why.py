@@ -11,7 +11,7 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want, fewest, pack
 from edl.planner.gang import Gang, fits_empty
-from edl.planner.grid import Ints
+from edl.planner.grid import Horizon, Ints
 from edl.planner.orders import most
 
 
@@ -24,12 +24,15 @@ def why_not(board: Board, found: Gang) -> str:
     for want in found.wants:
         if not want.fit.eligible.any():
             return f"{no_node(board, want.fit)}: needs {needs}"
-    fitting = most(board.grid.soon, found.wants)
+    fitting = most(board.grid.soon, found.wants, Horizon.FUTURE_IDLE)
     if fits_empty(board, found):
-        return reasons.gang(needs, fitting, found.pods, short(board, board.grid.soon, found.wants))
+        lacks = short(board, board.grid.soon, found.wants, Horizon.FUTURE_IDLE)
+        return reasons.gang(needs, fitting, found.pods, lacks)
     alone = board.ours_gone()
-    fitting = most(alone, found.wants)
-    return reasons.never(needs, fitting, found.pods, short(board, alone, found.wants))
+    fitting = most(alone, found.wants, Horizon.EMPTY)
+    return reasons.never(
+        needs, fitting, found.pods, short(board, alone, found.wants, Horizon.EMPTY)
+    )
 
 
 def no_node(board: Board, fit: Fit) -> str:
@@ -45,9 +48,9 @@ def no_node(board: Board, fit: Fit) -> str:
     return "no node that it may use is schedulable"
 
 
-def short(board: Board, room: Ints, wants: Sequence[Want]) -> str:
+def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> str:
     """The resource of which there is least, counted in pods of the want that fits worst."""
-    placed = pack(room, wants)
+    placed = pack(room, wants, horizon)
     worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
     fit = worst[0].fit
     if not fit.need:

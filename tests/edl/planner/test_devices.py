@@ -69,6 +69,14 @@ def test_who_waits_for_a_device_is_told_of_shared_gpus() -> None:
     assert "1 of 2 pods" in reason
 
 
+def test_a_gang_of_several_roles_is_told_how_many_of_its_pods_the_free_devices_take() -> None:
+    halves = [pod(at, "a", devices=(f"gpu-{at}",)) for at in range(2)]
+    runs = worker("runs", 2, 2, shape=part(500), on=["a", "a"], pods=tuple(halves))
+    mine = job("mnist", role("ps"), role("worker", shape=part(700)))
+    reason = held(plan_for(state_of(shared("a", gpus(500, 500)), runs, mine)))["mnist"]
+    assert "1 of 2 pods" in reason
+
+
 def test_memory_binds_as_compute_does() -> None:
     mine = worker("mnist", 1, 1, shape=part(100, 6 * GIB))
     full = gpus(Held(100, 3 * GIB), memory=8 * GIB)
