@@ -44,3 +44,16 @@ def test_names_where_they_belong_and_strangers_are_not_spoken_of() -> None:
     manifest = job(framework="none", max="4", annotations={"paused": "true"})
     manifest["metadata"]["labels"] |= {"team": "vision", "edl.dev/injection": "enabled"}
     assert create(manifest).warnings == ()
+
+
+def test_only_the_first_of_many_names_are_spoken_of() -> None:
+    manifest = job(framework="none", annotations={f"unknown-{n}": "" for n in range(3_000)})
+    *said, last = create(manifest).warnings
+    assert len(said) == 10
+    assert last == "2990 more names of edl.dev/ do nothing here"
+
+
+def test_a_long_name_is_cut_and_compared_with_nothing() -> None:
+    manifest = job(framework="none", annotations={"m" + "a" * 5_000 + "x": ""})
+    (warning,) = create(manifest).warnings
+    assert warning == f"edl.dev/m{'a' * 54}… is unknown, and does nothing"
