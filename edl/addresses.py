@@ -1,14 +1,18 @@
 """Names inside a training job: of its Jobs, its pods' hosts, and what lives around them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
+from edl.errors import Denied, Finding
 from edl.spec import JobSpec
 
 SSH_PRIVATE_KEY: Final = "id_rsa"
 SSH_PUBLIC_KEY: Final = "id_rsa.pub"
 SSH_CONFIG: Final = "config"
+
+LONGEST_VARIABLE: Final = 131_072
+"""Bytes of `NAME=value` that Linux starts a program with, the final 0 included (MAX_ARG_STRLEN)."""
 
 
 def job_name(spec: JobSpec, role: str) -> str:
@@ -31,17 +35,44 @@ def host(job: str, index: int | str, service: str, namespace: str) -> str:
 
 
 def hosts(spec: JobSpec, role: str, count: int) -> Sequence[str]:
-    """The addresses of a role's first `count` pods, in order of their indexes."""
+    """The addresses of a role's first `count` pods, in order of their indexes.
+
+    Raises Denied, and builds none, where no variable holds them.
+    """
+    _check_length(spec, {role: count})
     job = job_name(spec, role)
     return [host(job, index, spec.job, spec.namespace) for index in range(count)]
 
 
 def members(spec: JobSpec) -> dict[str, list[str]]:
-    """`host:port` of every pod by role, each role at its max."""
+    """`host:port` of every pod by role, each role at its max. Raises Denied as `hosts` does."""
+    _check_length(spec, {seat.role: seat.max for seat in spec.cast})
     return {
         seat.role: [f"{host}:{spec.port}" for host in hosts(spec, seat.role, seat.max)]
         for seat in spec.cast
     }
+
+
+def _check_length(spec: JobSpec, counts: Mapping[str, int]) -> None:
+    if (found := length(spec, counts)) >= LONGEST_VARIABLE:
+        what = f"a variable would name so many hosts that it has more than {found} characters"
+        raise Denied([too_many_hosts(what)])
+
+
+def length(spec: JobSpec, counts: Mapping[str, int]) -> int:
+    """Characters of the addresses of so many pods of each role: computed, not written."""
+    return sum(_length(spec, role, count) for role, count in counts.items())
+
+
+def _length(spec: JobSpec, role: str, count: int) -> int:
+    powers = (int("1" + "0" * zeros) for zeros in range(1, len(str(count))))
+    digits = sum(count - power for power in powers if count > power)
+    return count * len(host(job_name(spec, role), 0, spec.job, spec.namespace)) + digits
+
+
+def too_many_hosts(what: str) -> Finding:
+    allowed = f"below {LONGEST_VARIABLE}: a smaller max, or shorter names"
+    return Finding(f"metadata.labels[{contract.MAX}]", what, allowed)
 
 
 def own_host(spec: JobSpec) -> str:

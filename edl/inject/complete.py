@@ -17,15 +17,16 @@ _ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
 def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
     """`manifest` with everything that `spec` needs; `image` is where a launcher takes kubectl.
 
-    Raises Denied where no container could start with it.
+    Raises Denied where no container could start with it, or no etcd stores it.
     """
     needs = FRAMEWORKS[spec.framework].describe(spec)
-    lengths.check(spec, needs)
-    if manifest.get("kind") == "Pod":
-        return _with_pod(manifest, spec, needs, image)
-    done = manifest | {"metadata": _labelled(manifest.get("metadata") or {}, spec)}
     job = manifest.get("spec") or {}
-    template = _with_pod(job.get("template") or {}, spec, needs, image)
+    template = manifest if manifest.get("kind") == "Pod" else job.get("template") or {}
+    lengths.check(template.get("spec") or {}, spec, needs)
+    template = _with_pod(template, spec, needs, image)
+    if manifest.get("kind") == "Pod":
+        return template
+    done = manifest | {"metadata": _labelled(manifest.get("metadata") or {}, spec)}
     return done | {"spec": _sized(job | {"template": template, "suspend": True}, spec, needs)}
 
 

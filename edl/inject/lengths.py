@@ -1,33 +1,44 @@
-"""Variables that are too long: they name every host, and Linux starts no program with them."""
+"""Variables that are too long, one by one or all together, for Linux or for etcd."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from edl import addresses, contract
+from edl import addresses
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Needs
 from edl.spec import JobSpec
+from edl.writes import Json
 
-_LONGEST: Final = 131_072
-"""Of `NAME=value`, the final 0 included (MAX_ARG_STRLEN)."""
+_LARGEST: Final = 1_572_864
+"""Bytes of an object that etcd takes, by its default (--max-request-bytes)."""
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 
-def check(spec: JobSpec, needs: Needs) -> None:
-    """Raises Denied where no container could start at `max`."""
+def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
+    """Raises Denied where no container could start at `max`, or no etcd stores the pod's spec."""
+    _check_sum(pod, needs)
     findings = [
-        Finding(
-            f"metadata.labels[{contract.MAX}]",
-            f"{name} would name so many hosts that it has {len(value)} characters",
-            f"below {_LONGEST}: a smaller max, or shorter names",
+        addresses.too_many_hosts(
+            f"{name} would name so many hosts that it has {len(value)} characters"
         )
         for name, value in _longest(spec, needs)
-        if len(name) + len(value) + 2 > _LONGEST
+        if len(name) + len(value) + 2 > addresses.LONGEST_VARIABLE
     ]
     if findings:
         raise Denied(findings)
+
+
+def _check_sum(pod: Json, needs: Needs) -> None:
+    """Every container is told the same: computed before it is written into each."""
+    told = sum(len(env.name) + len(env.value) for env in needs.env)
+    containers = sum(len(pod.get(field) or ()) for field in ("containers", "initContainers"))
+    if told * containers > _LARGEST:
+        what = f"{containers} containers, each told {told} characters in variables"
+        raise Denied(
+            [Finding("spec.containers", what, "fewer of them: etcd stores no such object")]
+        )
 
 
 def _longest(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:

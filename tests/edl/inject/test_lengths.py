@@ -2,20 +2,21 @@
 
 import pytest
 
-from edl import contract
+from edl import addresses, contract
 from edl.errors import Denied
+from edl.parse import parse
 from edl.writes import Json
 from tests.edl.manifests import annotations, cast, created, job, pod
 
 _CASTS = {
-    "tensorflow": ("collective", "chief=1,worker=1..{most}", "chief", "TF_CONFIG"),
-    "mxnet": ("", "scheduler=1,server=1,worker=1..{most}", "scheduler", "MX_CONFIG"),
-    "paddle": ("ps", "pserver=1,trainer=1..{most}", "trainer", "PADDLE_TRAINER_ENDPOINTS"),
+    "tensorflow": ("collective", "chief=1,worker=1..{most}", "chief"),
+    "mxnet": ("", "scheduler=1,server=1,worker=1..{most}", "scheduler"),
+    "paddle": ("ps", "pserver=1,trainer=1..{most}", "trainer"),
 }
 
 
 def member(framework: str, most: int) -> Json:
-    mode, roles, role, _ = _CASTS[framework]
+    mode, roles, role = _CASTS[framework]
     told = {"mode": mode} if mode else {}
     return cast(role, roles.format(most=most), framework=framework, annotations=told)
 
@@ -28,7 +29,7 @@ def test_a_cluster_that_a_start_at_max_could_not_tell_is_refused(framework: str)
         f"metadata.labels[{contract.MAX}]"
     }
     *_, last = denied.value.findings
-    assert last.what.startswith(f"{_CASTS[framework][-1]} would name so many hosts")
+    assert "would name so many hosts" in last.what
 
 
 @pytest.mark.parametrize("framework", _CASTS)
@@ -54,5 +55,27 @@ def test_a_framework_that_tells_nobody_takes_any_max() -> None:
 def test_bare_pods_are_told_the_whole_cast() -> None:
     told = {"roles": "worker=4000", "rank": "0", "mode": "collective"}
     given = pod("any", framework="tensorflow", job="mnist", role="worker", annotations=told)
-    with pytest.raises(Denied, match="TF_CONFIG would name so many hosts"):
+    with pytest.raises(Denied, match="would name so many hosts"):
+        created(given)
+
+
+@pytest.mark.parametrize("count", [1, 10, 11, 1_000, 4_263])
+def test_hosts_that_a_variable_holds_are_as_long_as_computed(count: int) -> None:
+    spec = parse(cast("worker"))
+    hosts = addresses.hosts(spec, "worker", count)
+    assert len(hosts) == count
+    assert sum(map(len, hosts)) == addresses.length(spec, {"worker": count})
+
+
+@pytest.mark.parametrize("count", [4_264, 100_000])
+def test_hosts_that_no_variable_holds_are_not_written(count: int) -> None:
+    with pytest.raises(Denied, match="a variable would name so many hosts"):
+        addresses.hosts(parse(cast("worker")), "worker", count)
+
+
+def test_variables_that_no_etcd_stores_in_so_many_containers_are_not_written() -> None:
+    containers = [{"name": f"c{n}", "image": "busybox"} for n in range(20_000)]
+    given = member("tensorflow", 1000)
+    given["spec"]["template"]["spec"]["containers"] = containers
+    with pytest.raises(Denied, match=r"spec\.containers: 20000 containers, each told"):
         created(given)
