@@ -1,8 +1,16 @@
 """Values that should be texts: YAML reads `true`, `8` and nothing at all as something else."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from edl.errors import Finding
+
+_WHOLE: Final = re.compile(r"[0-9]{1,18}")
+
+
+def whole(text: str) -> int | None:
+    """A whole number that 64 bits hold, of the digits 0 to 9 alone; None for anything else."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters here

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import Pod, Resizing, Role, Target, TrainingJob
+from edl.texts import whole
 from edl.writes import Patch
 from kubectl_edl.refusals import Refused
 from kubectl_edl.removal import named_pods
@@ -125,9 +126,9 @@ def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
 
 def _check_injected(name: str, role: Role, wish: Wish, annotations: Mapping[str, str]) -> None:
     """No more pods than the Job was completed for: their names and addresses end there."""
-    injected = annotations.get(contract.INJECTED_MAX, "")
+    injected = whole(annotations.get(contract.INJECTED_MAX, ""))
     most = max(wish.size or 0, wish.max or 0)
-    if not injected.isdigit() or most <= int(injected):
+    if injected is None or most <= injected:
         return
     if contract.ROLES in annotations:
         way_out = (

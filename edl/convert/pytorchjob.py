@@ -22,6 +22,7 @@ from edl.convert.remarks import Place
 from edl.convert.replicas import Replica
 from edl.convert.source import Source
 from edl.convert.training import Part, Training
+from edl.texts import whole
 from edl.writes import Json
 
 _ROLES: Final = {"master": "master", "worker": "worker"}
@@ -126,7 +127,7 @@ def _processes(fields: Fields, name: str) -> _Words:
     if value is None:
         return _Words()
     text = str(value)
-    if text.isdigit() and int(text) > 0:
+    if whole(text):
         return _Words(annotations={contract.SLOTS: text})
     if text not in ("auto", "cpu", "gpu"):
         fields.wrong(name, f'"{text}"', "auto, cpu, gpu or a whole number from 1")

@@ -7,6 +7,7 @@ from edl import contract
 from edl.convert import shapes
 from edl.convert.fields import Fields
 from edl.convert.remarks import Place
+from edl.texts import whole
 from edl.writes import Json
 
 _OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
@@ -157,8 +158,7 @@ def annotated(template: Json, annotations: Mapping[str, str]) -> Json:
 def gpus(template: Json, resource: str) -> int:
     """Whole GPUs that its containers ask for; the largest amount of one."""
     limits = (_limits(container) for container in containers(template))
-    amounts = (str(limit.get(resource, 0)) for limit in limits)
-    return max((int(text) for text in amounts if text.isdigit()), default=0)
+    return max((whole(str(limit.get(resource, 0))) or 0 for limit in limits), default=0)
 
 
 def _limits(container: Json) -> Json:

@@ -9,6 +9,7 @@ from edl.form import Form
 from edl.namespaces import NamespacePolicy
 from edl.resources import pod_requests
 from edl.spec import JobSpec
+from edl.texts import whole
 from edl.writes import Json
 
 _SHARES: Final = (contract.SHARED_GPU_REQUEST, contract.SHARED_GPU_LIMIT)
@@ -74,7 +75,7 @@ def _number(share: str) -> Decimal:
 def _max(manifest: Json) -> int:
     """The max that the webhook wrote out."""
     text = ((manifest.get("metadata") or {}).get("labels") or {}).get(contract.MAX, "")
-    return int(text) if text.isdecimal() else 0
+    return whole(text) or 0
 
 
 def _too_many(given: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:

@@ -10,6 +10,7 @@ from edl.inject import ceilings, gpu
 from edl.namespaces import NamespacePolicy
 from edl.parse import parse
 from edl.spec import JobSpec
+from edl.texts import whole
 from edl.writes import Json
 
 _WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
@@ -226,10 +227,10 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
         if findings:
             raise Denied(findings) from None
         return
-    text = annotations(old).get(contract.INJECTED_MAX, "")
-    if text.isdigit() and spec.max > int(text):
+    most = whole(annotations(old).get(contract.INJECTED_MAX, ""))
+    if most is not None and spec.max > most:
         path = f"metadata.labels[{contract.MAX}]"
-        allowed = f"at most {text}: its pods were completed for that many; create it anew for more"
+        allowed = f"at most {most}: its pods were completed for that many; create it anew for more"
         raise Denied([Finding(path, f"{spec.max}", allowed)])
     if findings := [*_too_low(new, old, spec), *ceilings.outgrown(new, old, spec, policy)]:
         raise Denied(findings)
@@ -254,7 +255,7 @@ def _fewest(old: Json, variable: str) -> int:
         for env in container.get("env") or ()
         if env.get("name") == variable
     )
-    return next((int(text) for text in told if text.isdecimal()), 0)
+    return next((number for text in told if (number := whole(text)) is not None), 0)
 
 
 def _findings(manifest: Json) -> tuple[Finding, ...]:

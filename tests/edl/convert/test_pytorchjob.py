@@ -199,6 +199,7 @@ def test_processes_a_pod_are_its_slots(
     assert env(job)["WORLD_SIZE"] == str(3 * int(slots or 1))
 
 
-def test_an_unknown_number_of_processes_is_refused() -> None:
-    with pytest.raises(Malformed, match=r'spec.nprocPerNode: "many"'):
-        convert(pytorchjob(2, nprocPerNode="many"))
+@pytest.mark.parametrize("processes", ["many", "²", "٣", "9" * 5_000])
+def test_an_unknown_number_of_processes_is_refused(processes: str) -> None:
+    with pytest.raises(Malformed, match=rf'spec.nprocPerNode: "{processes}"'):
+        convert(pytorchjob(2, nprocPerNode=processes))
