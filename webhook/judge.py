@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 from http import HTTPStatus
+from itertools import accumulate
 from typing import Final, Literal, TypeAlias, cast
 
 import msgspec
@@ -46,6 +47,8 @@ _MOST: Final = 50
 """Findings in one message."""
 _LONGEST: Final = 2_000
 """Characters of one: its path and what is allowed stand at its ends."""
+_WARNED: Final = 4_096
+"""Characters of all warnings of an answer: the API server drops those behind."""
 _UNCHANGED: Final = Judgement(Outcome.UNCHANGED, Answer())
 
 
@@ -58,7 +61,7 @@ def mutate(review: Review, policy: NamespacePolicy, core: Core, context: Context
         operations = patch.diff(request.manifest, verdict.manifest)
         encoded = msgspec.json.encode(operations) if operations else b""
         outcome = Outcome.PATCHED if operations else Outcome.UNCHANGED
-        return Judgement(outcome, Answer(encoded, verdict.warnings))
+        return Judgement(outcome, Answer(encoded, _heard(verdict.warnings)))
 
     return _judged(review, policy, ask)
 
@@ -96,7 +99,7 @@ def _judged(
 
 def _denied(review: Review, findings: tuple[Finding, ...]) -> Judgement:
     message = _in_words(review, findings)
-    refusal = Refusal(HTTPStatus.FORBIDDEN, "Invalid", message)
+    refusal = Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message)
     return Judgement(Outcome.DENIED, Answer(refusal=refusal))
 
 
@@ -114,11 +117,17 @@ def _cut(finding: Finding) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
+def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """As many of them as the API server hands on; the last of these may be cut."""
+    left = [_WARNED, *(_WARNED - total for total in accumulate(map(len, warnings)))]
+    return tuple(text[:room] for text, room in zip(warnings, left, strict=False) if room > 0)
+
+
 def _failed(review: Review, error: Exception) -> Judgement:
     """An internal error: a labelled object waits for its repair, another one goes on as it is."""
     what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
     if not _is_labelled(review.manifest) and not _is_labelled(review.old):
-        answer = Answer(warnings=(f"{what}; the object was left as it is",))
+        answer = Answer(warnings=_heard((f"{what}; the object was left as it is",)))
         return Judgement(Outcome.FAILED, answer, error)
     message = f"{what}; nothing was written. The webhook's log has the details, under {review.uid}"
     refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", message)

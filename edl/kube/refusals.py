@@ -44,6 +44,8 @@ def refusal(request: Request, status: int, body: bytes) -> ClusterError:
             "log in again, or choose others with --kubeconfig or --context",
             status,
         )
+    if status < 429 and (denied := _WEBHOOK.search(message)):  # noqa: PLR2004 - HTTP
+        return Invalid(denied["cause"], status)
     if status == 403:  # noqa: PLR2004 - HTTP
         return _forbidden(request, message)
     if status == 429 or status >= 500:  # noqa: PLR2004 - HTTP
@@ -59,8 +61,6 @@ _BY_STATUS: Final[dict[int, type[ClusterError]]] = {
 
 
 def _forbidden(request: Request, message: str) -> ClusterError:
-    if denied := _WEBHOOK.search(message):
-        return Invalid(denied["cause"], 403)
     if not (rule := _RBAC.search(message)):
         return Forbidden(message, 403)
     scope = f"-n {request.namespace}" if request.namespace else "--all-namespaces"

@@ -39,7 +39,7 @@ def test_a_refusal_is_a_proper_answer_and_a_log_line(caplog: pytest.LogCaptureFi
     core = failing(Denied([Finding("a", "is bad"), Finding("b", "too")]))
     answer = client(core=core).post("/mutate", data=LABELLED, content_type=JSON)
     assert answer.status_code == 200
-    assert reviews.response(answer.data)["status"]["code"] == 403
+    assert reviews.response(answer.data)["status"]["code"] == 422
     (line,) = caplog.messages
     assert line.startswith("refused CREATE of Job default/mnist by alice")
     assert "1. a: is bad 2. b: too" in line

@@ -56,7 +56,7 @@ def test_several_findings_are_numbered_and_all_there(decide: Judge) -> None:
     core = failing(Denied([Finding("a", "is bad", "one of b, c"), Finding("d", "is worse")]))
     refusal = decide(question(reviews.job(framework="none")), SILENT, core, CONTEXT).answer.refusal
     assert refusal is not None
-    assert (refusal.code, refusal.reason) == (403, "Invalid")
+    assert (refusal.code, refusal.reason) == (422, "Invalid")
     assert refusal.message == (
         "2 problems in Job default/mnist:\n  1. a: is bad; one of b, c\n  2. d: is worse"
     )
@@ -132,3 +132,10 @@ def test_nobodys_deletion_is_stopped(decide: Judge, operation: str) -> None:
     asked = decode(reviews.review(None, operation=operation, oldObject=reviews.job()))
     found = decide(asked, SILENT, failing(KeyError("spec")), CONTEXT)
     assert (found.outcome, found.answer.refusal) == (Outcome.UNCHANGED, None)
+
+
+def test_warnings_end_where_the_api_server_drops_them() -> None:
+    manifest = reviews.job(framework="none")
+    core = answering(manifest, "a" * 4_000, "b" * 200, "c")
+    warnings = judge.mutate(question(manifest), SILENT, core, CONTEXT).answer.warnings
+    assert warnings == ("a" * 4_000, "b" * 96)

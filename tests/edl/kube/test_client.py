@@ -84,9 +84,10 @@ def test_a_missing_right_is_named_with_its_user_and_how_to_check_it() -> None:
     )
 
 
-def test_a_webhooks_refusal_is_told_in_its_own_words() -> None:
+@pytest.mark.parametrize("code", [403, 422])
+def test_a_webhooks_refusal_is_told_in_its_own_words(code: int) -> None:
     message = 'admission webhook "edl.dev" denied the request: edl.dev/min: "x"; a whole number'
-    with serving(status(403, message)) as (_, address), pytest.raises(Invalid) as error:
+    with serving(status(code, message)) as (_, address), pytest.raises(Invalid) as error:
         api(address).create(JOB, {})
     assert str(error.value) == 'edl.dev/min: "x"; a whole number'
 
