@@ -85,6 +85,27 @@ class Planning(Part, frozen=True):
         ]
         | UnsetType
     ) = UNSET
+    growth_cooldown: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds between a start or a new size of a job and its next growth.",
+                examples=[60],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    pending_limit: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="Seconds in which a replica beyond the minimum must be on a node: else"
+                " it is given back.",
+                examples=[60],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     restart_cooldown: (
         Annotated[
             Seconds,

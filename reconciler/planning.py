@@ -66,6 +66,19 @@ _OPTIONS: Final = (
         help="Suspend whole jobs of a lower priority for who else finds no room.",
     ),
     click.option(
+        "--growth-cooldown",
+        type=click.FloatRange(0),
+        default=_USUAL.growth_cooldown.total_seconds(),
+        help="Seconds between a start or a new size of a job and its next growth.",
+    ),
+    click.option(
+        "--pending-limit",
+        type=click.FloatRange(0),
+        default=_USUAL.pending_limit.total_seconds(),
+        help="Seconds in which a replica beyond the minimum must be on a node: else it is given"
+        " back.",
+    ),
+    click.option(
         "--restart-cooldown",
         type=float,
         default=_USUAL.restart_cooldown.total_seconds(),
@@ -97,6 +110,8 @@ def take(given: dict[str, Any]) -> Settings:
             load_ceiling=given.pop("load_ceiling"),
             nearly_done=given.pop("nearly_done"),
             preempt=given.pop("preempt"),
+            growth_cooldown=timedelta(seconds=given.pop("growth_cooldown")),
+            pending_limit=timedelta(seconds=given.pop("pending_limit")),
             restart_cooldown=timedelta(seconds=given.pop("restart_cooldown")),
             gang_limit=timedelta(seconds=given.pop("gang_limit")),
         ),

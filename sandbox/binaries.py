@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.build import Bench, built
 from sandbox.errors import BuildError
-from sandbox.recipe import REAL, SIMULATED
+from sandbox.packages import PACKAGES, unpacked
+from sandbox.recipe import HELM, REAL, SIMULATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,22 @@ def find(
     recipes = SIMULATED + (REAL if real else ())
     folders = {recipe: built(recipe, bench, say) for recipe in recipes}
     return {p: folder / p for r, folder in folders.items() for p in r.programs + r.links}
+
+
+def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], None]) -> list[Path]:
+    """All that any test runs, built or unpacked beforehand; the folders. Raises BuildError.
+
+    Packages are left out where no apt can fetch them: the tests that need them say so themselves.
+    """
+    bench = Bench(where.cache, environ)
+    recipes = (HELM,) if where.binaries else (*SIMULATED, *REAL, HELM)
+    folders = [built(recipe, bench, say) for recipe in recipes]
+    for name in PACKAGES:
+        try:
+            folders.append(unpacked(name, bench, say))
+        except BuildError as error:
+            say(f"left out: {error}")
+    return folders
 
 
 def named(folder: Path, needed: Sequence[str] = NEEDED) -> dict[str, Path]:

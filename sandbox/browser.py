@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from playwright.sync_api import Error, sync_playwright
 
-from sandbox import debian
+from sandbox import debian, packages
 from sandbox.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.places import places
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-PACKAGES: Final = ("chromium-headless-shell", "fonts-dejavu-core")
-"""A quarter of the size of `chromium`: it has no window, and needs no display."""
 PROGRAM: Final = "usr/lib/chromium/chromium-headless-shell"
 _FONTS: Final = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
@@ -43,7 +41,7 @@ def browser(
 ) -> Iterator[Browser]:
     """Fetched into the cache first, if need be. Raises SandboxError where it cannot run."""
     bench = Bench(places(environ).cache, environ)
-    prefix = debian.fetched("chromium", PACKAGES, bench, say)
+    prefix = packages.unpacked("chromium", bench, say)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(

@@ -166,10 +166,16 @@ def kubectl(name: str, args: tuple[str, ...]) -> None:
 
 @main.command()
 @click.option("--real", is_flag=True, help="Those of a real node, too.")
-def build(real: bool) -> None:  # noqa: FBT001 - as in down
+@click.option("--all", "every", is_flag=True, help="All that the tests run, too.")
+def build(real: bool, every: bool) -> None:  # noqa: FBT001 - as in down
     """Build the binaries, if they are not there; print where they are."""
-    found = binaries.find(places(os.environ), os.environ, _say, real=real)
-    for folder in sorted({path.parent for path in found.values()}):
+    where = places(os.environ)
+    if every:
+        folders = binaries.prepare(where, os.environ, _say)
+    else:
+        found = binaries.find(where, os.environ, _say, real=real)
+        folders = sorted({path.parent for path in found.values()})
+    for folder in folders:
         click.echo(folder)
 
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sandbox import binaries, components, debian, kubectl, nodes, processes, startup
+from sandbox import binaries, components, kubectl, nodes, packages, processes, startup
 from sandbox.api import Api
 from sandbox.build import Bench
 from sandbox.components import Cast
@@ -19,7 +19,7 @@ from sandbox.layout import Layout, checked_name, read_facts
 from sandbox.places import places
 from sandbox.real import missing
 from sandbox.real.network import Network
-from sandbox.real.node import HOLDER, PACKAGES, PARTS, Node
+from sandbox.real.node import HOLDER, PARTS, Node
 from sandbox.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Sandbox:
 
     def _packages(self) -> Path:
         bench = Bench(self._places.cache, self._environ)
-        return debian.fetched("node", PACKAGES, bench, self._say)
+        return packages.unpacked("node", bench, self._say)
 
     def _node(self, cast: Cast, prefix: Path) -> Node:
         number = cast.facts.network

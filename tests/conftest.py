@@ -7,6 +7,25 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--least", type=int, default=0, metavar="N", help="Fail if fewer than N tests passed."
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run that is green because tests were lost or skipped is not green."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    least = session.config.getoption("least")
+    if reporter is None or session.config.option.collectonly:
+        return
+    passed = len(reporter.stats.get("passed", ()))
+    if passed < least and session.exitstatus == pytest.ExitCode.OK:
+        reporter.write_line(f"\n{passed} tests passed; at least {least} must", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Else one of two processes would wait for the last long file of the other."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

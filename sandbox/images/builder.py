@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from sandbox.progress import Progress
 
-PACKAGES: Final = ("buildah", "mmdebstrap", "debian-archive-keyring")
 APART: Final = (
     *("setpriv", "--pdeathsig", "KILL", "--"),
     *("unshare", "--mount", "--propagation", "private"),

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sandbox import debian
+from sandbox import packages
 from sandbox.errors import BuildError
 from sandbox.files import locked
 from sandbox.images import base, machine
-from sandbox.images.builder import PACKAGES, Builder
+from sandbox.images.builder import Builder
 from sandbox.progress import Progress
 from sandbox.watched import fresh
 
@@ -75,7 +75,7 @@ def _builder(
     name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], None]
 ) -> Iterator[Builder]:
     """A builder with a folder for its work, and a progress line that ends with it."""
-    packages = debian.fetched("images", PACKAGES, bench, say)
+    unpacked = packages.unpacked("images", bench, say)
     images = bench.cache / FOLDER
     images.mkdir(parents=True, exist_ok=True)
     # We hold the lock: what lies there was left by a build that was killed.
@@ -86,7 +86,7 @@ def _builder(
     with tempfile.TemporaryDirectory(dir=images, prefix=f".{name}@") as work:
         yield Builder(
             what=f"{do} {what}",
-            packages=packages,
+            packages=unpacked,
             storage=images / "storage",
             work=Path(work),
             environ=bench.environ,

@@ -40,12 +40,11 @@ PARTS: Final = (HOLDER, CONTAINERD, KUBELET, PROXY, DNS)
 KUBELET_PORT: Final = 10250
 WITHIN: Final = 30.0
 """Seconds for a kubelet to listen."""
-PACKAGES: Final = ("runc", "containernetworking-plugins", "nftables")
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What is needed to run the node. prefix: the unpacked packages (PACKAGES)."""
+    """What is needed to run the node. prefix: the unpacked packages."""
 
     layout: Layout
     network: Network

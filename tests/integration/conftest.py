@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sandbox.named import Cluster
     from tests.integration.support.stage import Stage
 
+PENDING_LIMIT = 8.0
+WAITS = ("--growth-cooldown=3", f"--pending-limit={PENDING_LIMIT:g}")
+"""Shorter than the usual ones, which the planner's own tests hold."""
 NODES = NodeGroup(count=4, cpu="8", memory="32Gi", gpu=4)
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
@@ -55,7 +58,9 @@ def installation(
     sandbox_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Installation:
     """Webhook and reconciler on the run's cluster, which ends them with itself."""
-    return install(sandbox_cluster, tmp_path_factory.mktemp("installation"))
+    return install(
+        sandbox_cluster, tmp_path_factory.mktemp("installation"), ("reconciler",), *WAITS
+    )
 
 
 @pytest.fixture

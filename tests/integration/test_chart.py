@@ -31,6 +31,8 @@ CHOICES: dict[str, Json] = {
                 "loadCeiling": 0.9,
                 "nearlyDone": 2,
                 "preempt": True,
+                "growthCooldown": 0,
+                "pendingLimit": 0.25,
                 "restartCooldown": 0,
                 "gangLimit": 12.5,
             }

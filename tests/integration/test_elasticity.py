@@ -9,7 +9,7 @@ import time
 import pytest
 
 from edl import contract
-from edl.planner.limits import Limits
+from tests.integration.conftest import PENDING_LIMIT
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web
 
 pytestmark = pytest.mark.integration
@@ -171,7 +171,7 @@ def test_an_item_of_work_that_is_done_is_followed_by_another(installed: Stage) -
         )
     )
     installed.until_runs("sweep", 4)
-    time.sleep(Limits().pending_limit.total_seconds() + 2)
+    time.sleep(PENDING_LIMIT + 2)
     before = installed.job("sweep")["metadata"]["annotations"][contract.HISTORY]
     installed.complete("sweep", 0)
     installed.until(lambda: installed.job("sweep")["status"].get("succeeded") == 1, "one is done")

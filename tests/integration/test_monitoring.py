@@ -19,10 +19,11 @@ from edl import contract
 from edl.writes import Json
 from manifests import monitoring
 from sandbox.build import Bench
-from sandbox.debian import environment, fetched
+from sandbox.debian import environment
 from sandbox.errors import BuildError
 from sandbox.installation import Installation
 from sandbox.layout import free_ports
+from sandbox.packages import unpacked
 from sandbox.places import places
 from tests.integration.support.stage import Stage
 
@@ -37,7 +38,7 @@ def programs() -> dict[str, str]:
     """What lets Debian's prometheus and promtool run."""
     bench = Bench(places(os.environ).cache, os.environ)
     try:
-        prefix = fetched("prometheus", ("prometheus",), bench, lambda _: None)
+        prefix = unpacked("prometheus", bench, lambda _: None)
     except BuildError as error:
         if os.environ.get("CI"):
             raise

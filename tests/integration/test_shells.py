@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.build import Bench
-from sandbox.debian import environment, fetched
+from sandbox.debian import environment
 from sandbox.errors import BuildError
+from sandbox.packages import unpacked
 from sandbox.places import places
 from tests.integration.support.stage import elastic
 from tests.integration.support.terminal import KILL_LINE, Terminal
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
-
-PACKAGES = ("bash-completion", "fish", "zsh")
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def _ready(terminal: Terminal, script: str) -> Terminal:
 def prefix() -> Path:
     bench = Bench(places(os.environ).cache, os.environ)
     try:
-        return fetched("shells", PACKAGES, bench, lambda _: None)
+        return unpacked("shells", bench, lambda _: None)
     except BuildError as error:
         if os.environ.get("CI"):
             raise

@@ -84,6 +84,8 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
         "loadCeiling": 0.9,
         "nearlyDone": 2,
         "preempt": True,
+        "growthCooldown": 0.5,
+        "pendingLimit": 45,
         "restartCooldown": 600,
         "gangLimit": 12.5,
     }
@@ -93,6 +95,7 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
     assert (given["policy"], given["preempt"]) == ("throughput", True)
     assert given["priority_weight"] == ((0, 0.5), (1000, 2))
     assert (given["patience"], given["idle"], given["gang_limit"]) == (30, 60, 12.5)
+    assert (given["growth_cooldown"], given["pending_limit"]) == (0.5, 45)
     assert (given["load_ceiling"], given["nearly_done"]) == (0.9, 2)
 
 

@@ -10,23 +10,45 @@ import yaml
 from edl.writes import Json
 
 ROOT = Path(__file__).parents[2]
-WORKFLOW = ROOT / ".github" / "workflows" / "ci.yaml"
-TEXT = WORKFLOW.read_text()
-# YAML 1.1 takes `on` for true.
-FOUND: Json = {{True: "on"}.get(name, name): value for name, value in yaml.safe_load(TEXT).items()}
-STEPS = [(name, step) for name, job in FOUND["jobs"].items() for step in job["steps"]]
+WORKFLOWS = {path.stem: path.read_text() for path in (ROOT / ".github/workflows").glob("*.yaml")}
+
+
+def parsed(text: str) -> Json:
+    # YAML 1.1 takes `on` for true.
+    return {{True: "on"}.get(name, name): value for name, value in yaml.safe_load(text).items()}
+
+
+FOUND = {name: parsed(text) for name, text in WORKFLOWS.items()}
+JOBS = {name: job for workflow in FOUND.values() for name, job in workflow["jobs"].items()}
+STEPS = [(name, step) for name, job in JOBS.items() for step in job["steps"]]
 COMMANDS = [step["run"] for _, step in STEPS if "run" in step]
 
 
-def test_it_has_the_shape_of_a_workflow() -> None:
-    assert FOUND.keys() == {"name", "on", "permissions", "concurrency", "jobs"}
-    assert FOUND["on"].keys() == {"push", "pull_request"}
-    assert FOUND["permissions"] == {"contents": "read"}
-    for job in FOUND["jobs"].values():
-        assert job.keys() <= {"runs-on", "timeout-minutes", "strategy", "needs", "steps"}
+def test_a_change_is_checked_and_a_night_is_used() -> None:
+    triggers = {name: set(workflow["on"]) for name, workflow in FOUND.items()}
+    assert triggers == {
+        "ci": {"push", "pull_request"},
+        "nightly": {"schedule", "workflow_dispatch"},
+    }
+
+
+@pytest.mark.parametrize("name", sorted(FOUND))
+def test_it_has_the_shape_of_a_workflow(name: str) -> None:
+    workflow = FOUND[name]
+    assert workflow.keys() == {"name", "on", "permissions", "concurrency", "jobs"}
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert job.keys() <= {"runs-on", "timeout-minutes", "strategy", "needs", "env", "steps"}
         assert job["runs-on"] == "ubuntu-24.04"
         assert 0 < job["timeout-minutes"] <= 120
-        assert job.get("needs", "check") in FOUND["jobs"]
+        assert job.get("needs", next(iter(workflow["jobs"]))) in workflow["jobs"]
+
+
+def test_every_end_to_end_test_is_in_one_shard() -> None:
+    shards = JOBS["e2e"]["strategy"]["matrix"]["include"]
+    folder = ROOT / "tests/e2e"
+    run = [path for shard in shards for path in folder.glob(shard["tests"])]
+    assert sorted(run) == sorted(folder.glob("test_*.py"))
 
 
 @pytest.mark.parametrize(("job", "step"), STEPS)
@@ -39,7 +61,9 @@ def test_a_step_is_an_action_or_a_command(job: str, step: Json) -> None:
 
 
 def test_actions_are_pinned_by_commit_and_say_their_release() -> None:
-    lines = [line.strip() for line in TEXT.splitlines() if "uses:" in line]
+    lines = [
+        line.strip() for text in WORKFLOWS.values() for line in text.splitlines() if "uses:" in line
+    ]
     pinned = re.compile(r"- uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
     assert lines
     assert [line for line in lines if not pinned.fullmatch(line)] == []
@@ -53,7 +77,7 @@ def test_every_make_target_exists() -> None:
         for words in re.findall(r"\bmake ([a-z0-9 -]+)", command)
         for word in words.split()
     }
-    assert {"check", "laws", "integration", "test-kind"} <= called
+    assert {"check", "laws", "integration", "e2e", "test-kind", "torture"} <= called
     assert called <= targets
 
 

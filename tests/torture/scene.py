@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from sandbox import NodeGroup, Sandbox, debian
+from sandbox import NodeGroup, Sandbox, packages
 from sandbox.build import Bench
 from sandbox.files import write_whole
 from sandbox.installation import (
@@ -113,7 +113,7 @@ def _clocked(command: list[str]) -> list[str]:
 def clock_library() -> Path:
     """libfaketime, of the distribution's package. Raises BuildError where there is none."""
     bench = Bench(places(os.environ).cache, os.environ)
-    prefix = debian.fetched("faketime", ("libfaketime",), bench, print)
+    prefix = packages.unpacked("faketime", bench, print)
     (library,) = prefix.rglob(_LIBRARY)
     return library
 

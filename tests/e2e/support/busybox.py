@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox import Sandbox, debian
+from sandbox import Sandbox, packages
 from sandbox.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.named import Cluster
@@ -91,7 +91,7 @@ def load(cluster: Cluster) -> None:
     if not isinstance(cluster, Sandbox) or IMAGE in cluster.images():
         return
     bench = Bench(places(os.environ).cache, os.environ)
-    program = debian.fetched("busybox", ["busybox-static"], bench, sys.stderr.write) / "bin/busybox"
+    program = packages.unpacked("busybox", bench, sys.stderr.write) / "bin/busybox"
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder, "busybox.tar")
         files = {"/bin/busybox": program, "/bin/sh": program}
