@@ -116,6 +116,12 @@ class Binding:
     carried: Sequence[Count] = field(default_factory=tuple)
 
     @property
+    def counts(self) -> frozenset[Count]:
+        """What decides where its pods may be."""
+        near = self.near.counts if self.near else ()
+        return frozenset((*self.apart, *near, *(level.pods for level in self.levels)))
+
+    @property
     def follows(self) -> bool:
         """Whether others must be placed before it: it may not be the first."""
         return self.near is not None and not self.near.first

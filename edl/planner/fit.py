@@ -138,7 +138,17 @@ def _fullest_first(need: Need, nodes: Mask, room: Ints) -> list[int]:
 class Fit:
     """One shape on the grid: its need, the nodes it may use, and its cursors."""
 
-    __slots__ = ("_both", "_grid", "_soon", "binding", "eligible", "need", "packing", "shape")
+    __slots__ = (
+        "_both",
+        "_grid",
+        "_soon",
+        "_usable",
+        "binding",
+        "eligible",
+        "need",
+        "packing",
+        "shape",
+    )
 
     def __init__(self, grid: Grid, shape: Shape, eligible: Mask) -> None:
         self.shape = shape
@@ -151,6 +161,7 @@ class Fit:
         self._grid = grid
         self._both: Cursor | None = None
         self._soon: Cursor | None = None
+        self._usable: Mask | None = None
 
     @property
     def both(self) -> Cursor:
@@ -165,6 +176,22 @@ class Fit:
         if self._soon is None:
             self._soon = self._cursor(now=False)
         return self._soon
+
+    @property
+    def usable(self) -> Mask:
+        """Nodes that are large enough for one of its pods, whatever runs there; bool[nodes]."""
+        if self._usable is None:
+            self._usable = self.eligible.copy()
+            for line, amount in self.need:
+                self._usable &= self._grid.allocatable[line] >= amount
+        return self._usable
+
+    def contends(self, other: "Fit") -> bool:
+        """Whether pods of the other shape may take a place that pods of this one could have."""
+        if (self.usable & other.usable).any():
+            return True
+        counted = other.binding.carried if other.binding else ()
+        return self.binding is not None and not self.binding.counts.isdisjoint(counted)
 
     def renew(self) -> None:
         """Nobody has looked for room yet."""

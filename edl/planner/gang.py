@@ -168,6 +168,20 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
     return max(size, most if role.remaining is None else min(most, role.remaining))
 
 
+def delays(found: Gang, head: Gang) -> bool:
+    """Whether a gang that starts first may keep another one from starting, for as long as it runs.
+
+    By a place on a node that both could use, or by what it leaves of a budget that both count in
+    (as Kueue's StrictFIFO holds back a flavor's queue, not the others').
+    """
+    if any(own.fit.contends(other.fit) for own in head.wants for other in found.wants):
+        return True
+    mine, bill = head.bill, found.bill
+    if mine is None or bill is None:
+        return False
+    return any(line.soon - cost < mine.cost(line) for line, cost in bill.costs if mine.cost(line))
+
+
 def fits_empty(board: Board, found: Gang) -> bool:
     """Whether it could start if none of our training jobs ran."""
     return most(board.ours_gone(), found.wants, Horizon.EMPTY) == found.pods

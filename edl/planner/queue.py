@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
 
-from edl.model import Demand, JobKey, TrainingJob
+from edl.model import Demand, TrainingJob
 from edl.planner import reasons
 from edl.planner.alone import fits_alone
 from edl.planner.board import Board
@@ -14,6 +14,7 @@ from edl.planner.fit import Want, place
 from edl.planner.gang import (
     Gang,
     Question,
+    delays,
     gang,
     place_apart,
     place_now,
@@ -56,10 +57,8 @@ class Queue:
     _extras: Extras | None = None
     asked: bool = False
     """Whether somebody waits for whom running jobs will shrink in a moment (`Policy.patience`)."""
-    _head: JobKey | None = None
-    """Who has waited so long that nobody behind it starts first."""
-    _passed: bool = False
-    """Whether a job was held that could start in a cluster without training jobs."""
+    _heads: list[Gang] = field(default_factory=list)
+    """Gangs that have waited so long that no gang behind starts first if it could delay them."""
     _refused: dict[tuple[Question, float], str] = field(default_factory=dict)
     """What did not fit at a level, and why: asking for the same again would find no more room."""
     _alone: dict[tuple[Want, ...], bool] = field(default_factory=dict)
@@ -167,8 +166,8 @@ class Queue:
 
     def _gang(self, found: Gang) -> None:
         key = found.job.key
-        if self._head is not None:
-            self.ledger.wait(key, reasons.goes_first(self._head))
+        if head := next((one for one in self._heads if delays(found, one)), None):
+            self.ledger.wait(key, reasons.goes_first(head.job.key))
         elif self._again_later(found):
             self.ledger.wait(key, reasons.GANG_AGAIN_LATER)
         elif found.bill and found.bill.head:
@@ -240,12 +239,11 @@ class Queue:
         return job.priority
 
     def _pass_over(self, found: Gang, reason: str) -> None:
-        """Held for want of room; the first such job may not be passed for ever (backfill)."""
+        """Held for want of room; a gang that has waited long is passed no more (backfill)."""
         self.ledger.wait(found.job.key, reason)
-        if self._head is None and not self._passed and self._fits_alone(found):
-            self._passed = True
-            if self.board.past(found.job.queued_at, self.board.limits.queue_patience):
-                self._head = found.job.key
+        patience = self.board.limits.queue_patience
+        if self.board.past(found.job.queued_at, patience) and self._fits_alone(found):
+            self._heads.append(found)
 
     def _fits_alone(self, found: Gang) -> bool:
         if found.wants not in self._alone:

@@ -10,7 +10,7 @@ from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes
-from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 QUOTA = 'ResourceQuota "team"'
 PODS = (Charge(QUOTA, "pods", 1),)
@@ -136,6 +136,19 @@ def test_a_namespace_at_its_budget_stops_no_other_namespace() -> None:
     first = worker("first", 1, 1, charges=GPUS, queued=-9000)
     second = elsewhere(worker("second", 1, 1, charges=GPUS))
     assert started(limited(node("a", 64), mine, first, second, by=gpu_budget(4))) == {"second"}
+
+
+def test_a_head_that_waits_for_nodes_keeps_what_it_needs_of_a_budget() -> None:
+    zone = {name: (("zone", name),) for name in "ab"}
+    found = [node(name, 4, labels={"zone": name}) for name in "ab"]
+    runs = worker("runs", 2, 2, on=["a"] * 2)
+    needs = {name: shape(1, node_selector=rule) for name, rule in zone.items()}
+    large = worker("large", 4, 4, shape=needs["a"], charges=PODS, queued=-9000)
+    small = worker("small", 1, 1, shape=needs["b"], charges=PODS)
+    plan = plan_for(limited(*found, runs, large, small, by=quota(4)), Limits())
+    assert held(plan)["small"] == reasons.goes_first(large.key)
+    plan = plan_for(limited(*found, runs, large, small, by=quota(5)), Limits())
+    assert [one.job.name for one in plan.admissions] == ["small"]
 
 
 def test_nobody_passes_who_has_waited_long_for_the_same_budget() -> None:

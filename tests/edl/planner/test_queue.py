@@ -5,7 +5,16 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Ending
+from edl.model import (
+    ClusterState,
+    Ending,
+    Node,
+    Requirement,
+    Rules,
+    Selector,
+    Term,
+    TrainingJob,
+)
 from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -112,6 +121,71 @@ def test_nobody_passes_a_head_that_has_waited_too_long() -> None:
     assert not plan.admissions
     assert held(plan)["small"] == "ns/big has waited longest and starts first"
     assert [found.position for found in plan.held if found.position] == [1, 2]
+
+
+def pool(name: str) -> tuple[tuple[str, str], ...]:
+    return (("pool", name),)
+
+
+def pools(*, cpu: int = 4) -> list[Node]:
+    gpus = node("gpu", 4, gpu=4, labels={"pool": "gpu"})
+    return [gpus, node("cpu", cpu, labels={"pool": "cpu"})]
+
+
+BUSY = worker("busy", 4, 4, shape=shape(0.5, gpu=1), on=["gpu"] * 4)
+WAITS = worker("big", 4, 4, shape=shape(0.5, gpu=1), queued=-400)
+"""It needs the GPUs that `BUSY` has, and has waited longer than anybody may be passed."""
+
+
+def test_a_head_holds_back_no_gang_that_can_use_none_of_its_nodes() -> None:
+    small = worker("small", 1, 1, shape=shape(node_selector=pool("cpu")), queued=-1)
+    plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
+    assert list(started(plan)) == ["small"]
+
+
+def test_a_head_holds_back_a_gang_that_could_be_placed_on_its_nodes() -> None:
+    small = worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
+    assert held(plan)["small"] == "ns/big has waited longest and starts first"
+
+
+def test_each_pool_has_a_head_of_its_own() -> None:
+    def on_cpus(name: str, pods: int, queued: float) -> TrainingJob:
+        found = shape(node_selector=pool("cpu"))
+        return worker(name, pods, pods, shape=found, queued=queued, on=None)
+
+    runs = worker("runs", 1, 1, shape=shape(node_selector=pool("cpu")), on=["cpu"])
+    jobs = [runs, on_cpus("large", 4, -350), on_cpus("small", 1, -1)]
+    plan = plan_for(cluster(*pools(), BUSY, WAITS, *jobs), Limits())
+    assert not plan.admissions
+    assert held(plan)["small"] == "ns/large has waited longest and starts first"
+
+
+def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
+    """Zones cross the pools: beside a pod of `web` the head may start nowhere in the zone."""
+
+    def app(name: str, *apart: str) -> Rules:
+        def term(other: str) -> Term:
+            return Term("zone", Selector(("ns",), (Requirement("app", "In", (other,)),)))
+
+        return Rules("ns", (("app", name),), apart=tuple(map(term, apart)))
+
+    found = [replace(one, labels={**(one.labels or {}), "zone": "a"}) for one in pools()]
+    waits = worker("big", 4, 4, shape=shape(0.5, gpu=1, rules=app("big", "web")), queued=-400)
+    web = worker("web", 1, 1, shape=shape(node_selector=pool("cpu"), rules=app("web")), queued=-1)
+    plan = plan_for(cluster(*found, BUSY, waits, web), Limits())
+    assert not plan.admissions
+    assert held(plan)["web"] == "ns/big has waited longest and starts first"
+
+
+def test_young_gangs_ahead_keep_no_gang_from_becoming_the_head() -> None:
+    """Else their endless arrival would let small ones pass it for ever."""
+    running = worker("running", 2, 2, on=["a", "a"])
+    young = worker("young", 4, 4, queued=-1, priority=1)
+    old, small = worker("old", 3, 3, queued=-400), worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("a", 4), running, young, old, small), Limits())
+    assert not plan.admissions
+    assert held(plan)["small"] == "ns/old has waited longest and starts first"
 
 
 def test_a_higher_priority_passes_a_head_that_has_waited_too_long() -> None:
