@@ -72,7 +72,7 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
     state = observe(read_once(cluster, missed.__setitem__), now)
     if hints is not None:
         for kind, error in sorted(missed.items()):
-            hints.append(f"hint: what a {kind} forbids is not known here: {error}")
+            hints.append(f"hint: what a {kind} adds or forbids is not known here: {error}")
     return state
 
 

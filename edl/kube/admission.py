@@ -56,9 +56,19 @@ def kept(pod_spec: Mapping[str, Any]) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def admit(template: bytes, rules: NamespaceRules, share: int = 0) -> Admitted:
-    """What becomes of a pod of this template (`kept`); `share`: of a GPU, in thousandths."""
+def admit(
+    template: bytes,
+    rules: NamespaceRules,
+    share: int = 0,
+    overhead: tuple[tuple[str, str], ...] = (),
+) -> Admitted:
+    """What becomes of a pod of this template (`kept`).
+
+    `share`: of a GPU, in thousandths. `overhead`: of its RuntimeClass, as the API spells amounts.
+    """
     pod = _with_limits_as_requests(msgspec.json.decode(template))
+    if overhead:
+        pod = pod | {"overhead": dict(overhead)}
     for found in rules.ranges:
         pod = _with_defaults(pod, found)
     requests = pod_requests(pod) + Resources.of({SHARED_GPU: share})

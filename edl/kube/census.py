@@ -31,6 +31,8 @@ class Census:
         self._repelling = Repelling()
         self._known = Known()
         self._begun = False
+        self._classes_read = False
+        """Whether RuntimeClasses had been listed: that there are none is known since."""
 
     def state(self, now: datetime) -> ClusterState:
         """As `observe` of the stores' snapshot."""
@@ -58,9 +60,13 @@ class Census:
 
     def _take(self, *, whole: bool) -> None:
         stores, loads, members = self._stores, self._loads, self._members
-        few = (stores.namespaces, stores.priorities, stores.quotas, stores.ranges)
+        few = (
+            *(stores.namespaces, stores.priorities),
+            *(stores.quotas, stores.ranges, stores.runtimes),
+        )
         news = [store.news(whole=whole) for store in few]
-        if any(news):
+        before, self._classes_read = self._classes_read, stores.runtimes.synced
+        if any(news) or before != self._classes_read:
             members.wide(_wide(stores))
         for node in stores.nodes.news(whole=whole):
             loads.node(node)
@@ -81,4 +87,5 @@ def _wide(stores: Stores) -> ClusterWide:
         stores.priorities.values(),
         stores.quotas.values(),
         stores.ranges.values(),
+        stores.runtimes_read,
     )

@@ -72,6 +72,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
             )
         ),
         Resource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False),
+        Resource("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", namespaced=False),
         Resource(
             "ValidatingAdmissionPolicy",
             "admissionregistration.k8s.io",

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.kube import admission, replaced, shares
+from edl.kube import admission, replaced, runtimes, shares
 from edl.kube.facts import PodFacts, Tag
 from edl.kube.jobfacts import JobFacts
 from edl.kube.quotas import NO_RULES, NamespaceRules
+from edl.kube.runtimes import RuntimeClassFacts
 from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
 from edl.resources import SHARED_GPU
 from edl.spec import JobSpec
@@ -20,7 +21,7 @@ from edl.spec import JobSpec
 class Around(msgspec.Struct, frozen=True):
     """All that one training job is made from.
 
-    `jobs` are sorted by name; `pods` and `priorities` go with them, one each.
+    `jobs` are sorted by name; `pods`, `priorities` and `classes` go with them, one each.
     """
 
     jobs: Sequence[JobFacts]
@@ -30,6 +31,8 @@ class Around(msgspec.Struct, frozen=True):
     kubexec: bool
     priorities: Sequence[int | None]
     """None where the PriorityClass does not exist."""
+    classes: Sequence[RuntimeClassFacts | None]
+    """RuntimeClasses; None where it does not exist."""
     rules: NamespaceRules = NO_RULES
     """Of its namespace."""
 
@@ -60,12 +63,20 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
 
 def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
     roles = [
-        _ruled(job, replace(job.role, pods=_pods(pods), shape=_shape(job.role, pods)), around.rules)
-        for job, pods in zip(around.jobs, around.pods, strict=True)
+        _ruled(job, _staffed(job, job.role, pods, of), around.rules, of)
+        for job, pods, of in zip(around.jobs, around.pods, around.classes, strict=True)
         if job.role and job.role.name in cast
     ]
     roles = [_grouped(role) for role in roles]
     return tuple(sorted(roles, key=lambda role: (cast.index(role.name), role.job)))
+
+
+def _staffed(
+    job: JobFacts, role: Role, pods: Sequence[PodFacts], of: RuntimeClassFacts | None
+) -> Role:
+    """With its pods, and the shape of those to come."""
+    role = replace(role, shape=runtimes.admitted(role.shape, job.runtime, of))
+    return replace(role, pods=_pods(pods), shape=_shape(role, pods))
 
 
 def _grouped(role: Role) -> Role:
@@ -92,12 +103,13 @@ def _too_few(around: Around) -> Iterator[str]:
             )
 
 
-def _ruled(job: JobFacts, role: Role, rules: NamespaceRules) -> Role:
+def _ruled(job: JobFacts, role: Role, rules: NamespaceRules, of: RuntimeClassFacts | None) -> Role:
     """With what admission adds to its pods before there are any, and what they count in quotas."""
     if rules == NO_RULES:
         return role
     share = role.shape.requests.get(SHARED_GPU)
-    admitted = admission.admit(job.template, rules, share)
+    overhead = of.pod_fixed if of else ()
+    admitted = admission.admit(job.template, rules, share, overhead)
     shape = role.shape
     if not role.pods and admitted.requests != shape.requests:
         shape = replace(shape, requests=admitted.requests)
@@ -146,15 +158,11 @@ def _waits(job: JobFacts) -> bool:
 
 def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
     """What is missing or in the way around the Jobs, so that they cannot start."""
-    for job, priority in zip(around.jobs, around.priorities, strict=True):
-        if priority is None:
-            yield f'there is no PriorityClass "{job.priority_class}": create it, or name another'
+    yield from _refused(around)
     yield from _too_few(around)
     yield from _ended_before(around)
     if not any(job.started_at for job in around.jobs):  # who has trained so may go on so
         yield from _never_meet(specs)
-    for job in around.jobs if around.rules != NO_RULES else ():
-        yield from admission.admit(job.template, around.rules, _share(job)).refusals
     if any(job.execs for job in around.jobs) and not around.kubexec:
         yield (
             f"namespace {key.namespace} does not let launchers exec into workers: label it "
@@ -167,6 +175,17 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
                     f'the Service "{tag.name}" is not ours, and its name is the one that the '
                     "pods' addresses need: rename the job, or delete the Service"
                 )
+
+
+def _refused(around: Around) -> Iterator[str]:
+    """Why the API server would refuse every pod of a template."""
+    for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
+        if priority is None:
+            yield f'there is no PriorityClass "{job.priority_class}": create it, or name another'
+        if job.role:
+            yield from runtimes.refusals(job.role.shape, job.runtime, of)
+        if around.rules != NO_RULES:
+            yield from admission.admit(job.template, around.rules, _share(job)).refusals
 
 
 def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:

@@ -12,9 +12,11 @@ from edl.errors import Denied
 from edl.kube import admission, jobends, shares
 from edl.kube.facts import time
 from edl.kube.objects import JobObject
+from edl.kube.runtimes import Naming
 from edl.kube.shapes import Shapes
 from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
 from edl.parse import parse
+from edl.resources import Resources
 from edl.spec import RETRIES, JobSpec
 from edl.writes import Json
 
@@ -50,6 +52,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     spec: JobSpec | None = None
     role: Role | None = None
     priority_class: str = ""
+    runtime: Naming = Naming()
     paused: bool = False
     started_at: datetime | None = None
     template: bytes = b""
@@ -76,11 +79,17 @@ def job(raw: bytes, shapes: Shapes) -> JobFacts:
         spec=spec,
         role=_role(manifest, spec, problem, shapes) if spec else None,
         priority_class=_pod_spec(manifest).get("priorityClassName") or "",
+        runtime=_runtime(manifest),
         template=admission.kept(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=time(notes.get(contract.STARTED_AT, "")),
         execs=bool(spec and frameworks.FRAMEWORKS[spec.framework].describe(spec).kubectl),
     )
+
+
+def _runtime(manifest: Json) -> Naming:
+    spec = _pod_spec(manifest)
+    return Naming(spec.get("runtimeClassName") or "", Resources.parse(spec.get("overhead")))
 
 
 def _read(manifest: Json) -> tuple[JobSpec | None, str]:

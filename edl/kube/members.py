@@ -102,7 +102,7 @@ class Members:
     def wide(self, found: ClusterWide) -> None:
         """What counts for many: a new value of it is looked at by all whom it may concern."""
         before, self._wide = self._wide, found
-        everywhere = (before.priorities, before.default) != (found.priorities, found.default)
+        everywhere = _for_all(before) != _for_all(found)
         changed = before.kubexec ^ found.kubexec
         changed |= {name for name, _ in before.rules.items() ^ found.rules.items()}
         for key in chain(self._jobs, self._alone) if everywhere or changed else ():
@@ -146,6 +146,11 @@ class Members:
 
     def demands(self) -> tuple[Demand, ...]:
         return self._demands.values()
+
+
+def _for_all(wide: ClusterWide) -> tuple[object, ...]:
+    """What may concern jobs of every namespace."""
+    return wide.priorities, wide.default, wide.runtimes
 
 
 def _remove(groups: dict[_Key, dict[Name, _Facts]], key: _Key, name: Name) -> None:

@@ -77,6 +77,28 @@ class PriorityClassObject(_Part, frozen=True):
     global_default: bool = False
 
 
+class OverheadPart(_Part, frozen=True):
+    pod_fixed: dict[str, str] | None = None
+
+
+class TolerationPart(_Part, frozen=True):
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class SchedulingPart(_Part, frozen=True):
+    node_selector: dict[str, str] | None = None
+    tolerations: list[TolerationPart] | None = None
+
+
+class RuntimeClassObject(_Part, frozen=True):
+    metadata: Metadata
+    overhead: OverheadPart | None = None
+    scheduling: SchedulingPart | None = None
+
+
 class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     index: str = msgspec.field(name=contract.COMPLETION_INDEX_ANNOTATION, default="")
     hosts: str = msgspec.field(name=contract.HOSTFILE, default="")

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from edl.kube import shares
+from edl.kube import runtimes, shares
 from edl.kube.budgets import budgets
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.gather import Around, gather
@@ -15,6 +15,7 @@ from edl.kube.gather_bare import trainings
 from edl.kube.jobfacts import JobFacts
 from edl.kube.neighbours import Repelling, met
 from edl.kube.quotas import NO_RULES, NamespaceRules, QuotaFacts, RangeFacts
+from edl.kube.runtimes import Known, RuntimeClassFacts
 from edl.kube.skew import set_right
 from edl.model import ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.resources import Resources
@@ -30,6 +31,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     namespaces: Sequence[NamespaceFacts] = ()
     quotas: Sequence[QuotaFacts] = ()
     ranges: Sequence[RangeFacts] = ()
+    runtimes: Sequence[RuntimeClassFacts] | None = None
+    """None where they may not be read."""
     tags: Sequence[Tag] = ()
     """Every Service, and our other objects around training jobs."""
 
@@ -45,6 +48,8 @@ class ClusterWide(msgspec.Struct, frozen=True):
     """The priority of who names no class."""
     rules: Mapping[str, NamespaceRules] = msgspec.field(default_factory=dict)
     """By namespace, of those that have any."""
+    runtimes: Known = None
+    """RuntimeClasses."""
 
     @classmethod
     def of(
@@ -53,12 +58,14 @@ class ClusterWide(msgspec.Struct, frozen=True):
         priorities: Sequence[PriorityFacts],
         quotas: Iterable[QuotaFacts] = (),
         ranges: Iterable[RangeFacts] = (),
+        runtimes: Iterable[RuntimeClassFacts] | None = None,
     ) -> "ClusterWide":
         return cls(
             kubexec=frozenset(found.name for found in namespaces if found.kubexec),
             priorities={entry.name: entry.value for entry in priorities},
             default=next((entry.value for entry in priorities if entry.default), 0),
             rules=_rules_of(namespaces, priorities, quotas, ranges),
+            runtimes=None if runtimes is None else {found.name: found for found in runtimes},
         )
 
     def priority(self, job: JobFacts) -> int | None:
@@ -107,7 +114,9 @@ def observe(objects: Snapshot, now: datetime) -> ClusterState:
             by_job[pod.job].append(pod)
         elif pod.asking:
             asking.append(pod)
-    wide = ClusterWide.of(objects.namespaces, objects.priorities, objects.quotas, objects.ranges)
+    wide = ClusterWide.of(
+        objects.namespaces, objects.priorities, objects.quotas, objects.ranges, objects.runtimes
+    )
     jobs = set_right(_jobs(objects, by_job, wide), now)
     state = ClusterState(
         observed_at=now,
@@ -201,6 +210,7 @@ def around(
         tags=tags,
         kubexec=jobs[0].key.namespace in wide.kubexec,
         priorities=[wide.priority(job) for job in jobs],
+        classes=[runtimes.named(job.runtime, wide.runtimes) for job in jobs],
         rules=wide.rules.get(jobs[0].key.namespace, NO_RULES),
     )
 

@@ -9,13 +9,14 @@ import msgspec
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.kube import facts, jobfacts, quotas
+from edl.kube import facts, jobfacts, quotas, runtimes
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.informer import Informer
 from edl.kube.jobfacts import JobFacts
 from edl.kube.observe import Snapshot
 from edl.kube.quotas import QuotaFacts, RangeFacts
+from edl.kube.runtimes import RuntimeClassFacts
 from edl.kube.shapes import Shapes
 from edl.kube.store import Store
 from edl.model import Node
@@ -23,7 +24,7 @@ from edl.writes import Json
 
 SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 """Watched by our label only; of Services all, because a stranger may hold a job's name."""
-RULES: Final = ("ResourceQuota", "LimitRange")
+RULES: Final = ("ResourceQuota", "LimitRange", "RuntimeClass")
 """Not every reader may list them, and most answers are right without."""
 
 
@@ -37,6 +38,7 @@ class Stores(msgspec.Struct, frozen=True):
     namespaces: Store[NamespaceFacts]
     quotas: Store[QuotaFacts]
     ranges: Store[RangeFacts]
+    runtimes: Store[RuntimeClassFacts]
     tags: dict[str, Store[Tag]]
 
     @classmethod
@@ -50,6 +52,7 @@ class Stores(msgspec.Struct, frozen=True):
             namespaces=Store(facts.namespace, changed),
             quotas=Store(quotas.quota, changed),
             ranges=Store(quotas.limit_range, changed),
+            runtimes=Store(runtimes.runtime_class, changed),
             tags={
                 kind: Store(partial(facts.tag, kind), changed)
                 for kind in ("Service", *SURROUNDINGS)
@@ -65,6 +68,7 @@ class Stores(msgspec.Struct, frozen=True):
         yield Selection("Namespace"), self.namespaces
         yield Selection("ResourceQuota"), self.quotas
         yield Selection("LimitRange"), self.ranges
+        yield Selection("RuntimeClass"), self.runtimes
         for kind, store in self.tags.items():
             yield Selection(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
 
@@ -79,6 +83,11 @@ class Stores(msgspec.Struct, frozen=True):
                 store.accept(body)
                 return
 
+    @property
+    def runtimes_read(self) -> list[RuntimeClassFacts] | None:
+        """None until they were listed: a class that may not be read is not one that is missing."""
+        return self.runtimes.values() if self.runtimes.synced else None
+
     def snapshot(self) -> Snapshot:
         return Snapshot(
             nodes=self.nodes.values(),
@@ -88,6 +97,7 @@ class Stores(msgspec.Struct, frozen=True):
             namespaces=self.namespaces.values(),
             quotas=self.quotas.values(),
             ranges=self.ranges.values(),
+            runtimes=self.runtimes_read,
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )
 

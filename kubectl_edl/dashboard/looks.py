@@ -51,7 +51,8 @@ def looking(world: World, connection: Connection, monotonic: Callable[[], float]
     needed = {kind: error for kind, error in missing.items() if kind not in RULES}
     if not needed:
         hints = [
-            f"hint: what a {kind} forbids is not known here: {missing[kind]}" for kind in missing
+            f"hint: what a {kind} adds or forbids is not known here: {missing[kind]}"
+            for kind in missing
         ]
         return Whole(world, connection, Estimates(monotonic), sorted(hints))
     error = needed[min(needed)]

@@ -12,6 +12,7 @@ from edl import contract
 from edl.kube import jobfacts
 from edl.kube.gather import Around, gather
 from edl.kube.jobfacts import JobFacts
+from edl.kube.runtimes import NO_CLASS
 from edl.kube.shapes import Shapes
 from edl.model import JobKey, TrainingJob
 from edl.writes import Json
@@ -48,6 +49,7 @@ def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
             tags=(),
             kubexec=True,
             priorities=[0] * len(facts),
+            classes=[NO_CLASS] * len(facts),
         ),
     )
     if job.problem or job.missing:

@@ -186,6 +186,6 @@ def test_whoever_may_not_list_quotas_is_told_and_sees_the_queue(stage: Stage) ->
     assert found.code == 0
     assert found.out.splitlines()[1].split()[:2] == ["1", "bert"]
     assert found.err == (
-        "hint: what a ResourceQuota forbids is not known here: "
+        "hint: what a ResourceQuota adds or forbids is not known here: "
         '"ann" may not list ResourceQuota (kubectl auth can-i …)\n'
     )

@@ -104,6 +104,7 @@ def jobs() -> Iterator[Json]:
         {"suspend": False, "conditions": ["Complete"]},
         {"metadata": LEAVING},
         {"pod": {"priorityClassName": "high"}},
+        {"pod": {"runtimeClassName": "kata"}},
     )
     for stage, again in itertools.product(stages, (False, True)):
         yield job("alone", "", again=again, **stage)
@@ -142,6 +143,9 @@ def others() -> Iterator[tuple[str, Json]]:
         status = {"hard": {"requests.cpu": hard}, "used": {"requests.cpu": used}}
         meta = manifests.metadata("q", "web")
         yield "ResourceQuota", {"metadata": meta, "spec": status, "status": status}
+    for cpu in ("250m", "1"):
+        overhead = {"podFixed": {"cpu": cpu}}
+        yield "RuntimeClass", {"metadata": manifests.metadata("kata"), "overhead": overhead}
     for cpu in ("1", "2"):
         limit = {"type": "Container", "defaultRequest": {"cpu": cpu}, "min": {"cpu": cpu}}
         yield (

@@ -89,7 +89,7 @@ def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
     assert isinstance(look, Whole)
     found = seen(stage)
     assert found.state is not None
-    assert "what a ResourceQuota forbids is not known here" in found.hints[-1]
+    assert "what a ResourceQuota adds or forbids is not known here" in found.hints[-1]
 
 
 def test_who_may_read_nothing_is_told_at_the_start() -> None:
