@@ -20,6 +20,8 @@ class Patch(msgspec.Struct, frozen=True):
     target: Target
     version: str
     body: Mapping[str, Any]
+    dry_run: bool = False
+    """Only ask whether the API server would accept it."""
 
 
 class Create(msgspec.Struct, frozen=True):
@@ -69,3 +71,5 @@ class Step(msgspec.Struct, frozen=True):
     job: JobKey
     writes: tuple[Write, ...]
     notes: tuple[Note, ...] = ()
+    starts: bool = False
+    """Its job is yet to start: while the API server refuses this, it cannot."""

@@ -45,6 +45,8 @@ def _flags(view: JobView) -> str:
 def _problem(view: JobView) -> Iterator[Obstacle]:
     if view.job.problem:
         yield Obstacle(view.job.problem, "correct it, delete the Jobs and apply them again")
+    if view.job.refusal and view.job.refused:
+        yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
 
 
 def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
@@ -58,7 +60,7 @@ def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
 
 
 def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
-    if now - view.job.queued_at > _SOON and not view.job.problem:
+    if now - view.job.queued_at > _SOON and not view.job.blocker:
         unseen = not any(role.reason for role in view.job.roles)
         way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
         yield Obstacle(view.reason, way)

@@ -72,8 +72,8 @@ def job_reason(job: TrainingJob) -> str:
     end = ending(job)
     if end is not None:
         return verdict(job.key, end)
-    if job.problem:
-        return job.problem
+    if job.blocker:
+        return job.blocker
     if job.missing:
         return f"waits for the Jobs of {', '.join(job.missing)}"
     elastic_first = sorted(job.roles, key=lambda role: role.resizing is Resizing.FIXED)

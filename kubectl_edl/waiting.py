@@ -1,6 +1,7 @@
 """Who waits, in the planner's order; where the cluster may not be read, in the order of arrival."""
 
 from collections.abc import Iterable
+from math import inf
 from typing import Final
 
 from edl.model import ClusterState, TrainingJob
@@ -13,17 +14,20 @@ _STARTS_NOW: Final = "starts now"
 
 
 def in_plan(state: ClusterState, plan: Plan) -> tuple[Waiting, ...]:
-    """The whole queue: what starts in this very plan first, then everybody's position."""
+    """The whole queue: what starts in this very plan first, then everybody's position.
+
+    At the end, without a position, jobs that cannot be planned.
+    """
     jobs = {job.key: job for job in state.jobs}
     starting = tuple(
         Waiting(jobs[one.job], 0, (), f"{_STARTS_NOW}: {one.reason}") for one in plan.admissions
     )
     held = (
-        Waiting(jobs[one.job], one.position, one.ahead, one.reason)
+        Waiting(jobs[one.job], one.position or None, one.ahead, one.reason)
         for one in plan.held
-        if one.position
+        if one.position or (jobs[one.job].blocker and waits(jobs[one.job]))
     )
-    return (*starting, *sorted(held, key=lambda waiting: waiting.position or 0))
+    return (*starting, *sorted(held, key=lambda waiting: waiting.position or inf))
 
 
 def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[Waiting, ...]:

@@ -54,7 +54,7 @@ _ALLOWS: Final = " allows "
 
 def cause(held: Held, job: TrainingJob | None) -> Cause:
     """The word for a held job; `job` is None when it went meanwhile."""
-    if job is not None and job.problem:
+    if job is not None and job.blocker:
         return Cause.PROBLEM
     return of_reason(held.reason)
 

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from edl.kube.act import Report
+from edl.kube.act import Failure, Report
 from edl.model import JobKey, TrainingJob
 from edl.planner.plan import Plan
-from edl.steps import Broken
+from edl.steps import Broken, patches
+from edl.writes import Note
 from reconciler.gauges import Decided
 from reconciler.metrics import RESIZES, Metrics
 from reconciler.stalls import Stalls
@@ -41,9 +42,15 @@ class _Decision(msgspec.Struct, frozen=True):
 class Journal:
     """Turns plans and reports into lines and numbers."""
 
-    def __init__(self, metrics: Metrics, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        monotonic: Callable[[], float] = time.monotonic,
+        announce: Callable[[Note], None] = lambda _note: None,
+    ) -> None:
         self._metrics = metrics
         self._monotonic = monotonic
+        self._announce = announce
         self._stalls = Stalls()
 
     @property
@@ -78,10 +85,20 @@ class Journal:
                 _log.debug(note.message, extra={"fields": {"job": str(step.job)}})
         self._metrics.conflicts.inc(len(report.conflicts))
         for failure in report.failed:
-            kind = type(failure.error).__name__
-            self._metrics.failures.labels(kind).inc()
-            fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
-            _log.warning("a write failed; it will be tried again", extra={"fields": fields})
+            self._failed_write(failure)
+
+    def _failed_write(self, failure: Failure) -> None:
+        """An Event, too: a reason on the Job may be refused like what it tells of."""
+        kind = type(failure.error).__name__
+        self._metrics.failures.labels(kind).inc()
+        fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
+        _log.warning("a write failed; it will be tried again", extra={"fields": fields})
+        decided = self._metrics.latest.decided
+        for job in decided.state.jobs if decided else ():
+            if job.key == failure.step.job and job.roles:
+                word = "StartRefused" if failure.step.starts else "WriteRefused"
+                role, text = job.roles[0], str(failure.error)
+                self._announce(patches.note(job.key, role, word, text, warning=True))
 
     def left_out(self, broken: Broken) -> None:
         self._metrics.failures.labels("steps").inc()

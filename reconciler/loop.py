@@ -17,6 +17,7 @@ from reconciler.gauges import Decided
 from reconciler.journal import Journal
 from reconciler.leader import Clocks, Leadership
 from reconciler.postponed import AFTER_CONFLICT, AFTER_FAILURE, Pause, Postponed
+from reconciler.refusals import Refusals
 
 _log: Final = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Loop:
         self._journal = journal
         self._clocks = clocks
         self._postponed = Postponed()
+        self._refusals = Refusals()
         self._errors = 0
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = _never_heard
@@ -79,7 +81,7 @@ class Loop:
         Once it has `ended` no further step is begun.
         """
         started = self._clocks.monotonic()
-        state = self._mind.observe(self._clocks.now())
+        state = self._refusals.seen(self._mind.observe(self._clocks.now()))
         plan = self._mind.decide(state)
         steps = self._mind.steps(plan, state)
         self._postponed.keep({job.key for job in (*state.jobs, *state.bare)})
@@ -96,7 +98,8 @@ class Loop:
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
         retry = self._postponed.next(self._clocks.monotonic())
-        soonest = min(time for time in (RESYNC, asked, retry) if time is not None)
+        again = SOONEST if self._refusals.unseen else RESYNC
+        soonest = min(time for time in (again, asked, retry) if time is not None)
         return max(soonest, SOONEST, self._rest)
 
     def _leave_out(self, broken: Sequence[Broken]) -> None:
@@ -132,10 +135,15 @@ class Loop:
         now = self._clocks.monotonic()
         for step in report.done:
             self._postponed.forget(step.job)
+            if step.starts:
+                self._refusals.forget(step.job)
         for step in report.conflicts:
             self._postponed.postpone(step.job, AFTER_CONFLICT, now)
         for failure in report.failed:
-            self._postponed.postpone(failure.step.job, AFTER_FAILURE, now)
+            if failure.step.starts:
+                self._refusals.note(failure.step.job, str(failure.error), self._clocks.now())
+            else:
+                self._postponed.postpone(failure.step.job, AFTER_FAILURE, now)
 
 
 def _never_heard() -> float | None:

@@ -61,8 +61,9 @@ class Process:
         self._announcer = Announcer(guarded, clocks.now)
         self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
         mind = Mind(Census(self._stores).state, decide, partial(steps, quiet=Quiet()))
+        journal = Journal(self.metrics, clocks.monotonic, self._announcer.announce)
         actuator = Undisturbed(self._writer, self._announcer)
-        self._loop = Loop(mind, actuator, Journal(self.metrics, clocks.monotonic), clocks)
+        self._loop = Loop(mind, actuator, journal, clocks)
         self._retired = Event()
         self._threads = [
             Thread(target=self._work, name="loop", daemon=True),

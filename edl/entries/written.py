@@ -152,6 +152,12 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "JSON",
         "its pods are kept to nodes of the plan; the node affinity to which its template returns",
     ),
+    ours(
+        contract.START_REFUSED,
+        RECONCILER,
+        "JSON",
+        "when and why the API server last refused a write of its start, and how often",
+    ),
     Entry(
         contract.HOST, Kind.LABEL, WEBHOOK, "a host name", "bare pods: where kubexec.sh finds them"
     ),

@@ -141,8 +141,8 @@ class _Told(msgspec.Struct, frozen=True):
 def _own(job: TrainingJob) -> str:
     if job.paused:
         return "it is paused"
-    if job.problem:
-        return job.problem
+    if job.blocker:
+        return job.blocker
     return f"its Jobs of {', '.join(job.missing)} do not exist yet" if job.missing else ""
 
 

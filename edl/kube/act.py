@@ -145,7 +145,10 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
     """
     match write:
         case Patch():
-            return cluster.patch(write.target, _with_version(write, version))
+            found = cluster.patch(
+                write.target, _with_version(write, version), dry_run=write.dry_run
+            )
+            return None if write.dry_run else found
         case Create():
             return _create(cluster, write)
         case CreateKeys():

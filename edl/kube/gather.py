@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, start_refusals
 from edl.frameworks import FRAMEWORKS
 from edl.kube import admission, replaced, runtimes, shares
 from edl.kube.facts import PodFacts, Tag
@@ -58,7 +58,7 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
             Target(tag.kind, tag.namespace, tag.name) for tag in around.tags if tag.job == key.name
         ),
     )
-    return replaced.told(found)
+    return replaced.told(start_refusals.with_refusal(found))
 
 
 def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, frameworks, pins
+from edl import contract, frameworks, pins, start_refusals
 from edl.errors import Denied
 from edl.kube import admission, jobends, shares
 from edl.kube.facts import time
@@ -157,6 +157,7 @@ def _written(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role
         labels=who.labels,
         node_affinity=notes.get(contract.PINNED) or pins.kept(_pod_spec(manifest).get("affinity")),
         pinned=contract.PINNED in notes,
+        refusal=start_refusals.read(notes.get(contract.START_REFUSED, "")),
     )
 
 

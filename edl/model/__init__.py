@@ -5,7 +5,7 @@ Amounts are `Resources` (integers, see edl/resources.py); times are timezone-awa
 
 from edl.model.budgets import Budget, Charge
 from edl.model.devices import Device, Held, Share
-from edl.model.jobs import Ending, Phase, Resizing, Role, Scaling, TrainingJob
+from edl.model.jobs import Ending, Phase, Refusal, Resizing, Role, Scaling, TrainingJob
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Node, Shape, Taint, Toleration
 from edl.model.pods import Pod, PodPhase
@@ -30,6 +30,7 @@ __all__ = [
     "Pod",
     "PodPhase",
     "Port",
+    "Refusal",
     "Requirement",
     "Resizing",
     "Role",

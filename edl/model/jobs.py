@@ -47,6 +47,21 @@ class Scaling(msgspec.Struct, frozen=True):
     before: int | None = None
 
 
+class Refusal(msgspec.Struct, frozen=True):
+    """The API server refused a write of a training job's start: the start is tried again later."""
+
+    at: datetime
+    attempts: int
+    """How many were refused, one after the other."""
+    message: str
+    """The API server's own words, for people."""
+    lifted: bool = False
+    """The API server has since accepted all of the start's writes in a dry run."""
+
+    def __str__(self) -> str:
+        return f"the API server refuses its start: {self.message}"
+
+
 class Role(msgspec.Struct, frozen=True):
     """One Job of a training job, as it stands in the cluster.
 
@@ -119,6 +134,8 @@ class Role(msgspec.Struct, frozen=True):
     """Its template keeps its pods to nodes of the plan; while it is suspended, `shape` does not."""
     charges: tuple[Charge, ...] = ()
     """What one of its pods counts in the budgets of its namespace."""
+    refusal: Refusal | None = None
+    """What is written on this Job of a start that was refused."""
 
 
 class Phase(StrEnum):
@@ -151,12 +168,25 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     started_at: datetime | None = None
     problem: str = ""
     """Why this job cannot be planned at all (a cast that disagrees, a foreign Service, …)."""
+    refusal: Refusal | None = None
+    """Why its last start could not be written; None once it is started."""
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
     surroundings: frozenset[Target] = frozenset()
     """What stands around it already: Service, PodDisruptionBudgets, its launcher's rights."""
     pods: tuple[Owner, ...] = ()
     """The bare pods that form it, where no Jobs do: nobody queues or resizes them."""
+
+    @cached_property
+    def blocker(self) -> str:
+        """Why it is no part of the plan, empty if it is."""
+        refused = str(self.refusal) if self.refused else ""
+        return "; ".join(filter(None, (self.problem, refused)))
+
+    @property
+    def refused(self) -> bool:
+        """Whether the API server has yet to accept its start."""
+        return self.refusal is not None and not self.refusal.lifted
 
     @cached_property
     def owners(self) -> tuple[Owner, ...]:

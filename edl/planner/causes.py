@@ -197,7 +197,7 @@ class Itself(msgspec.Struct, frozen=True):
 
     def mended(self, situation: Situation, key: JobKey) -> Situation:
         def right(job: TrainingJob) -> TrainingJob:
-            return replace(job, paused=False, problem="", missing=())
+            return replace(job, paused=False, problem="", refusal=None, missing=())
 
         return situation.with_job(key, right) if self.what in _MENDABLE else situation
 

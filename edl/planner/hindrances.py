@@ -74,8 +74,8 @@ def standing_of(found: Outcome, key: JobKey, role: str) -> Standing | None:
 def _itself(job: TrainingJob) -> Itself | None:
     if job.paused:
         return Itself(Hindrance.PAUSED, reasons.PAUSED)
-    if job.problem:
-        return Itself(Hindrance.PROBLEM, job.problem)
+    if job.blocker:
+        return Itself(Hindrance.PROBLEM, job.blocker)
     if job.missing:
         return Itself(Hindrance.MISSING, reasons.missing(job))
     return None

@@ -99,8 +99,8 @@ class Queue:
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.board.jobs:
             if any(role.suspended for role in job.live):
-                if job.missing or job.problem:
-                    self.ledger.hold(job.key, job.problem or reasons.missing(job))
+                if job.missing or job.blocker:
+                    self.ledger.hold(job.key, job.blocker or reasons.missing(job))
                 else:
                     yield job
 

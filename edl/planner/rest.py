@@ -18,7 +18,7 @@ def suspend(board: Board, ledger: Ledger) -> None:
     for standing in board.restless:
         if standing.job.paused:
             ledger.suspended[standing.job.key] = reasons.PAUSED
-        elif why := _half_stopped(standing) or _lost(board, standing):
+        elif why := _refused(standing) or _half_stopped(standing) or _lost(board, standing):
             ledger.suspended.setdefault(standing.job.key, why)
         elif _minimum_pending(board, standing):
             ledger.suspended.setdefault(standing.job.key, reasons.GANG_PENDING)
@@ -29,6 +29,11 @@ def suspend(board: Board, ledger: Ledger) -> None:
     board.standings = [found for found in board.standings if found.seats]
     if off := ledger.held.keys() | ledger.suspended:
         board.jobs = [job for job in board.jobs if job.key not in off]
+
+
+def _refused(standing: Standing) -> str:
+    """Why the rest of a start that is half written cannot be: it gives its room back."""
+    return standing.job.blocker if standing.job.refused else ""
 
 
 def _half_stopped(standing: Standing) -> str:

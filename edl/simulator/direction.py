@@ -111,6 +111,8 @@ class Led:
         if isinstance(write, Create):
             around = actor.job.surroundings | {write.target}
             actor.job = replace(actor.job, surroundings=around)
+        elif isinstance(write, Patch) and write.dry_run:
+            return
         elif isinstance(write, Patch | Delete):
             found = _found(actor, write.target)
             if found and isinstance(write, Patch):

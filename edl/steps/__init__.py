@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, phases
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Admission, Plan, Resize, Suspension
@@ -16,6 +17,7 @@ from edl.steps import patches
 from edl.steps.bare import bare
 from edl.steps.life import live
 from edl.steps.quiet import Quiet
+from edl.steps.refused import refused
 from edl.steps.removal import evacuated
 from edl.steps.start import start, stop
 from edl.writes import Step
@@ -80,6 +82,9 @@ def _makers(
     for key, job in jobs.items():
         if key in moved or job.problem:
             continue
+        if job.refusal and job.refused and phases.ending(job) is None:
+            yield key, partial(refused, job, job.refusal, now)
+            continue
         if key in asked:
             yield key, partial(live, evacuated(job, leaving), resizes.get(key, ()), now)
         elif job not in quiet:
@@ -90,6 +95,7 @@ def _makers(
 
 def _lived(job: TrainingJob, now: datetime, quiet: Quiet) -> _Due:
     step, recheck = live(job, (), now)
+    step = replace(step, starts=_waits(job) and phases.ending(job) is None)
     if not step.writes and recheck is None:
         quiet.note(job)
     return step, recheck
@@ -114,11 +120,12 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
     """Why each waiting job waits, on its first Job, where `kubectl describe` shows it.
 
     Never over a reason that the planner reads again: it would forget that a start had failed.
+    A refused start is said together with the refusal.
     """
     waiting = {job.key: job for job in state.jobs if _waits(job)}
     for held in plan.held:
         job = waiting.get(held.job)
-        if job is None:
+        if job is None or job.refused:
             continue
         role, text = job.roles[0], reasons.lasting(held.reason)
         if role.reason == text or reasons.remembered(role.reason):

@@ -44,7 +44,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         )
         for role in starting
     )
-    return Step(job.key, (*surroundings(job), *keys(job), *writes), notes)
+    return Step(job.key, (*surroundings(job), *keys(job), *writes), notes, starts=True)
 
 
 def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
@@ -65,7 +65,7 @@ def _begun(role: Role, reason: str, now: datetime) -> dict[str, str | None]:
         contract.RESIZED_AT: moment,
         contract.FAILURES_AT_START: str(role.failures),
         contract.REASON: reason,
-    }
+    } | ({contract.START_REFUSED: None} if role.refusal else {})
 
 
 def _with_affinity(template: Json, role: Role, nodes: Sequence[str]) -> Json:

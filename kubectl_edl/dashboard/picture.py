@@ -105,7 +105,7 @@ def _job(job: TrainingJob) -> Json:
         "min": role.min,
         "max": role.max,
         "wanted": role.wanted,
-        "imaginable": shown.phase not in _OVER and not (job.problem or job.missing),
+        "imaginable": shown.phase not in _OVER and not (job.blocker or job.missing),
         "reason": shown.reason,
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
         "ended": _second(role.ended_at) if role.ended_at else None,

@@ -5,8 +5,8 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from edl import contract
-from edl.model import ClusterState, Ending, JobKey, Resizing, Role, Shape, TrainingJob
+from edl import contract, start_refusals
+from edl.model import ClusterState, Ending, JobKey, Refusal, Resizing, Role, Shape, TrainingJob
 from edl.planner.plan import Admission, Held, Plan
 from edl.resources import Resources
 from kubectl_edl.printers.forms import print_report
@@ -112,6 +112,22 @@ def stage() -> Stage:
     for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
         stage.put(manifest)
     return stage
+
+
+def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage: Stage) -> None:
+    refusal = start_refusals.text(Refusal(NOW, 3, "exceeded quota: team"))
+    for manifest in cast("atlas", "chief=1,ps=1,worker=1..2"):
+        stage.put(manifest)
+    annotations = {contract.START_REFUSED: refusal}
+    stage.patch("atlas-chief", {"metadata": {"annotations": annotations}})
+    said = "the API server refuses its start: exceeded quota: team"
+    queue = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert [(one["metadata"]["name"], one["position"]) for one in queue] == [
+        ("bert", 1),
+        ("atlas", None),
+    ]
+    assert queue[1]["reason"] == said
+    assert said in stage.run("status", "atlas").out
 
 
 def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:

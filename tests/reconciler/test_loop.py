@@ -7,7 +7,7 @@ import pytest
 
 from edl.errors import Invalid
 from edl.kube.act import Failure, Report, never
-from edl.model import ClusterState, JobKey, Target, TrainingJob
+from edl.model import ClusterState, JobKey, Refusal, Role, Target, TrainingJob
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps import Broken, Steps
 from edl.writes import Note, Step
@@ -16,6 +16,7 @@ from reconciler.journal import Journal
 from reconciler.leader import Alone
 from reconciler.loop import LONGEST_ACT, LONGEST_REST, MOST_DECIDING, RESYNC, STALEST, Loop, Mind
 from reconciler.metrics import Metrics
+from tests.edl.trainings import role
 from tests.reconciler.times import Time
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 A, B = JobKey("web", "a"), JobKey("web", "b")
 PLAN = Plan(resizes=(Resize(A, "worker", 1, 3, "room"),), held=(Held(B, "full", 1),))
+
+
+def waiting(key: JobKey) -> Role:
+    return role("worker", 1, 4, job=f"{key.name}-worker", suspended=True)
 
 
 class Hand:
@@ -73,8 +78,13 @@ class World:
         self.odd: list[JobKey] = []
         self.grows = True
         self.deciding = 0.0
+        self.starts = False
+        self.refusals: list[Refusal | None] = []
+        """Of job A, round by round."""
+        self.events: list[Note] = []
         mind = Mind(self.observe, lambda _state: PLAN, self.steps)
-        self.loop = Loop(mind, self.hand, Journal(self.metrics), self.time.clocks)
+        journal = Journal(self.metrics, announce=self.events.append)
+        self.loop = Loop(mind, self.hand, journal, self.time.clocks)
 
     def observe(self, now: datetime) -> ClusterState:
         if self.broken:
@@ -82,15 +92,18 @@ class World:
             raise ZeroDivisionError("a bug")
         self.time.seconds += self.deciding
         jobs, bare = (
-            tuple(TrainingJob(key, "none", (), now) for key in keys)
+            tuple(TrainingJob(key, "none", (waiting(key),), now) for key in keys)
             for keys in (self.jobs, self.bare)
         )
         return ClusterState(now, (), jobs, bare=bare)
 
     def steps(self, _plan: Plan, state: ClusterState) -> Steps:
+        self.refusals += [job.refusal for job in state.jobs if job.key == A]
         everybody = (*state.jobs, *state.bare)
         jobs = [job.key for job in everybody if job.key not in self.odd]
-        good = tuple(Step(job, (), (self.note(job),) if self.grows else ()) for job in jobs)
+        good = tuple(
+            Step(job, (), (self.note(job),) if self.grows else (), self.starts) for job in jobs
+        )
         bad = tuple(Broken(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
 
@@ -124,6 +137,44 @@ def test_a_failing_job_is_tried_ever_more_slowly_and_stops_nobody(world: World) 
     assert world.loop.round() == 2.0
     assert world.hand.rounds == [[A, B], [B], [A, B]]
     assert world.value("edl_failures_total", kind="Invalid") == 2
+
+
+def test_a_refused_start_is_part_of_the_next_state_and_postpones_nothing_else(
+    world: World,
+) -> None:
+    world.starts = True
+    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.loop.round()
+    world.loop.round()
+    assert world.refusals == [None, Refusal(world.time.now(), 1, "exceeded quota")]
+    world.time.seconds += 1
+    world.loop.round()
+    assert world.refusals[-1] == Refusal(
+        world.time.now() - timedelta(seconds=1), 2, "exceeded quota"
+    )
+    assert world.hand.rounds == [[A, B]] * 3
+
+
+def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
+    world.starts = True
+    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.loop.round()
+    world.hand.fails.clear()
+    world.loop.round()
+    world.loop.round()
+    assert [bool(refusal) for refusal in world.refusals] == [False, True, False]
+
+
+def test_every_refused_write_is_an_event(world: World) -> None:
+    world.hand.fails[A] = Invalid("denied by a policy", 403)
+    world.loop.round()
+    world.starts = True
+    world.time.seconds += 1
+    world.loop.round()
+    assert [(note.target, note.reason, note.message, note.warning) for note in world.events] == [
+        (Target("Job", "web", "a-worker"), "WriteRefused", "denied by a policy", True),
+        (Target("Job", "web", "a-worker"), "StartRefused", "denied by a policy", True),
+    ]
 
 
 def test_so_are_bare_pods(world: World) -> None:

@@ -1,5 +1,6 @@
 """The whole reconciler on a cluster in memory: it reads, decides, writes, and hands over."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ import pytest
 
 from edl.errors import Forbidden, NotFound
 from edl.inject.admission import Context, Request, mutate
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, Selection
 from edl.kube.fake import FakeCluster
 from edl.model import Target
 from edl.planner.decide import decide
@@ -103,6 +104,41 @@ def test_a_job_that_cannot_be_written_stops_no_other(
     assert spec(fake)["suspend"] is True
     failures = process.metrics.registry.get_sample_value
     until(lambda: bool(failures("edl_failures_total", {"kind": "Forbidden"})))
+
+
+def test_a_job_whose_start_is_refused_says_why_and_starts_when_it_is_accepted(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["create items-first-1"] = [Forbidden("exceeded quota: team", 403)] * 2
+    submit(fake, JOB)
+    start(Process(cluster, PLAN, CLOCKS))
+    until(lambda: "exceeded quota: team" in annotations(fake).get("edl.dev/reason", ""))
+    assert spec(fake)["suspend"] is True
+    until(lambda: "StartRefused" in events(fake))
+    until(lambda: spec(fake)["suspend"] is False)
+    assert "edl.dev/start-refused" not in annotations(fake)
+
+
+def test_that_a_start_is_refused_is_an_event_where_not_even_the_reason_may_be_written(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["patch items"] = [Forbidden("denied by a policy", 403)] * 100
+    submit(fake, JOB)
+    start(Process(cluster, PLAN, CLOCKS))
+    until(lambda: {"StartRefused", "WriteRefused"} <= events(fake))
+    assert "edl.dev/reason" not in annotations(fake)
+
+
+def annotations(fake: FakeCluster) -> Mapping[str, str]:
+    found: Mapping[str, str] = fake.get(JOB)["metadata"].get("annotations", {})
+    return found
+
+
+def events(fake: FakeCluster) -> set[str]:
+    items = fake.list(Selection("Event")).items
+    return {json.loads(item)["reason"] for item in items}
 
 
 def elected(fake: Cluster, name: str) -> Process:

@@ -8,7 +8,9 @@ from msgspec.structs import replace
 from edl.model import (
     ClusterState,
     Ending,
+    JobKey,
     Node,
+    Refusal,
     Requirement,
     Rules,
     Selector,
@@ -18,9 +20,9 @@ from edl.model import (
 from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
-from edl.planner.plan import Admission, Held, Plan
+from edl.planner.plan import Admission, Held, Plan, Suspension
 from edl.planner.policies import POLICIES
-from tests.edl.planner.plans import held, started
+from tests.edl.planner.plans import held, sizes, started
 from tests.edl.planner.states import (
     at,
     busy,
@@ -71,6 +73,33 @@ def test_all_roles_start_at_once_in_the_order_of_the_cast() -> None:
     cast = job("mnist", role("ps", 2, 2), role("worker", 2, 3, shape=shape(2)))
     (admission,) = plan_for(cluster(node("a", 9), cast)).admissions
     assert admission.sizes == (("ps", 2), ("worker", 3))
+
+
+QUOTA = Refusal(at(-1), 1, "exceeded quota: team")
+REFUSED = "the API server refuses its start: exceeded quota: team"
+
+
+def test_a_refused_start_keeps_no_other_job_from_starting_and_takes_no_room() -> None:
+    grown = worker("grown", 1, 4, on=["a", "a", "a", "a"])
+    late = worker("late", 3, 3, refusal=QUOTA, priority=9, queued=-7200)
+    plan = plan_for(cluster(node("a", 4), grown, late, worker("next", 1, 1)))
+    assert sizes(plan) == {"grown": 3}
+    assert held(plan)["late"] == REFUSED
+    shrunk = worker("grown", 1, 4, on=["a", "a", "a"])
+    plan = plan_for(cluster(node("a", 4), shrunk, late, worker("next", 1, 1)))
+    assert started(plan) == {"next": {"worker": 1}}
+
+
+def test_a_start_that_a_dry_run_accepted_is_planned_again() -> None:
+    late = worker("late", 3, 3, refusal=replace(QUOTA, lifted=True))
+    assert started(plan_for(cluster(node("a", 4), late))) == {"late": {"worker": 3}}
+
+
+def test_a_start_that_was_refused_half_written_gives_its_room_back() -> None:
+    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 2, 2), refusal=QUOTA)
+    plan = plan_for(cluster(node("a", 4), half))
+    assert plan.suspensions == (Suspension(JobKey("ns", "half"), REFUSED),)
+    assert not plan.admissions
 
 
 def test_half_a_gang_never_starts() -> None:

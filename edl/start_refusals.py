@@ -1,0 +1,65 @@
+"""Starts that the API server refused: as they are written on a Job, and when one is tried again.
+
+A quota on Services, an admission webhook, a missing right: what refuses one training job's start
+says nothing about the others, so it leaves the plan until a dry run of its start is accepted.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.model import Refusal, TrainingJob
+
+_FIRST: Final = timedelta(seconds=1)
+_LONGEST: Final = timedelta(minutes=1)
+_DOUBLINGS: Final = 16
+_MOST: Final = 1024
+"""Characters of the API server's message that are kept, as many as an Event takes."""
+
+_decoder: Final = msgspec.json.Decoder(Refusal)
+
+
+def refused(before: Refusal | None, message: str, now: datetime) -> Refusal:
+    """One more, after those that `before` counts."""
+    attempts = before.attempts + 1 if before else 1
+    return Refusal(now, attempts, " ".join(message.split())[:_MOST])
+
+
+def time_left(refusal: Refusal, now: datetime) -> timedelta | None:
+    """How long until the start is tried again: twice as long each time; None when it is due.
+
+    A time that lies still further ahead was written by a clock that is wrong.
+    """
+    wait = min(_FIRST * 2 ** min(max(refusal.attempts - 1, 0), _DOUBLINGS), _LONGEST)
+    left = wait - (now - refusal.at)
+    return left if timedelta() < left <= 2 * wait else None
+
+
+def waits(job: TrainingJob) -> bool:
+    """Whether a role of it is yet to start: only then a refused start concerns it."""
+    return any(role.suspended for role in job.live)
+
+
+def with_refusal(job: TrainingJob, known: Refusal | None = None) -> TrainingJob:
+    """With the latest refusal of its start, of those on its Jobs and `known`."""
+    if not waits(job):
+        return job
+    written = [role.refusal for role in job.roles if role.refusal]
+    found = max([*written, *filter(None, [known])], key=lambda one: one.at, default=None)
+    return job if found == job.refusal else replace(job, refusal=found)
+
+
+def text(refusal: Refusal) -> str:
+    """The annotation that keeps it."""
+    return msgspec.json.encode(refusal).decode()
+
+
+def read(annotation: str) -> Refusal | None:
+    """None where there is none, or none of ours."""
+    try:
+        found = _decoder.decode(annotation)
+    except msgspec.MsgspecError:
+        return None
+    return found if found.at.tzinfo else None

@@ -1,0 +1,43 @@
+"""The starts that this process saw refused, where the Job cannot say it: yet, or at all."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from edl import start_refusals
+from edl.model import ClusterState, JobKey, TrainingJob
+
+if TYPE_CHECKING:
+    from edl.model import Refusal
+
+
+class Refusals:
+    """What the loop remembers between rounds; what stands on the Jobs outlives it."""
+
+    def __init__(self) -> None:
+        self._known: dict[JobKey, Refusal] = {}
+        self._waiting: dict[JobKey, TrainingJob] = {}
+        self.unseen = False
+        """Whether the last state knows nothing yet of one of them."""
+
+    def seen(self, state: ClusterState) -> ClusterState:
+        """The state with these refusals; itself where there are none."""
+        jobs = tuple(map(self._with, state.jobs)) if self._known else state.jobs
+        self._waiting = {job.key: job for job in jobs if start_refusals.waits(job)}
+        self._known = {key: self._known[key] for key in self._known.keys() & self._waiting}
+        self.unseen = False
+        return state if jobs == state.jobs else replace(state, jobs=jobs)
+
+    def note(self, key: JobKey, message: str, now: datetime) -> None:
+        """A start was refused; one that was carried out meanwhile is of no interest."""
+        if job := self._waiting.get(key):
+            self._known[key] = start_refusals.refused(job.refusal, message, now)
+            self.unseen = True
+
+    def forget(self, key: JobKey) -> None:
+        self._known.pop(key, None)
+
+    def _with(self, job: TrainingJob) -> TrainingJob:
+        known = self._known.get(job.key)
+        return start_refusals.with_refusal(job, known) if known else job
