@@ -3,7 +3,6 @@
 A plan under other settings than the reconciler's would be a lie, so every answer names them.
 """
 
-import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -105,7 +104,7 @@ def _published(connection: Connection, now: datetime) -> Deciding:
         return _assumed(f"{_WHERE} does not say it: its reconciler is older")
     try:
         settings = read(text)
-    except (ValueError, json.JSONDecodeError) as error:
+    except ValueError as error:
         return _assumed(f"{_WHERE}, {contract.SETTINGS}: {error}")
     return Deciding(settings, "reconciler", (*_unknown(settings), *_asleep(lease, now)))
 

@@ -10,8 +10,9 @@ import msgspec
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 """A pod's labels, sorted by name, without those that number the pods of one template."""
 
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
-"""No longer: a label has 63 characters, but a user's rule any number, and int() refuses 5,000."""
+_INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
+"""No more digits: a user's rule has any number of them, and int() refuses 5,000."""
+_INT64: Final = 2**63
 
 
 class Requirement(msgspec.Struct, frozen=True):
@@ -42,10 +43,22 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 def compares(operator: str, value: str | None, bound: str) -> bool:
-    """Gt and Lt between whole numbers; anything else is neither."""
-    if value is None or not _INTEGER.fullmatch(value) or not _INTEGER.fullmatch(bound):
+    """Gt and Lt between whole numbers of 64 bits; anything else is neither.
+
+    Source: Kubernetes, labels.Requirement (strconv.ParseInt).
+    """
+    found, limit = _whole(value or ""), _whole(bound)
+    if found is None or limit is None:
         return False
-    return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
+    return found > limit if operator == "Gt" else found < limit
+
+
+def _whole(text: str) -> int | None:
+    digits = _INTEGER.fullmatch(text)
+    if digits is None:
+        return None
+    number = int("".join(digits.groups()))
+    return number if -_INT64 <= number < _INT64 else None
 
 
 class Selector(msgspec.Struct, frozen=True):

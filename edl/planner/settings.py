@@ -1,6 +1,8 @@
 """How a reconciler decides, as text that it publishes: who asks what it would do must know."""
 
 import json
+import re
+import reprlib
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
@@ -13,6 +15,12 @@ from edl.planner.policies import POLICIES, Policy, weighted
 
 _WAITS: Final = ("patience", "idle")
 """The policies' own numbers that a reconciler may set."""
+_LONGEST: Final = 3650 * 24 * 3600
+"""Seconds, ten years: a moment so much later is still a date."""
+_MOST: Final = 2**53
+"""Numbers stay below it: every one has a float of its own."""
+_PRIORITY: Final = re.compile(r"-?[0-9]{1,10}")
+_LONGEST_NAME: Final = 63
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -62,18 +70,18 @@ def render(settings: Settings) -> str:
 def read(text: str) -> Settings:
     """What `render` wrote, perhaps of another version: what it does not say has its default.
 
-    Raises ValueError where that cannot be: no JSON, a policy or a value that nobody knows.
+    Raises ValueError, with the field's name, where that cannot be: no JSON, a policy or a value
+    that nobody knows. The text is anybody's who may write the Lease.
     """
-    given = _mapping("settings", json.loads(text))
+    given = _mapping("settings", _decoded(text))
     limits = _mapping("limits", given.get("limits", {}))
-    weights = _mapping("weights", given.get("weights", {}))
     known = set(Limits.__struct_fields__)
     settings = Settings(
-        policy=str(given.get("policy", Settings().policy)),
+        policy=_name("policy", given.get("policy", Settings().policy)),
         limits=Limits(
             **{name: _limit(name, limits[name]) for name in sorted(known & limits.keys())}
         ),
-        weights=tuple((int(priority), float(weight)) for priority, weight in weights.items()),
+        weights=_weights(given.get("weights", {})),
         waits=tuple((name, _seconds(name, given[name])) for name in _WAITS if name in given),
         unknown=tuple(
             sorted(
@@ -85,6 +93,17 @@ def read(text: str) -> Settings:
     return settings
 
 
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("settings: nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # int() refuses a number of 5,000 digits
+        raise ValueError(f"settings: {error}") from None
+
+
 def _plain(value: object) -> object:
     return value.total_seconds() if isinstance(value, timedelta) else value
 
@@ -93,20 +112,53 @@ def _limit(name: str, value: object) -> Any:  # noqa: ANN401 (a field of Limits,
     usual = getattr(Limits(), name)
     if isinstance(usual, timedelta):
         return _seconds(name, value)
-    if type(usual) is bool and type(value) is not bool:
-        raise ValueError(f"{name}: {value!r}; true or false")
-    if type(usual) is not bool and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise ValueError(f"{name}: {value!r}; a number")
+    if type(usual) is not bool:
+        return _number(name, value, "a number")
+    if type(value) is not bool:
+        raise _wrong(name, value, "true or false")
     return value
 
 
+def _weights(value: object) -> tuple[tuple[int, float], ...]:
+    found = []
+    for priority, weight in _mapping("weights", value).items():
+        if not _PRIORITY.fullmatch(priority):
+            raise _wrong("weights", priority, "a PriorityClass's value")
+        name, expected = f"weights.{priority}", "a number above 0"
+        number = _number(name, weight, expected)
+        if number <= 0:
+            raise _wrong(name, weight, expected)
+        found.append((int(priority), number))
+    return tuple(found)
+
+
 def _seconds(name: str, value: object) -> timedelta:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name}: {value!r}; a number of seconds")  # noqa: TRY004 (a finding)
-    return timedelta(seconds=value)
+    expected = f"a number of seconds from 0 to {_LONGEST}"
+    seconds = _number(name, value, expected)
+    if not 0 <= seconds <= _LONGEST:
+        raise _wrong(name, value, expected)
+    return timedelta(seconds=seconds)
+
+
+def _number(name: str, value: object, expected: str) -> float:
+    """Finite, and no bool, which Python takes for a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
+        raise _wrong(name, value, expected)
+    return value
+
+
+def _name(field: str, value: object) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_NAME:
+        raise _wrong(field, value, "a name")
+    return value
 
 
 def _mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name}: {value!r}; an object")  # noqa: TRY004 (a finding)
+        raise _wrong(name, value, "an object")
     return value
+
+
+def _wrong(name: str, value: object, expected: str) -> ValueError:
+    """With the value cut to what a line holds."""
+    return ValueError(f"{name}: {reprlib.repr(value)}; {expected}")

@@ -50,6 +50,26 @@ def test_node_affinity_compares_whole_numbers(
     assert names(NODES, shape(affinity=((Requirement("cores", operator, values),),))) == found
 
 
+@pytest.mark.parametrize(
+    ("value", "operator", "bound", "holds"),
+    [
+        ("1700000000000000000", "Gt", "1699999999999999999", True),  # nanoseconds since 1970
+        ("9223372036854775807", "Gt", "9223372036854775806", True),
+        ("-9223372036854775808", "Lt", "0", True),
+        ("9223372036854775808", "Gt", "0", False),
+        ("-9223372036854775809", "Lt", "0", False),
+        ("1", "Lt", "9223372036854775808", False),
+        ("0" * 60 + "7", "Gt", "+6", True),
+        ("8", "Gt", "0" * 5000 + "7", True),
+        ("\u0668", "Gt", "7", False),
+        ("1_0", "Gt", "7", False),
+        ("", "Lt", "7", False),
+    ],
+)
+def test_whole_numbers_have_64_bits(value: str, operator: str, bound: str, *, holds: bool) -> None:
+    assert Requirement("stamp", operator, (bound,)).holds(value) is holds
+
+
 def test_terms_are_alternatives_and_requirements_add_up() -> None:
     x, y = (Requirement("zone", "In", (zone,)) for zone in "xy")
     cores = Requirement("cores", "Gt", ("1",))
