@@ -1,5 +1,6 @@
 """What rules say of one more pod of a shape on a node: from counts that follow every placement."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,10 +22,12 @@ class Domains(NamedTuple):
 class Count:
     """Pods that one rule counts, by domain: those there `now`, and those there `soon`.
 
-    Domains without any are not kept. `fixed` are those where pods of other owners stay.
+    Domains without any are not kept. `fixed` are those where pods of other owners stay. `eased`
+    and `met` grow where a rule may allow what it forbade: fewer pods or a higher minimum, and
+    pods in another domain.
     """
 
-    __slots__ = ("domains", "fixed", "now", "of", "soon")
+    __slots__ = ("_least", "_tally", "domains", "eased", "fixed", "met", "now", "of", "soon")
 
     def __init__(self, domains: Domains) -> None:
         self.domains = domains
@@ -32,6 +35,10 @@ class Count:
         self.now: dict[int, int] = {}
         self.soon: dict[int, int] = {}
         self.fixed: set[int] = set()
+        self.eased = self.met = 0
+        self._least = 0
+        self._tally: Counter[int] = Counter()
+        """How many domains have how many pods soon, once somebody asked for the fewest."""
 
     def stand(self, row: int, pods: int, leaving: int, *, others: bool) -> None:
         """Pods that stand there before the decision."""
@@ -45,15 +52,35 @@ class Count:
     def change(self, row: int, pods: int, *, now: bool) -> None:
         """Pods that are placed, or go (negative): now as well as soon, or only soon."""
         domain = self.of[row]
-        if domain >= 0:
-            _add(self.soon, domain, pods)
-            if now:
-                _add(self.now, domain, pods)
+        if domain < 0:
+            return
+        before = self.soon.get(domain, 0)
+        self.eased += pods < 0
+        self.met += not before or (now and domain not in self.now)
+        _add(self.soon, domain, pods)
+        if now:
+            _add(self.now, domain, pods)
+        if self._tally:
+            self._recount(before, before + pods)
 
     @property
     def least(self) -> int:
         """The fewest pods soon in any domain."""
-        return min(self.soon.values(), default=0) if len(self.soon) == self.domains.size else 0
+        if not self._tally:
+            self._tally.update(self.soon.values())
+            self._tally[0] += self.domains.size - len(self.soon)
+            self._recount(0, 0)
+        return self._least
+
+    def _recount(self, before: int, after: int) -> None:
+        self._tally[before] -= 1
+        self._tally[after] += 1
+        if not self._tally[before]:
+            del self._tally[before]
+        if after < self._least or self._least not in self._tally:
+            least = min(self._tally, default=0)
+            self.eased += least > self._least
+            self._least = least
 
 
 def _add(pods: dict[int, int], domain: int, more: int) -> None:
@@ -125,6 +152,31 @@ class Binding:
     def follows(self) -> bool:
         """Whether others must be placed before it: it may not be the first."""
         return self.near is not None and not self.near.first
+
+    @property
+    def ease(self) -> int:
+        """As long as it is the same, what is forbidden stays so."""
+        near = self.near.counts if self.near else ()
+        return (
+            sum(count.eased for count in self.apart)
+            + sum(level.pods.eased for level in self.levels)
+            + sum(count.eased + count.met for count in near)
+        )
+
+    def parted(self, few: int) -> tuple["Binding", "Binding"]:
+        """Those of its rules over at most so many domains, and the others."""
+
+        def coarse(count: Count) -> bool:
+            return count.domains.size <= few
+
+        def part(near: Near | None, *, is_coarse: bool) -> Binding:
+            apart = [count for count in self.apart if coarse(count) == is_coarse]
+            levels = [level for level in self.levels if coarse(level.pods) == is_coarse]
+            return Binding(apart, near, levels)
+
+        is_coarse = self.near is not None and all(map(coarse, self.near.counts))
+        nears = (self.near, None) if is_coarse else (None, self.near)
+        return part(nears[0], is_coarse=True), part(nears[1], is_coarse=False)
 
     def allows(self, row: int, *, now: bool) -> bool:
         """Whether one more pod may come to this node; `now`: also before leaving pods are gone."""

@@ -1,138 +1,16 @@
 """Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from edl.model import Shape
-from edl.planner.devices import Packing
+from edl.planner.cursor import Cursor, PackedCursor, RuledCursor, fitting
 from edl.planner.eligibility import Mask
-from edl.planner.grid import Grid, Horizon, Ints, Need
+from edl.planner.grid import Grid, Horizon, Ints, fewest
 
 _NOWHERE: Final = -1
-
-
-class Cursor:
-    """The nodes where one more pod fits, fullest first (best fit).
-
-    Room only shrinks while pods are placed, so a node that was full is never looked at again,
-    unless room came back to it (`Grid.freed`).
-    """
-
-    __slots__ = ("_at", "_cells", "_eligible", "_freed", "_order", "_seen")
-
-    def __init__(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> None:
-        self._cells = grid.cells(need, now=now)
-        self._eligible = eligible.tolist()
-        self._freed = grid.freed
-        self._order = _fullest_first(need, _fitting(grid, need, eligible, now=now), grid.soon)
-        self._at = 0
-        self._seen = len(grid.freed)
-
-    def find(self) -> int:
-        """The next node that takes one more pod; -1 if there is none."""
-        while self._seen < len(self._freed):
-            row = self._freed[self._seen]
-            if self._eligible[row] and self._fits(row):
-                return row
-            self._seen += 1
-        while self._at < len(self._order):
-            row = self._order[self._at]
-            if self._fits(row):
-                return row
-            self._at += 1
-        return -1
-
-    def mark(self) -> tuple[int, int]:
-        """Where it stands, to come `back_to` when placements are undone."""
-        return self._at, self._seen
-
-    def back_to(self, mark: tuple[int, int]) -> None:
-        self._at, self._seen = mark
-
-    def _fits(self, row: int) -> bool:
-        for cells, amount in self._cells:  # noqa: SIM110 (the innermost loop: all() costs three times as much)
-            if cells[row] < amount:
-                return False
-        return True
-
-
-class PackedCursor(Cursor):
-    """The same for a shape with a share: a node without a device for it has no room."""
-
-    __slots__ = ("_is_now", "_packing")
-
-    def __init__(self, grid: Grid, fit: "Fit", packing: Packing, *, now: bool) -> None:
-        super().__init__(grid, fit.need, fit.eligible, now=now)
-        self._packing, self._is_now = packing, now
-
-    def _fits(self, row: int) -> bool:
-        return super()._fits(row) and self._packing.allows(row, now=self._is_now)
-
-
-class RuledCursor(Cursor):
-    """The same for a shape with rules: what they forbid now they may allow after the next pod.
-
-    So only nodes without room are passed for good.
-    """
-
-    __slots__ = ("_fit", "_grid", "_is_now")
-
-    def __init__(self, grid: Grid, fit: "Fit", *, now: bool) -> None:
-        super().__init__(grid, fit.need, fit.eligible, now=now)
-        self._grid, self._fit, self._is_now = grid, fit, now
-        self._order = _fullest_first(fit.need, fit.eligible, grid.soon)
-
-    def find(self) -> int:
-        if self._seen < len(self._freed):
-            self._seen, self._at = len(self._freed), 0
-        while self._at < len(self._order) and not self._fits(self._order[self._at]):
-            self._at += 1
-        return next(
-            (row for row in self._candidates() if self._fits(row) and self._allows(row)), _NOWHERE
-        )
-
-    def _allows(self, row: int) -> bool:
-        return self._fit.allows(row, now=self._is_now)
-
-    def _candidates(self) -> Sequence[int]:
-        """Where the first of a company decides for all, the domain with the most room first."""
-        near = self._fit.binding.near if self._fit.binding else None
-        rows = self._order[self._at :]
-        if near is None or not near.begins(now=self._is_now):
-            return rows
-        domains = near.counts[0].domains
-        room = self._grid.now if self._is_now else self._grid.soon
-        capacity = self._fit.capacity(room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE)
-        inside = domains.rows >= 0
-        room = np.bincount(domains.rows[inside], capacity[inside], domains.size + 1)
-        return sorted(rows, key=lambda row: -room[domains.of[row]])
-
-
-def fewest(pods: Iterable[Ints]) -> Ints:
-    """How many each node takes, by how many each resource is enough for; int64[nodes]."""
-    # Ten times as fast as np.min over a list, which it would first make into one array.
-    return reduce(np.minimum, pods)
-
-
-def _fitting(grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:
-    fitting = eligible.copy()
-    for line, amount in need:
-        fitting &= grid.soon[line] >= amount
-        if now:
-            fitting &= grid.now[line] >= amount
-    return fitting
-
-
-def _fullest_first(need: Need, nodes: Mask, room: Ints) -> list[int]:
-    rows = np.flatnonzero(nodes)
-    if not need or not rows.size:
-        return [int(row) for row in rows]
-    left = fewest(room[line, rows] // amount for line, amount in need)
-    order: list[int] = rows[np.argsort(left, kind="stable")].tolist()
-    return order
 
 
 class Fit:
@@ -200,7 +78,7 @@ class Fit:
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""
         plain = self.binding is None and self.packing is None
-        return plain and not _fitting(self._grid, self.need, self.eligible, now=False).any()
+        return plain and not fitting(self._grid, self.need, self.eligible, now=False).any()
 
     def _cursor(self, *, now: bool) -> Cursor:
         if self.binding is None and self.packing is None:

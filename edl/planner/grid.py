@@ -6,6 +6,7 @@ Who gets what is decided on `soon`; what also fits on `now` is done in this plan
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from fractions import Fraction
+from functools import reduce
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -170,6 +171,12 @@ class Grid:
         totals = self.allocatable[:, self.open].sum(axis=1).tolist()
         lines = [self.names.index(name) for name in (CPU, MEMORY)]
         return {line: totals[line] - int(totals[line] * Fraction(str(ceiling))) for line in lines}
+
+
+def fewest(pods: Iterable[Ints]) -> Ints:
+    """How many each node takes, by how many each resource is enough for; int64[nodes]."""
+    # Ten times as fast as np.min over a list, which it would first make into one array.
+    return reduce(np.minimum, pods)
 
 
 def lines(names: Iterable[str]) -> tuple[str, ...]:

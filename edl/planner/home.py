@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.planner.board import Board
-from edl.planner.fit import Want, fewest, unplace
+from edl.planner.fit import Want, unplace
+from edl.planner.grid import fewest
 from edl.planner.standing import NOWHERE, Standing
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import numpy as np
 
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
+from edl.planner.cursor import Mark
 from edl.planner.fit import Fit, Want, pack, place, unplace
 from edl.planner.grid import Grid, Horizon, Ints
 from edl.planner.home import Homes
@@ -172,7 +173,7 @@ class Claim:
     """For each want, the nodes of its pods."""
     risen: dict[Standing, list[Seat]] = field(default_factory=dict)
     """Who yielded, and which seats, the last one first."""
-    _marks: list[tuple[int, int]] = field(init=False)
+    _marks: list[Mark] = field(init=False)
 
     def __post_init__(self) -> None:
         self._marks = [want.fit.soon.mark() for want in self.wants]

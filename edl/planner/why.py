@@ -9,9 +9,9 @@ import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.fit import Fit, Want, fewest, pack
+from edl.planner.fit import Fit, Want, pack
 from edl.planner.gang import Gang, fits_empty
-from edl.planner.grid import Horizon, Ints
+from edl.planner.grid import Horizon, Ints, fewest
 from edl.planner.orders import most
 
 

@@ -1,14 +1,15 @@
 """The work of a decision grows about as fast as the cluster, whatever rule decides."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from edl.model import ClusterState, TrainingJob
+from edl.model import ClusterState, Requirement, Rules, Selector, Spread, Term, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from tests.edl.planner.states import cluster, job, node, role, shape
+from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.work import instructions
 
 LIMITS = Limits()
@@ -24,11 +25,45 @@ def gangs_of_two_roles(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 8) for n in range(size)), *map(one, range(size)))
 
 
-@pytest.mark.parametrize("state", [gangs_of_two_roles])
-def test_eight_times_the_cluster_is_about_eight_times_the_work(
-    state: Callable[[int], ClusterState],
-) -> None:
-    assert work(state(400)) < 10 * work(state(50))
+def one_gang(size: int, **rules: object) -> ClusterState:
+    """Of pods for three quarters of the nodes' room; six zones, and racks of ten nodes."""
+    own = Selector(("ns",), (Requirement("app", "In", ("train",)),))
+    bound = Rules("ns", (("app", "train"),), **{name: make(own) for name, make in rules.items()})
+    found = [
+        node(
+            f"node-{n:04}",
+            4,
+            labels={"zone": f"zone-{n * 6 // size}", "rack": f"rack-{n // 10}", "host": f"{n}"},
+        )
+        for n in range(size)
+    ]
+    pods = size if "apart" in rules else 3 * size
+    pods = pods // 6 if "near" in rules else pods
+    return cluster(*found, worker("train", pods, pods, shape=shape(1, rules=bound)))
+
+
+def spread_over(*keys: str) -> Callable[[Selector], tuple[Spread, ...]]:
+    return lambda own: tuple(Spread(key, own, 1) for key in keys)
+
+
+def terms(key: str) -> Callable[[Selector], tuple[Term, ...]]:
+    return lambda own: (Term(key, own),)
+
+
+STATES: dict[str, Callable[[int], ClusterState]] = {
+    "gangs of two roles": gangs_of_two_roles,
+    "spread over hosts": partial(one_gang, spread=spread_over("host")),
+    "spread over racks": partial(one_gang, spread=spread_over("rack")),
+    "spread over zones and hosts": partial(one_gang, spread=spread_over("zone", "host")),
+    "apart on hosts": partial(one_gang, apart=terms("host")),
+    "together in a zone": partial(one_gang, near=terms("zone")),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_eight_times_the_cluster_is_about_eight_times_the_work(name: str) -> None:
+    state = STATES[name]
+    assert work(state(480)) < 10 * work(state(60))
 
 
 def work(state: ClusterState) -> int:

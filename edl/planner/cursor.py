@@ -1,0 +1,221 @@
+"""Where the next pod of a shape goes: node after node, the fullest first (best fit)."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from edl.planner.binding import Binding, Near
+from edl.planner.devices import Packing
+from edl.planner.eligibility import Mask
+from edl.planner.grid import Grid, Horizon, Ints, Need, fewest
+
+if TYPE_CHECKING:
+    from edl.planner.fit import Fit
+
+_NOWHERE: Final = -1
+_FEW: Final = 16
+"""Nodes are looked at apart by labels with at most as many values (zones)."""
+
+Mark: TypeAlias = tuple[int, ...]
+"""Where a cursor stands."""
+
+
+class Cursor:
+    """The nodes where one more pod fits, fullest first (best fit).
+
+    Room only shrinks while pods are placed, so a node that was full is never looked at again,
+    unless room came back to it (`Grid.freed`).
+    """
+
+    __slots__ = ("_at", "_cells", "_eligible", "_freed", "_order", "_seen")
+
+    def __init__(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> None:
+        self._cells = grid.cells(need, now=now)
+        self._eligible = eligible.tolist()
+        self._freed = grid.freed
+        self._order = _fullest_first(need, self._nodes(grid, need, eligible, now=now), grid.soon)
+        self._at = 0
+        self._seen = len(grid.freed)
+
+    def _nodes(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:
+        """Those to go through in order; bool[nodes]."""
+        return fitting(grid, need, eligible, now=now)
+
+    def find(self) -> int:
+        """The next node that takes one more pod; -1 if there is none."""
+        while self._seen < len(self._freed):
+            row = self._freed[self._seen]
+            if self._eligible[row] and self._fits(row):
+                return row
+            self._seen += 1
+        while self._at < len(self._order):
+            row = self._order[self._at]
+            if self._fits(row):
+                return row
+            self._at += 1
+        return -1
+
+    def mark(self) -> Mark:
+        """Where it stands, to come `back_to` when placements are undone."""
+        return self._at, self._seen
+
+    def back_to(self, mark: Mark) -> None:
+        self._at, self._seen = mark
+
+    def _fits(self, row: int) -> bool:
+        for cells, amount in self._cells:  # noqa: SIM110 (the innermost loop: all() costs three times as much)
+            if cells[row] < amount:
+                return False
+        return True
+
+
+class PackedCursor(Cursor):
+    """The same for a shape with a share: a node without a device for it has no room."""
+
+    __slots__ = ("_is_now", "_packing")
+
+    def __init__(self, grid: Grid, fit: "Fit", packing: Packing, *, now: bool) -> None:
+        super().__init__(grid, fit.need, fit.eligible, now=now)
+        self._packing, self._is_now = packing, now
+
+    def _fits(self, row: int) -> bool:
+        return super()._fits(row) and self._packing.allows(row, now=self._is_now)
+
+
+class _Lane:
+    """Nodes that share the domains of all rules over few domains, as places in the order."""
+
+    __slots__ = ("at", "back", "ease", "next", "places")
+
+    def __init__(self, places: list[int]) -> None:
+        self.places = places
+        self.at = 0
+        """All before have no room."""
+        self.next = 0
+        """All before have no room, or other rules forbid them as long as `ease` stands."""
+        self.ease = -1
+        self.back: set[int] = set()
+        """Those before that to which room came back."""
+
+    def start(self, at: int) -> None:
+        self.at = self.next = at
+        self.ease = -1
+        self.back.clear()
+
+
+class RuledCursor(Cursor):
+    """The same for a shape with rules: what they forbid now they may allow after a later pod.
+
+    Only nodes without room are passed for good. A node that rules forbid is looked at again once
+    one of them has eased; what forbids a zone is asked of the zone, not of each of its nodes.
+    """
+
+    __slots__ = ("_coarse", "_fine", "_fit", "_grid", "_is_now", "_lane_of", "_lanes")
+
+    def __init__(self, grid: Grid, fit: "Fit", *, now: bool) -> None:
+        super().__init__(grid, fit.need, fit.eligible, now=now)
+        self._grid, self._fit, self._is_now = grid, fit, now
+        self._coarse, self._fine = (fit.binding or Binding()).parted(_FEW)
+        self._lanes = self._parted()
+        self._lane_of: dict[int, tuple[_Lane, int]] = {}
+
+    def _nodes(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:  # noqa: ARG002 (as its base)
+        """Those without room, too: room may come back to them."""
+        return eligible
+
+    def _parted(self) -> list[_Lane]:
+        shared = [
+            domains.of
+            for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
+        ]
+        lanes: dict[tuple[int, ...], list[int]] = {}
+        for place, row in enumerate(self._order):
+            lanes.setdefault(tuple([of[row] for of in shared]), []).append(place)
+        return [_Lane(places) for places in lanes.values()]
+
+    def find(self) -> int:
+        if self._seen < len(self._freed):
+            self._return_freed()
+        near = self._fit.binding.near if self._fit.binding else None
+        if near is not None and near.begins(now=self._is_now):
+            return next(filter(self._takes, self._most_room_first(near)), _NOWHERE)
+        ease = self._fine.ease
+        places = [place for lane in self._lanes if (place := self._first(lane, ease)) >= 0]
+        return self._order[min(places)] if places else _NOWHERE
+
+    def mark(self) -> Mark:
+        return (self._seen, *(min((lane.at, *lane.back)) for lane in self._lanes))
+
+    def back_to(self, mark: Mark) -> None:
+        self._seen, *places = mark
+        for lane, at in zip(self._lanes, places, strict=True):
+            lane.start(at)
+
+    def _first(self, lane: _Lane, ease: int) -> int:
+        """The first place of a lane that takes one more pod; -1 if there is none."""
+        places, order, count = lane.places, self._order, len(lane.places)
+        while lane.at < count and not self._fits(order[places[lane.at]]):
+            lane.at += 1
+        if not self._coarse.allows(order[places[0]], now=self._is_now):
+            return _NOWHERE
+        if lane.ease != ease:
+            lane.ease, lane.next = ease, lane.at
+        for at in sorted(lane.back):
+            if at < lane.at and not self._fits(order[places[at]]):
+                lane.back.discard(at)
+            elif self._takes(order[places[at]]):
+                return places[at]
+        lane.next = max(lane.next, lane.at)
+        while lane.next < count and not self._takes(order[places[lane.next]]):
+            lane.next += 1
+        return places[lane.next] if lane.next < count else _NOWHERE
+
+    def _takes(self, row: int) -> bool:
+        return self._fits(row) and self._fit.allows(row, now=self._is_now)
+
+    def _return_freed(self) -> None:
+        """Room came back to nodes."""
+        if not self._lane_of:
+            self._lane_of = {
+                self._order[place]: (lane, at)
+                for lane in self._lanes
+                for at, place in enumerate(lane.places)
+            }
+        for row in self._freed[self._seen :]:
+            lane, at = self._lane_of.get(row, (None, 0))
+            if lane is not None and at < max(lane.at, lane.next):
+                lane.back.add(at)
+        self._seen = len(self._freed)
+        for lane in self._lanes:
+            if len(lane.back) > _FEW:
+                lane.start(min(lane.back))
+
+    def _most_room_first(self, near: Near) -> Iterator[int]:
+        """Where the first of a company decides for all, the domain with the most room first."""
+        domains = near.counts[0].domains
+        room = self._grid.now if self._is_now else self._grid.soon
+        capacity = self._fit.capacity(room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE)
+        inside = domains.rows >= 0
+        total = np.bincount(domains.rows[inside], capacity[inside], domains.size + 1)
+        rows = np.array(self._order, dtype=np.int64)
+        return iter(rows[np.argsort(-total[domains.rows[rows]], kind="stable")].tolist())
+
+
+def fitting(grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:
+    """Nodes of these with room for one more pod; bool[nodes]."""
+    found = eligible.copy()
+    for line, amount in need:
+        found &= grid.soon[line] >= amount
+        if now:
+            found &= grid.now[line] >= amount
+    return found
+
+
+def _fullest_first(need: Need, nodes: Mask, room: Ints) -> list[int]:
+    rows = np.flatnonzero(nodes)
+    if not need or not rows.size:
+        return [int(row) for row in rows]
+    left = fewest(room[line, rows] // amount for line, amount in need)
+    order: list[int] = rows[np.argsort(left, kind="stable")].tolist()
+    return order
