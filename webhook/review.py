@@ -1,6 +1,7 @@
 """AdmissionReview v1 on the wire: only the fields that are used, decoded once at the door."""
 
 import base64
+import re
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -15,6 +16,10 @@ KIND: Final = "AdmissionReview"
 
 DEEPEST: Final = 100
 """Levels of objects and lists in a review: Kubernetes' own objects have some twenty."""
+
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""What Kubernetes allows as a Namespace's name (RFC 1123)."""
 
 
 class BadReview(EdlError):
@@ -97,6 +102,7 @@ def decode(body: bytes) -> Review:
         raise BadReview(f"the body is no {KIND} of {API_VERSION} but {found}")
     if (request := envelope.request) is None:
         raise BadReview(f"the {KIND} has no request")
+    _check_namespace(request)
     if max(map(_depth, (request.object, request.old_object))) > DEEPEST:
         raise BadReview(f"the object is nested deeper than {DEEPEST} levels")
     if request.operation in ("CREATE", "UPDATE") and request.object is None:
@@ -111,6 +117,13 @@ def decode(body: bytes) -> Review:
         manifest=request.object,
         old=request.old_object,
     )
+
+
+def _check_namespace(request: _Request) -> None:
+    """It becomes a part of a request of ours. What a Namespace itself is called says its review."""
+    namespace, kind = request.namespace, request.kind.kind
+    if kind != "Namespace" and not _DNS_LABEL.fullmatch(namespace):
+        raise BadReview(f"the namespace {namespace[:64]!r} of the {kind[:64]} is no DNS label")
 
 
 def _depth(value: object) -> int:

@@ -17,6 +17,7 @@ from edl import contract
 from edl.errors import Gone, Unreachable
 from edl.kube.cluster import RESOURCES, RawListing
 from edl.kube.login import log_in
+from edl.kube.paths import resource_path
 from edl.kube.refusals import Request, refusal
 from edl.kube.stream import events, text
 from edl.kube.transport import Transport
@@ -100,7 +101,7 @@ class ApiServer:
             # Spread, so that the watches of many clients do not end together.
             "timeoutSeconds": str(WATCH_SECONDS + random.randrange(WATCH_SECONDS)),  # noqa: S311
         }
-        url = f"{_collection(selection.kind, selection.namespace)}?{urlencode(query)}"
+        url = f"{resource_path(selection.kind, selection.namespace)}?{urlencode(query)}"
         response = self._transport.stream(url, _WATCH_SILENCE)
         if response.status != 200:  # noqa: PLR2004 - HTTP
             raise refusal(request, response.status, response.data)
@@ -109,14 +110,14 @@ class ApiServer:
     def log(self, wanted: LogRequest) -> LineStream[str]:
         pod = wanted.pod
         request = Request("get", "pods/log", pod.namespace, pod.name, self.server)
-        url = f"{_path(pod)}/log?{urlencode(_log_query(wanted))}"
+        url = f"{_path(pod, 'log')}?{urlencode(_log_query(wanted))}"
         response = self._transport.stream(url, _LOG_SILENCE)
         if response.status != 200:  # noqa: PLR2004 - HTTP
             raise refusal(request, response.status, response.data)
         return text(response, request)
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
-        path = _collection(target.kind, target.namespace) + _options(dry_run=dry_run)
+        path = resource_path(target.kind, target.namespace) + _options(dry_run=dry_run)
         request = _asked("create", target, self.server)
         return _object(self._write("POST", request, path, manifest))
 
@@ -156,7 +157,7 @@ class ApiServer:
     def _page(self, selection: Selection, query: dict[str, str]) -> tuple[RawListing, str]:
         """One page, and where the next one continues."""
         request = _asked_all("list", selection, self.server)
-        collection = _collection(selection.kind, selection.namespace)
+        collection = resource_path(selection.kind, selection.namespace)
         body = self._read(request, f"{collection}?{urlencode(_query(selection) | query)}")
         page = _page_decoder.decode(body)
         items = tuple(bytes(item) for item in page.items or ())
@@ -190,16 +191,8 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiSer
     return ApiServer(log_in(kubeconfig, context, os.environ))
 
 
-def _collection(kind: str, namespace: str) -> str:
-    resource = RESOURCES[kind]
-    root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
-    if namespace and resource.namespaced:
-        return f"{root}/namespaces/{namespace}/{resource.plural}"
-    return f"{root}/{resource.plural}"
-
-
-def _path(target: Target) -> str:
-    return f"{_collection(target.kind, target.namespace)}/{target.name}"
+def _path(target: Target, *subresource: str) -> str:
+    return resource_path(target.kind, target.namespace, target.name, *subresource)
 
 
 def _query(selection: Selection) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """No right of the webhook, of a launcher or of peers is idle; `test_rights` is the reconciler's."""
 
 import base64
+import itertools
 import os
 import subprocess
 import time
@@ -20,6 +21,7 @@ from edl import contract
 from edl.errors import EdlError, Forbidden, NotFound
 from edl.frameworks.scripts import KUBEXEC
 from edl.kube.client import connect
+from edl.kube.fake import FakeCluster
 from edl.model import Target
 from manifests import render
 from sandbox import Sandbox
@@ -123,12 +125,16 @@ def apply_configurations(room: Sandbox) -> None:
 @pytest.mark.parametrize("grant", FOLLOWED, ids=str)
 def test_what_namespaces_say_is_known(room: Sandbox, account: Noted, grant: Grant) -> None:
     if grant.verb == "get":
-        # One that the watch has not brought yet.
-        policies = Watched(account, account)
+        # One that the watch has not brought yet, as it follows an empty cluster.
+        seconds = itertools.count(step=60)
+        policies = Watched(FakeCluster(lambda: datetime.now(UTC)), account, lambda: next(seconds))
+        policies.start()
+        until(lambda: not policies.problem(), "the empty list is read")
         with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
             policies.fetch("default")
         assert account.refused == {grant.asked}
         assert policies.fetch("default") == policies.known("default")
+        policies.stop()
         return
     with without(room, grant, ACCOUNT):
         policies = Watched(account, account)

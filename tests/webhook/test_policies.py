@@ -3,16 +3,20 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 
 from edl import contract
-from edl.errors import NotFound, Unreachable
+from edl.errors import ClusterError, NotFound, Unreachable
 from edl.inject.admission import Context
+from edl.kube.cluster import Cluster
 from edl.kube.fake import FakeCluster
 from edl.model import Target
 from edl.namespaces import NamespacePolicy
+from edl.writes import Json
+from tests.edl.kube.faults import FaultyCluster
 from tests.webhook import reviews
 from webhook.app import LIMIT, Desk, create_app
 from webhook.inline import Inline, Message
@@ -70,11 +74,109 @@ def test_afterwards_every_namespace_is_and_changes_are_followed(
     assert watched.known("nowhere") is None
 
 
-def test_what_was_fetched_is_known_from_then_on(watched: Watched) -> None:
-    assert watched.fetch("lab").largest_max == 4
-    found = watched.known("lab")
+class Late:
+    """Policies whose watch has brought the namespace `office` only; the API server is ahead."""
+
+    def __init__(self, ahead: Cluster) -> None:
+        self.seconds = 0.0
+        behind = FakeCluster(lambda: NOW)
+        put(behind, "office")
+        self.policies = Watched(behind, ahead, lambda: self.seconds)
+        self.policies.start()
+        wait_for(self.policies, "office", None)
+
+
+@pytest.fixture
+def asked(cluster: FakeCluster) -> FaultyCluster:
+    return FaultyCluster(cluster)
+
+
+@pytest.fixture
+def late(asked: FaultyCluster) -> Iterator[Late]:
+    made = Late(asked)
+    yield made
+    made.policies.stop()
+
+
+def test_what_was_fetched_is_known_from_then_on(
+    late: Late, asked: FaultyCluster, cluster: FakeCluster
+) -> None:
+    put(cluster, "new", SMALL)
+    for _ in range(3):
+        assert late.policies.fetch("new").largest_max == 4
+    found = late.policies.known("new")
     assert found is not None
     assert found.largest_max == 4
+    assert asked.asked["get"] == 1
+
+
+def test_no_namespace_is_fetched_before_the_first_list(
+    watched: Watched,
+) -> None:
+    with pytest.raises(Unreachable, match="the cluster's namespaces are not known yet"):
+        watched.fetch("lab")
+
+
+def test_a_namespace_that_cannot_be_read_is_not_asked_for_again_so_soon(
+    late: Late, asked: FaultyCluster
+) -> None:
+    for _ in range(3):
+        with pytest.raises(NotFound, match="nowhere"):
+            late.policies.fetch("nowhere")
+    assert asked.asked["get"] == 1
+    late.seconds += 3.1
+    with pytest.raises(NotFound, match="nowhere"):
+        late.policies.fetch("nowhere")
+    assert asked.asked["get"] == 2
+
+
+def test_names_that_a_sender_makes_up_cost_few_requests(
+    late: Late, asked: FaultyCluster, cluster: FakeCluster
+) -> None:
+    for number in range(1000):
+        with pytest.raises(ClusterError):
+            late.policies.fetch(f"made-up-{number}")
+    assert asked.asked["get"] == 64
+    put(cluster, "new")
+    with pytest.raises(Unreachable, match="too many namespaces could not be read"):
+        late.policies.fetch("new")
+    late.seconds += 3.1
+    assert late.policies.fetch("new") == NamespacePolicy("new")
+
+
+class Slow(FaultyCluster):
+    """Answers when four have asked; counts how many ask at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.most = self.now = 0
+        self._lock = threading.Lock()
+        self._four = threading.Barrier(4)
+
+    def get(self, target: Target) -> Json:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        self._four.wait(SECONDS)
+        found = super().get(target)
+        with self._lock:
+            self.now -= 1
+        return found
+
+
+def test_few_namespaces_are_fetched_at_once_and_the_others_wait_their_turn(
+    cluster: FakeCluster,
+) -> None:
+    names = [f"new-{number}" for number in range(8)]
+    for name in names:
+        put(cluster, name, SMALL)
+    slow = Slow(cluster)
+    late = Late(slow)
+    with ThreadPoolExecutor(len(names)) as pool:
+        found = list(pool.map(late.policies.fetch, names))
+    late.policies.stop()
+    assert [policy.largest_max for policy in found] == [4] * 8
+    assert slow.most == 4
 
 
 def test_without_a_cluster_no_namespace_says_anything() -> None:

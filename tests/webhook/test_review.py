@@ -58,6 +58,21 @@ def test_anything_else_is_refused_in_one_line(body: bytes, reason: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "namespace", ["", "a/b", "..", "?watch=true", "Lab", "-lab", "lab\n", "l" * 64, "a.b"]
+)
+def test_a_namespace_that_cannot_exist_is_refused(namespace: str) -> None:
+    with pytest.raises(BadReview, match=r"the namespace .* of the Job is no DNS label") as refused:
+        decode(reviews.review(reviews.job(), namespace=namespace))
+    assert refused.value.status == 400
+    assert len(str(refused.value)) < 150
+
+
+def test_a_namespace_under_review_may_be_called_anything() -> None:
+    body = reviews.review({}, kind={"kind": "Namespace"}, namespace="", name="Not_Valid")
+    assert str(decode(body)) == "Namespace Not_Valid"
+
+
 def nested(levels: int) -> dict[str, object]:
     """So many objects and lists, the outermost included."""
     inner: object = 1
