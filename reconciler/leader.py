@@ -28,11 +28,13 @@ class Terms(msgspec.Struct, frozen=True):
     15, 10 and 2 would be more.
     """
 
-    lasts: float = 10.0
+    lasts: int = 10
     renew_within: float = 7.5
     retry_every: float = 1.5
 
     def __post_init__(self) -> None:
+        if self.lasts != int(self.lasts):
+            raise ValueError(f"leader election: {self.lasts} s: a Lease lasts whole seconds")
         if not self.lasts > self.renew_within > self.retry_every > 0:
             raise ValueError(
                 f"leader election: {self.lasts} s > {self.renew_within} s > {self.retry_every} s "
@@ -89,11 +91,21 @@ class Elector:
     def leading(self) -> bool:
         return self._clocks.monotonic() < self._leads_until
 
-    def run(self, stopped: Event, elected: Callable[[], None] = lambda: None) -> None:
-        """Try until `stopped`; `elected` is called whenever we begin to lead."""
+    def run(
+        self,
+        stopped: Event,
+        elected: Callable[[], None] = lambda: None,
+        able: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Try until `stopped`; `elected` is called whenever we begin to lead.
+
+        While the process is not `able` to lead, its Lease is neither acquired nor renewed.
+        """
         while not stopped.is_set():
             led = self.leading
-            if self.attempt() and not led:
+            if not able():
+                self._abstain()
+            elif self.attempt() and not led:
                 elected()
             pause = self._terms.retry_every * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
             stopped.wait(pause)
@@ -107,9 +119,18 @@ class Elector:
             except Conflict:
                 pass  # somebody was faster; the next attempt sees who
             except Exception as error:  # noqa: BLE001 — a dead candidate would never lead again
-                self._complain(error)
+                bug = None if isinstance(error, ClusterError) else error
+                self._complain("leader election asks on: %s", error, bug)
             self._tell()
             return self._told
+
+    def _abstain(self) -> None:
+        """It runs out and is not given back: a request that hangs may still be carried out."""
+        with self._lock:
+            self._complain(
+                "this process does nothing; %s leaves its Lease to others", self.identity
+            )
+            self._tell()
 
     def release(self) -> None:
         """Give the Lease back, so that the next leader need not wait. Never raises."""
@@ -128,7 +149,7 @@ class Elector:
         """Until when we lead; counted from before the request, as its answer may come late."""
         known, self._known = self._known, False
         if not known:
-            self._look(now)
+            self._look()
         if self._seen is None:
             self._seen = self._cluster.create(
                 self._lease,
@@ -147,14 +168,15 @@ class Elector:
         self._known = True
         return now + self._terms.renew_within
 
-    def _look(self, now: float) -> None:
+    def _look(self) -> None:
+        """What another holder wrote counts from the answer: it may have been written just now."""
         try:
             found = self._cluster.get(self._lease)
         except NotFound:
             self._seen = None
             return
         if self._seen is None or _version(found) != _version(self._seen):
-            self._seen, self._seen_at = found, now
+            self._seen, self._seen_at = found, self._clocks.monotonic()
 
     def _is_free(self, now: float) -> bool:
         """Given back, or still for as long as its holder promised to renew it."""
@@ -170,7 +192,7 @@ class Elector:
     def _claim(self, transitions: int) -> Json:
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": round(self._terms.lasts),
+            "leaseDurationSeconds": int(self._terms.lasts),
             "acquireTime": self._time(),
             "renewTime": self._time(),
             "leaseTransitions": transitions,
@@ -185,10 +207,10 @@ class Elector:
             self._told = not self._told
             _log.info("%s %s", self.identity, "leads" if self._told else "leads no longer")
 
-    def _complain(self, error: Exception) -> None:
+    def _complain(self, message: str, about: object, bug: Exception | None = None) -> None:
+        """Once, until an attempt succeeds."""
         if not self._troubled:
-            bug = None if isinstance(error, ClusterError) else error
-            _log.warning("leader election asks on: %s", error, exc_info=bug)
+            _log.warning(message, about, exc_info=bug)
         self._troubled = True
 
 

@@ -62,7 +62,7 @@ class Loop:
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = _never_heard
         self.beat = clocks.monotonic()
-        """When the loop was last seen alive."""
+        """When the loop was last seen alive; while it waits, when it will have waited."""
 
     def run(self, alarm: Alarm, leadership: Leadership) -> None:
         self._since_event = alarm.since_ring
@@ -70,6 +70,7 @@ class Loop:
             self.beat = self._clocks.monotonic()
             if leadership.leading:
                 pause = self._guarded_round(lambda: alarm.stopped or not leadership.leading)
+                self.beat = self._clocks.monotonic() + pause
                 alarm.wait(pause, self._rest)
             else:
                 self._journal.follows()
@@ -117,7 +118,9 @@ class Loop:
             self._errors += 1
             self._journal.failed()
             _log.exception("a round failed; the next one comes")
-            return AFTER_ERROR.after(self._errors)
+            # News do not end this wait: they come all the time, and the failure with them.
+            self._rest = AFTER_ERROR.after(self._errors)
+            return self._rest
         self._errors = 0
         return pause
 

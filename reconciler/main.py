@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True):
     decides: planner.Settings
     leader_elect: bool
     identity: str
-    lease_duration: float
+    lease_duration: int
     renew_deadline: float
     retry_period: float
     metrics_host: str
@@ -55,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True):
 @planning.options
 @click.option("--leader-elect/--no-leader-elect", default=True)
 @click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
-@click.option("--lease-duration", type=float, default=Terms().lasts, help="Seconds.")
+@click.option("--lease-duration", type=int, default=Terms().lasts, help="Whole seconds.")
 @click.option("--renew-deadline", type=float, default=Terms().renew_within, help="Seconds.")
 @click.option("--retry-period", type=float, default=Terms().retry_every, help="Seconds.")
 @click.option("--metrics-host", default="127.0.0.1", help="0.0.0.0 in a pod, for its probes.")
@@ -108,4 +108,4 @@ def _elector(settings: Settings, api: ApiServer, clocks: Clocks) -> Elector:
     terms = Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
     lease = Target("Lease", settings.namespace, contract.RECONCILER_LEASE)
     identity = settings.identity or f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
-    return Elector(api.within(terms.renew_within / 2), lease, identity, clocks, terms)
+    return Elector(api.once(terms.renew_within / 2), lease, identity, clocks, terms)

@@ -28,8 +28,10 @@ from reconciler.metrics import Metrics
 from reconciler.server import Health, Page, Pages, pages, serve
 
 _log: Final = logging.getLogger(__name__)
+_HANGS_AFTER: Final = 60.0
+"""Seconds of one turn of the loop after which another process may lead…"""
 _DEAD_AFTER: Final = 600.0
-"""Seconds without a turn of the loop, more than any API server that hangs can hold it up."""
+"""…and after which this one is ended: more than any API server that hangs can hold it up."""
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -105,7 +107,7 @@ class Process:
     def _campaign(self) -> None:
         """A candidate who knows nothing yet must not lead."""
         if self._elector and self._wait_synced():
-            self._elector.run(self._retired, self._alarm.ring)
+            self._elector.run(self._retired, self._alarm.ring, partial(self._turns, _HANGS_AFTER))
 
     def _wait_synced(self) -> bool:
         while not self._stores.synced:
@@ -133,4 +135,8 @@ class Process:
         return "leads" if self._leadership.leading else "stands by"
 
     def _alive(self) -> bool:
-        return not self._stores.synced or self._clocks.monotonic() - self._loop.beat < _DEAD_AFTER
+        return not self._stores.synced or self._turns(_DEAD_AFTER)
+
+    def _turns(self, seconds: float) -> bool:
+        """Whether the turn of the loop that is at work has not taken so many seconds yet."""
+        return self._clocks.monotonic() - self._loop.beat < seconds

@@ -5,13 +5,16 @@ Reads are repeated when that is safe, writes never: who writes decides again fro
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import time
+from collections.abc import Callable  # noqa: TC003 - msgspec reads it
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Gone, Unreachable
@@ -23,22 +26,38 @@ from edl.kube.stream import events, text
 from edl.kube.transport import Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
+    from edl.errors import ClusterError
     from edl.kube.cluster import LogRequest, RawEvent, Resource, Selection
     from edl.kube.login import Login
     from edl.kube.stream import LineStream
+    from edl.kube.transport import Answer
     from edl.model import Target
     from edl.writes import Json
 
 PAGE_SIZE: Final = 1000
 """Measured with 1,000 Jobs: in two pages they cost the API server a fifth more, etcd four times."""
-ANSWER_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 300
 _WATCH_SILENCE: Final = WATCH_SECONDS * 2 + 30.0
 _LOG_SILENCE: Final = 600.0
 """Who trains may have nothing to say for long; whoever follows asks again after that."""
-_PAUSES: Final = (0.1, 0.4, 1.6)
+
+
+class Waits(msgspec.Struct, frozen=True):
+    """How long a request may last: `seconds` until it is answered, repeats and pauses included.
+
+    `pauses` come before the repeats of a read that an API server puts off; longer ones where it
+    says so (Retry-After).
+    """
+
+    seconds: float = 30.0
+    pauses: tuple[float, ...] = (0.1, 0.4, 1.6)
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+
+
+_WAITS: Final = Waits()
 
 
 class _ListMeta(msgspec.Struct):
@@ -57,22 +76,21 @@ _page_decoder: Final = msgspec.json.Decoder(_Page)
 class ApiServer:
     """One API server. Thread-safe; connections are kept and shared."""
 
-    def __init__(
-        self,
-        login: Login,
-        sleep: Callable[[float], None] = time.sleep,
-        seconds: float = ANSWER_SECONDS,
-    ) -> None:
+    def __init__(self, login: Login, waits: Waits = _WAITS) -> None:
         self.server = login.server
         self.default_namespace = login.namespace
         """The kubeconfig context's namespace, or the pod's own."""
         self._login = login
-        self._sleep = sleep
-        self._transport = Transport(login, seconds)
+        self._waits = waits
+        self._transport = Transport(login)
 
     def within(self, seconds: float) -> ApiServer:
-        """The same server and connections, but an answer must begin sooner, or later."""
-        return ApiServer(self._login, self._sleep, seconds)
+        """The same server and connections, but a request is answered sooner, or fails."""
+        return ApiServer(self._login, replace(self._waits, seconds=seconds))
+
+    def once(self, seconds: float) -> ApiServer:
+        """As `within`, and no read is repeated: who asks knows when to ask again."""
+        return ApiServer(self._login, replace(self._waits, seconds=seconds, pauses=()))
 
     def get(self, target: Target) -> Json:
         return _object(self._read(_asked("get", target, self.server), _path(target)))
@@ -164,23 +182,25 @@ class ApiServer:
         return RawListing(items, page.metadata.resourceVersion), page.metadata.continue_
 
     def _read(self, request: Request, path: str) -> bytes:
-        for pause in _PAUSES:
-            try:
-                return self._answer("GET", request, path)
-            except Unreachable as error:
-                if not error.status:  # nobody is there: the caller knows how long to wait
-                    raise
-                self._sleep(pause * random.uniform(1, 1.5))  # noqa: S311 - jitter
-        return self._answer("GET", request, path)
+        """Where there is no answer at all it is not repeated: the caller knows how long to wait."""
+        waits = self._waits
+        ends, pauses = waits.monotonic() + waits.seconds, iter(waits.pauses)
+        while True:
+            answer = self._transport.send("GET", path, ends - waits.monotonic())
+            if (error := _refusal(request, answer)) is None:
+                return answer.data
+            jitter = random.uniform(1, 1.5)  # noqa: S311 - no secret
+            pause = max(next(pauses, math.inf) * jitter, answer.retry_after)
+            if not isinstance(error, Unreachable) or waits.monotonic() + pause >= ends:
+                raise error
+            waits.sleep(pause)
 
     def _write(self, method: str, request: Request, path: str, body: Mapping[str, Any]) -> bytes:
-        return self._answer(method, request, path, msgspec.json.encode(body))
-
-    def _answer(self, method: str, request: Request, path: str, body: bytes | None = None) -> bytes:
-        response = self._transport.send(method, path, body)
-        if 200 <= response.status < 300:  # noqa: PLR2004 - HTTP
-            return response.data
-        raise refusal(request, response.status, response.data)
+        encoded = msgspec.json.encode(body)
+        answer = self._transport.send(method, path, self._waits.seconds, encoded)
+        if (error := _refusal(request, answer)) is not None:
+            raise error
+        return answer.data
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiServer:
@@ -193,6 +213,12 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiSer
 
 def _path(target: Target, *subresource: str) -> str:
     return resource_path(target.kind, target.namespace, target.name, *subresource)
+
+
+def _refusal(request: Request, answer: Answer) -> ClusterError | None:
+    if 200 <= answer.status < 300:  # noqa: PLR2004 - HTTP
+        return None
+    return refusal(request, answer.status, answer.data)
 
 
 def _query(selection: Selection) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Requests to one API server, whatever they mean: who we are, how long we wait, what went wrong."""
 
 import re
+import time
 import zlib
 from typing import Final, NamedTuple
 
@@ -12,6 +13,7 @@ from edl.errors import Unreachable
 from edl.kube.login import Login
 
 _CONNECT_SECONDS: Final = 5.0
+_LEAST_SECONDS: Final = 0.05
 _JSON: Final = "application/json"
 _PATCHES: Final = {
     "PATCH": "application/merge-patch+json",
@@ -23,23 +25,26 @@ _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 
 
 class Answer(NamedTuple):
-    """An HTTP status, and the whole body."""
+    """An HTTP status, and the whole body. `retry_after`: seconds to wait before asking again."""
 
     status: int
     data: bytes
+    retry_after: float = 0.0
 
 
 class Transport:
-    """Thread-safe; connections are kept and shared. `seconds`: how long an answer may take."""
+    """Thread-safe; connections are kept and shared."""
 
-    def __init__(self, login: Login, seconds: float) -> None:
+    def __init__(self, login: Login) -> None:
         self._login = login
-        self._timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, seconds), read=seconds)
 
-    def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
-        """The whole answer, whatever its status. Raises Unreachable when there is none."""
+    def send(self, method: str, path: str, seconds: float, body: bytes | None = None) -> Answer:
+        """The whole answer, whatever its status, if it begins within so many seconds.
+
+        Raises Unreachable when there is none.
+        """
         try:
-            return self._request(method, path, body)
+            return self._request(method, path, seconds, body)
         except (HTTPError, zlib.error) as error:
             raise self._no_answer(error) from error
 
@@ -55,14 +60,15 @@ class Transport:
         except HTTPError as error:
             raise self._no_answer(error) from error
 
-    def _request(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _request(self, method: str, path: str, seconds: float, body: bytes | None) -> Answer:
+        ends = time.monotonic() + seconds
         try:
-            return _whole(self._once(method, path, body, self._timeout))
+            return _whole(self._once(method, path, body, _timeout(seconds)))
         except ProtocolError:
             if method != "GET":
                 raise
             # A kept connection that the server had closed meanwhile: a new one may do.
-            return _whole(self._once(method, path, body, self._timeout))
+            return _whole(self._once(method, path, body, _timeout(ends - time.monotonic())))
 
     def _once(
         self, method: str, path: str, body: bytes | None, timeout: urllib3.Timeout
@@ -95,8 +101,18 @@ class Transport:
         )
 
 
+def _timeout(seconds: float) -> urllib3.Timeout:
+    left = max(seconds, _LEAST_SECONDS)
+    return urllib3.Timeout(total=left, connect=min(_CONNECT_SECONDS, left))
+
+
 def _whole(response: urllib3.BaseHTTPResponse) -> Answer:
     """Unpacked at once: urllib3 would copy a long list several times."""
     data = response.read(decode_content=False)
     packed = response.headers.get("Content-Encoding") == "gzip"
-    return Answer(response.status, zlib.decompress(data, _GZIP) if packed else data)
+    later = response.headers.get("Retry-After", "")
+    return Answer(
+        response.status,
+        zlib.decompress(data, _GZIP) if packed else data,
+        float(later) if later.isascii() and later.isdecimal() else 0.0,
+    )

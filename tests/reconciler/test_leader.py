@@ -1,6 +1,10 @@
+from threading import Event
+from typing import TYPE_CHECKING
+
 import pytest
 
 from edl.errors import Conflict, Forbidden, Unreachable
+from edl.kube.cluster import Cluster
 from edl.kube.fake import FakeCluster
 from edl.model import Target
 from reconciler.guarded import Guarded, NotLeading
@@ -8,8 +12,41 @@ from reconciler.leader import Elector, Terms
 from tests.edl.kube.faults import FaultyCluster
 from tests.reconciler.times import Time
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LEASE = Target("Lease", "edl-system", "edl-reconciler")
 TERMS = Terms(lasts=15, renew_within=10, retry_every=2)
+
+
+class Late(FaultyCluster):
+    """The next requests are answered late: `lags[verb]` seconds, after `meanwhile` happened."""
+
+    def __init__(self, cluster: Cluster, time: Time) -> None:
+        super().__init__(cluster)
+        self.lags: dict[str, float] = {}
+        self.meanwhile: Callable[[], object] = int
+        self._time = time
+
+    def _check(self, verb: str, target: Target | None = None) -> None:
+        super()._check(verb, target)
+        if lag := self.lags.pop(verb, 0.0):
+            self._time.seconds += lag
+            self.meanwhile()
+
+
+class Until(Event):
+    """Waits take their time, and no longer; it is set when the time has come."""
+
+    def __init__(self, time: Time, end: float) -> None:
+        super().__init__()
+        self._time, self._end = time, end
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._time.seconds += timeout or 0.0
+        if self._time.seconds >= self._end:
+            self.set()
+        return self.is_set()
 
 
 @pytest.fixture
@@ -203,10 +240,66 @@ def test_who_leads_no_more_writes_no_more(ann: Elector, fake: FakeCluster, time:
     assert guarded.get(target)["metadata"]["name"] == "x"
 
 
+def test_what_others_hold_is_dated_from_the_answer(fake: FakeCluster, time: Time) -> None:
+    late = Late(fake, time)
+    ann, bob = (
+        Elector(c, LEASE, n, time.clocks, Terms()) for c, n in ((fake, "ann"), (late, "bob"))
+    )
+    ann.attempt()
+    late.lags["get"], late.meanwhile = 6.0, ann.attempt  # its last renewal
+    bob.attempt()
+    while not bob.leading:
+        time.seconds += 0.5
+        bob.attempt()
+        assert not (ann.leading and bob.leading)
+
+
+@pytest.mark.parametrize("verb", ["create", "patch"])
+def test_the_own_term_is_counted_from_before_the_request(
+    fake: FakeCluster, time: Time, verb: str
+) -> None:
+    late = Late(fake, time)
+    ann = Elector(late, LEASE, "ann", time.clocks, Terms())
+    if verb == "patch":
+        ann.attempt()
+    late.lags[verb] = 7.0
+    assert ann.attempt()
+    time.seconds += 0.6
+    assert not ann.leading
+
+
+def test_a_killed_leader_is_replaced_within_15_seconds(fake: FakeCluster, time: Time) -> None:
+    ann, bob = (Elector(fake, LEASE, name, time.clocks, Terms()) for name in ("ann", "bob"))
+    bob_looks = Until(time, time.seconds + 15)
+    ann.attempt()
+    bob.run(bob_looks)
+    assert bob.leading
+
+
+def test_a_leader_that_may_not_lead_does_not_renew(
+    ann: Elector, bob: Elector, time: Time, fake: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    healthy_until = time.seconds + 60
+    ann.run(Until(time, time.seconds + 90), able=lambda: time.seconds < healthy_until)
+    assert not ann.leading
+    assert fake.get(LEASE)["spec"]["renewTime"] < "2026-01-01T00:17:40"
+    assert caplog.text.count("ann leaves its Lease to others") == 1
+    bob.run(Until(time, time.seconds + 20))
+    assert holder(fake) == "bob"
+    bob.release()
+    ann.run(Until(time, time.seconds + 5))  # the first attempt is a conflict
+    assert ann.leading
+
+
 @pytest.mark.parametrize("terms", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
 def test_terms_that_let_two_lead_are_refused(terms: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="must hold"):
         Terms(*terms)
+
+
+def test_a_lease_lasts_whole_seconds_as_it_says() -> None:
+    with pytest.raises(ValueError, match=r"10\.4 s: a Lease lasts whole seconds"):
+        Terms(lasts=10.4, renew_within=10.3)  # type: ignore[arg-type]
 
 
 def test_a_bug_does_not_end_a_candidacy(

@@ -280,6 +280,43 @@ def test_a_bug_in_one_round_is_logged_and_the_loop_goes_on(
     assert world.value("edl_failures_total", kind="round") == 1
 
 
+class Stream(Alarm):
+    """It rings all the time. Waits take no time but of the clock; it stops after many."""
+
+    def __init__(self, time: Time, waits: int) -> None:
+        super().__init__(0)
+        self._time, self._waits = time, waits
+        self.paused: list[float] = []
+
+    def wait(self, seconds: float, rest: float = 0.0) -> bool:
+        self.paused.append(min(seconds, rest))
+        self._time.seconds += self.paused[-1]
+        if len(self.paused) == self._waits:
+            self.stop()
+        return True
+
+
+def test_failed_rounds_are_repeated_ever_more_slowly_however_often_it_rings(world: World) -> None:
+    world.broken = 4
+    stream = Stream(world.time, 5)
+    world.loop.run(stream, Alone())
+    assert stream.paused == [1.0, 2.0, 4.0, 8.0, 0.0]
+
+
+def test_a_loop_is_alive_while_it_waits_but_not_while_a_round_hangs(world: World) -> None:
+    alarm = Alarm(0)
+    begun, beats = world.time.seconds, []
+
+    def acted() -> None:
+        beats.append(world.loop.beat)
+        alarm.stop()
+
+    world.hand.then = acted
+    world.deciding = 100.0
+    world.loop.run(alarm, Alone())
+    assert [*beats, world.loop.beat] == [begun, begun + 100.0 + RESYNC]
+
+
 class Follower:
     """It does not lead; when it has said so, the loop is to end."""
 

@@ -15,15 +15,17 @@ from edl.errors import Forbidden, NotFound
 from edl.inject.admission import Context, Request, mutate
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.fake import FakeCluster
-from edl.model import Target
+from edl.model import ClusterState, Target
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
+from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.writes import Json
 from reconciler.leader import Clocks, Elector, Terms
 from reconciler.process import Address, Process
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
+from tests.reconciler.times import Time
 
 SECONDS = 20
 CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
@@ -169,6 +171,33 @@ def test_one_of_two_leads_and_the_other_takes_over_at_once(fake: FakeCluster) ->
     finally:
         second.stop()
     assert leader(fake) == ""
+
+
+def test_a_leader_whose_loop_hangs_leaves_its_lease_to_others(
+    fake: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    time = Time()
+    hangs, goes_on = Event(), Event()
+
+    def decided(state: ClusterState) -> Plan:
+        if state.jobs:
+            hangs.set()
+            assert goes_on.wait(SECONDS)
+        return PLAN(state)
+
+    terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
+    elector = Elector(fake, LEASE, "first", time.clocks, terms)
+    process = Process(fake, decided, time.clocks, elector)
+    process.start(Address("127.0.0.1", 0))
+    try:
+        submit(fake, JOB)
+        assert hangs.wait(SECONDS)
+        time.seconds += 61
+        until(lambda: "first leaves its Lease to others" in caplog.text)
+        assert not elector.leading
+    finally:
+        goes_on.set()
+        process.stop()
 
 
 class Slow(FaultyCluster):

@@ -10,7 +10,7 @@ from typing import Any
 
 import urllib3
 
-from edl.kube.client import ApiServer
+from edl.kube.client import ApiServer, Waits
 from edl.kube.login import Login
 
 
@@ -20,6 +20,7 @@ class Answer:
 
     status: int
     body: Mapping[str, Any] | str | bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 CUT = Answer(0, "")
@@ -74,6 +75,8 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
             body = _sent(answer.body)
             self.send_response(answer.status)
             self.send_header("Content-Length", str(len(body)))
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
             if isinstance(answer.body, bytes):
                 self.send_header("Content-Encoding", "gzip")
             self.end_headers()
@@ -98,4 +101,18 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
 def api(address: str, pauses: list[float] | None = None) -> ApiServer:
     """A client of it; `pauses` records the waits instead of waiting."""
     login = Login(address, "default", urllib3.PoolManager(), lambda: "Bearer secret")
-    return ApiServer(login, (pauses if pauses is not None else []).append)
+    clock = Clock(pauses if pauses is not None else [])
+    return ApiServer(login, Waits(sleep=clock.sleep, monotonic=clock.monotonic))
+
+
+class Clock:
+    """Time passes by pauses alone."""
+
+    def __init__(self, pauses: list[float]) -> None:
+        self._pauses = pauses
+
+    def sleep(self, seconds: float) -> None:
+        self._pauses.append(seconds)
+
+    def monotonic(self) -> float:
+        return sum(self._pauses)

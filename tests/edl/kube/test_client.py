@@ -1,5 +1,6 @@
 import gzip
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,39 @@ def test_reads_give_up_after_some_time() -> None:
     assert "cannot list jobs.batch in namespace web now: starting" in str(error.value)
     assert error.value.status == 503
     assert len(script.asked) == 4
+
+
+def later(seconds: str) -> Answer:
+    return replace(status(429, "later"), headers={"Retry-After": seconds})
+
+
+def test_a_read_is_repeated_when_the_server_says_so() -> None:
+    pauses: list[float] = []
+    with serving(later("7"), EMPTY) as (_, address):
+        assert api(address, pauses).list(Selection("Job")).version == "5"
+    assert pauses == [7.0]
+
+
+@pytest.mark.parametrize("asks", ["31", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_read_ends_in_its_time_whatever_the_server_says(asks: str) -> None:
+    pauses: list[float] = []
+    with serving(later(asks)) as (_, address), pytest.raises(Unreachable, match="later"):
+        api(address, pauses).get(JOB)
+    assert sum(pauses) < 30
+
+
+def test_a_read_with_repeats_and_pauses_ends_within_its_seconds() -> None:
+    pauses: list[float] = []
+    with serving(later("1")) as (script, address), pytest.raises(Unreachable, match="later"):
+        api(address, pauses).within(2.5).get(JOB)
+    assert sum(pauses) < 2.5
+    assert len(script.asked) == 3
+
+
+def test_a_read_that_is_made_once_is_not_repeated() -> None:
+    with serving(later("1")) as (script, address), pytest.raises(Unreachable, match="later"):
+        api(address).once(30).get(JOB)
+    assert len(script.asked) == 1
 
 
 def test_writes_are_never_repeated() -> None:
