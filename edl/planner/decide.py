@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey
 from edl.planner.board import Board
+from edl.planner.displace import displaced
 from edl.planner.evacuate import evacuations
 from edl.planner.growth import Ceiling, grow
 from edl.planner.idle import wait_for_calm
@@ -13,7 +14,7 @@ from edl.planner.memory import Memory
 from edl.planner.opening import set_up
 from edl.planner.outcome import Outcome
 from edl.planner.overdrawn import keep_budgets
-from edl.planner.plan import Plan
+from edl.planner.plan import Evacuation, Plan
 from edl.planner.policies import Policy
 from edl.planner.queue import Queue, seat_unbound
 from edl.planner.rebalance import Rebalance
@@ -33,7 +34,7 @@ def decide(
         return known
     decided = outcome(state, policy, limits, memory.leave_board())
     plan = decided.plan()
-    plan = replace(plan, evacuations=evacuations(state, decided.board, _busy(plan)))
+    plan = replace(plan, evacuations=_evacuations(state, decided, _busy(plan)))
     memory.keep(state, plan, decided.board)
     return plan
 
@@ -49,6 +50,13 @@ def outcome(
     ceiling = Ceiling(board)
     seat(board, ledger, ceiling)
     return Outcome(board, ceiling, ledger)
+
+
+def _evacuations(
+    state: ClusterState, decided: Outcome, busy: frozenset[JobKey]
+) -> tuple[Evacuation, ...]:
+    moved = displaced(decided.board, decided.ledger.moves, busy)
+    return (*moved, *evacuations(state, decided.board, busy | {one.job for one in moved}))
 
 
 def _busy(plan: Plan) -> frozenset[JobKey]:

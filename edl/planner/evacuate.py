@@ -49,17 +49,17 @@ def evacuations(
     cordoned = {node.name for node in tainted if _is_cordoned(node)} - going.keys()
     if not going and not cordoned:
         return ()
-    movable = [
+    roles = [
         (job, role)
         for job in board.jobs
         if job.key not in busy and not job.problem
-        for role in _movable(job)
+        for role in movable(job)
     ]
     # First who must: room that they need is not there for who only may.
-    forced = [_forced(board, job, role, going) for job, role in movable]
+    forced = [_forced(board, job, role, going) for job, role in roles]
     free = [
         one or _offered(board, job, role, cordoned)
-        for (job, role), one in zip(movable, forced, strict=True)
+        for (job, role), one in zip(roles, forced, strict=True)
     ]
     return tuple(one for one in free if one)
 
@@ -85,7 +85,7 @@ def _is_cordoned(node: Node) -> bool:
     return any(taint.key == CORDONED for taint in node.taints)
 
 
-def _movable(job: TrainingJob) -> Iterator[Role]:
+def movable(job: TrainingJob) -> Iterator[Role]:
     """Roles of which one pod may go and come back while the others train."""
     framework = FRAMEWORKS[job.framework]
     names = [role.name for role in job.roles]
@@ -100,7 +100,7 @@ def _forced(board: Board, job: TrainingJob, role: Role, going: dict[str, str]) -
     """Off nodes that are taken away."""
     stays, rows = board.eligibility.tolerated(role.shape), board.grid.rows
     lost = [pod for pod in _bound(role) if pod.node in going and not stays[rows[pod.node]]]
-    first = _without_the_last(role, lost)
+    first = without_the_last(role, lost)
     if not first:
         return None
     place(board.grid, Want(board.rows_of(role.shape).fit, len(first)), now=True)
@@ -108,7 +108,7 @@ def _forced(board: Board, job: TrainingJob, role: Role, going: dict[str, str]) -
     return _moved(job, role, first, reasons.node_goes(names))
 
 
-def _without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
+def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
     """One stays until another is there: nobody left would be the end of what they know."""
     names = {pod.name for pod in lost}
     alone = role.size - sum(pod.ended for pod in role.pods) <= 1
@@ -127,13 +127,13 @@ def _offered(board: Board, job: TrainingJob, role: Role, cordoned: set[str]) -> 
     row = fit.both.find() if last else NOWHERE
     if last is None or row == NOWHERE or not _are_whole(job, role, last):
         return None
-    if not _budgets_let_it_back(board, job, role):
+    if not budgets_let_it_back(board, job, role):
         return None
     board.grid.take(row, fit, now=True)
     return _moved(job, role, [last], reasons.CORDONED)
 
 
-def _budgets_let_it_back(board: Board, job: TrainingJob, role: Role) -> bool:
+def budgets_let_it_back(board: Board, job: TrainingJob, role: Role) -> bool:
     """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
     bill = board.budgets.bill(job, role)
     return bill is None or bill.allows(0, now=True)

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from edl.model import JobKey
 from edl.planner.fit import Want
 from edl.planner.plan import Held
 from edl.planner.standing import Standing
+
+if TYPE_CHECKING:
+    from edl.planner.displace import Move
 
 _SHOWN_AHEAD = 8
 
@@ -32,6 +35,8 @@ class Ledger:
     queue: list[JobKey] = field(default_factory=list)
     """Those of `held` that wait in the queue, the first first."""
     promises: list[Promise] = field(default_factory=list)
+    moves: list["Move"] = field(default_factory=list)
+    """Replicas that leave a node for pods which may use few nodes."""
 
     def hold(self, key: JobKey, reason: str) -> None:
         self.held.setdefault(key, reason)

@@ -10,6 +10,7 @@ from edl.planner import reasons
 from edl.planner.alone import fits_alone
 from edl.planner.board import Board
 from edl.planner.budgets import Line
+from edl.planner.displace import Displacement, movers
 from edl.planner.fit import Want, place
 from edl.planner.gang import (
     Gang,
@@ -159,8 +160,10 @@ class Queue:
         if bound < demand.count:
             claim = Claim(self.board.grid, [Want(fit, demand.count - bound)])
             level, reason = demand.priority + FINISHING, reasons.room_for_demand(demand)
+            moves = Displacement(self.board, self.extras, claim, level, reason).run()
+            self.ledger.moves += moves
             make_room(claim, self.extras, level, whole=False)
-            note_yield(claim.risen, reason)
+            note_yield([*claim.risen, *movers(moves)], reason)
             rest = Want(fit, demand.count - bound - len(claim.placed[0]))
             self._preempt(Asker((rest,), demand.priority, level, reason))
 

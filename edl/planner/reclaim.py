@@ -141,6 +141,19 @@ class Extras:
             line.refused = (cost, level)
         return left >= cost
 
+    def least(self, standing: Standing) -> int:
+        """So many replicas of this role are no extras."""
+        return self._rules.least(standing)
+
+    def move(self, standing: Standing, position: int, to: Seat) -> None:
+        """An extra goes to another node; its own gives its room back soon."""
+        seat = standing.seats[position]
+        self._grid.give(seat.row, standing.fit, now=seat.now)
+        self._grid.take(to.row, standing.fit, now=to.now)
+        standing.take_place(position, to)
+        self.spare.add(standing, seat, -1)
+        self.spare.add(standing, to, 1)
+
     def rise(self, standing: Standing) -> Seat:
         seat = standing.rise(self._grid)
         self.spare.add(standing, seat, -1)

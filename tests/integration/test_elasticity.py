@@ -58,6 +58,23 @@ def test_it_shrinks_for_pending_pods_of_others_and_grows_back(installed: Stage) 
     assert installed.uids("mnist-chief") | installed.uids("mnist-ps") == untouched
 
 
+def test_a_pod_of_one_node_ends_few_replicas_and_leaves_all_others_alone(installed: Stage) -> None:
+    """Of 31 it needs the room of three; as many more move to where the highest indexes ran."""
+    words = {"framework": "pytorch", "min": "1", "max": "40"}
+    installed.apply(elastic("fill", labels=words, parallelism=1))
+    installed.until_runs("fill", 31)
+    before = set(installed.uids("fill").values())
+    node = installed.pod("fill", 0)["spec"]["nodeName"]
+    (pod,) = [web(1, cpu="3")["spec"]["template"]]
+    pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
+    pod["metadata"]["name"] = "pinned"
+    installed.apply({"apiVersion": "v1", "kind": "Pod"} | pod)
+    installed.until(lambda: installed.web_running() == 1, "it gets its room")
+    installed.until(lambda: installed.running("fill") == installed.size("fill"), "it is whole")
+    assert installed.size("fill") >= 28
+    assert len(before & set(installed.uids("fill").values())) >= 24
+
+
 def test_two_jobs_share_fairly(installed: Stage) -> None:
     items = {"completions": 100, "parallelism": 2}
     installed.apply(elastic("first", labels={"max": "40"}, **items))

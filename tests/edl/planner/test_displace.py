@@ -1,0 +1,89 @@
+"""Pods that may use few nodes get room there, and what runs there moves instead of ending."""
+
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from edl.model import Budget, Charge, ClusterState, Resizing, Shape, TrainingJob
+from edl.planner.plan import Plan
+from tests.edl.planner.acting import act
+from tests.edl.planner.plans import plan_for, sizes
+from tests.edl.planner.states import cluster, demand, job, node, role, shape
+
+NODES = tuple(f"node-{number}" for number in range(6))
+CLUSTER = tuple(node(name, 8, labels={"name": name}) for name in NODES)
+ONE_ROUND = timedelta(seconds=1)
+
+
+def pinned(cpu: float) -> Shape:
+    return shape(cpu, node_selector=(("name", "node-2"),))
+
+
+def spread(name: str, first: int = 0, **fields: object) -> TrainingJob:
+    """Four replicas on every node."""
+    on = [NODES[(first + number) % len(NODES)] for number in range(24)]
+    return job(name, role("worker", 1, 90, on=on, **fields), framework="pytorch")
+
+
+FULL = (*CLUSTER, spread("one"), spread("two", 3))
+
+
+def running(state: ClusterState) -> set[tuple[str, str, str]]:
+    return {
+        (training.key.name, pod.name, pod.node)
+        for training in state.jobs
+        for part in training.roles
+        for pod in part.pods
+        if pod.node and not pod.terminating
+    }
+
+
+def rounds(state: ClusterState) -> tuple[ClusterState, list[Plan], int]:
+    """What the plans of twelve seconds make of it, and how many pods were ended meanwhile."""
+    plans, ended = [], 0
+    for _ in range(12):
+        plans.append(plan_for(state))
+        after = act(state, plans[-1], after=ONE_ROUND, lingering=True)
+        ended += len(running(state) - running(after))
+        state = after
+    return state, plans, ended
+
+
+def test_a_pod_of_one_node_ends_no_more_than_what_moves_and_what_makes_room_for_it() -> None:
+    state, plans, ended = rounds(cluster(*FULL, demand("pin", pinned(3))))
+    assert not state.demands
+    assert ended <= 6
+    assert all(size >= 21 for plan in plans for size in sizes(plan).values())
+
+
+def test_where_other_nodes_have_room_nobody_shrinks_for_it() -> None:
+    (*some, last) = CLUSTER
+    nodes = (*some, replace(last, allocatable=last.allocatable + shape(3).requests))
+    first = plan_for(cluster(*nodes, *FULL[6:], demand("pin", pinned(3))))
+    (moved,) = first.evacuations
+    assert (first.resizes, len(moved.pods)) == ((), 3)
+    assert moved.reason == "makes room for web/pin (priority 0)"
+    state, plans, ended = rounds(cluster(*nodes, *FULL[6:], demand("pin", pinned(3))))
+    assert not state.demands
+    assert ended == 3
+    assert not any(plan.resizes for plan in plans)
+
+
+def test_nothing_moves_where_a_quota_would_keep_it_from_coming_back() -> None:
+    charges = (Charge('ResourceQuota "team"', "pods", 1),)
+    mine = spread("one", charges=charges)
+    nodes = tuple(replace(one, allocatable=one.allocatable + shape(1).requests) for one in CLUSTER)
+    budget = Budget("ns", 'ResourceQuota "team"', "pods", 23)
+    state = cluster(
+        *nodes, mine, spread("two", 3, resizing=Resizing.FIXED), demand("pin", pinned(2))
+    )
+    plan = plan_for(replace(state, budgets=(budget,)))
+    assert plan.evacuations == ()
+    assert sizes(plan) == {"one": 23}
+
+
+def test_a_role_that_restarts_gives_up_only_what_the_pod_needs() -> None:
+    mine = spread("one", resizing=Resizing.RESTART, tandem=True)
+    other = spread("two", 3, resizing=Resizing.FIXED)
+    plan = plan_for(cluster(*CLUSTER, mine, other, demand("pin", pinned(2))))
+    assert (plan.evacuations, sizes(plan)) == ((), {"one": 22})
