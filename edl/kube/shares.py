@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from edl import contract
-from edl.model import Device, Held, Share
+from edl.model import Device, Share
 from edl.resources import SHARED_GPU, Resources
 
 _SHARE: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
@@ -117,11 +117,7 @@ def _unnamed(gpus: dict[str, Device]) -> Device:
 
 
 def _with(device: Device, one: Hold, uuid: str, leaving: bool) -> Device:  # noqa: FBT001
-    if one.compute > _WHOLE:
-        part = Held(_WHOLE, device.memory)
-    else:
-        memory = one.memory or one.compute * device.memory // _WHOLE
-        part = Held(one.compute, memory if device.memory else 0)
+    part = Share(one.compute, one.memory).part(device.memory)
     going = device.leaving.plus(part) if leaving else device.leaving
     return Device(uuid, device.memory, device.used.plus(part), going)
 

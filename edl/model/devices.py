@@ -1,6 +1,8 @@
 """GPUs that several pods share, one by one."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_WHOLE: Final = 1000
 
 
 class Share(NamedTuple):
@@ -15,6 +17,18 @@ class Share(NamedTuple):
     model: str = ""
     """Empty for any."""
 
+    @property
+    def gpus(self) -> int:
+        """Of how many GPUs it has a part."""
+        return max(1, -(-self.compute // _WHOLE))
+
+    def part(self, memory: int) -> "Held":
+        """What its pod holds of each of its GPUs, where that has so many bytes (0: unknown)."""
+        if self.compute > _WHOLE:
+            return Held(_WHOLE, memory)
+        own = self.memory or self.compute * memory // _WHOLE
+        return Held(self.compute, own if memory else 0)
+
 
 class Held(NamedTuple):
     """A part of one GPU: compute in thousandths, memory in bytes."""
@@ -24,6 +38,18 @@ class Held(NamedTuple):
 
     def plus(self, other: "Held") -> "Held":
         return Held(self.compute + other.compute, self.memory + other.memory)
+
+    def minus(self, other: "Held") -> "Held":
+        return Held(self.compute - other.compute, self.memory - other.memory)
+
+    def times(self, count: int) -> "Held":
+        return Held(self.compute * count, self.memory * count)
+
+    def at_least(self, other: "Held") -> "Held":
+        return Held(max(self.compute, other.compute), max(self.memory, other.memory))
+
+    def covers(self, other: "Held") -> bool:
+        return self.compute >= other.compute and self.memory >= other.memory
 
 
 class Device(NamedTuple):
@@ -35,3 +61,7 @@ class Device(NamedTuple):
     """Bytes; 0 where nobody tells: then only compute counts."""
     used: Held = Held()
     leaving: Held = Held()
+
+    @property
+    def free(self) -> Held:
+        return Held(_WHOLE, self.memory).minus(self.used)

@@ -13,7 +13,6 @@ from edl.model import Node, Role, Shape
 from edl.model.devices import Held, Share
 from edl.planner.grid import Horizon, Ints
 
-_WHOLE: Final = 1000
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
 """NVIDIA's GPU feature discovery writes it; a node without it may have any model."""
 
@@ -39,10 +38,7 @@ class _Gpu:
 
     def part(self, share: Share) -> Held:
         """What a pod with this share holds here."""
-        if share.compute > _WHOLE:
-            return Held(_WHOLE, self.memory)
-        memory = share.memory or share.compute * self.memory // _WHOLE
-        return Held(share.compute, memory if self.memory else 0)
+        return share.part(self.memory)
 
     def change(self, part: Held, sign: int, *, now: bool) -> None:
         more = Held(sign * part.compute, sign * part.memory)
@@ -110,7 +106,7 @@ class Packing:
             pairs = zip(place.gpus, place.before, strict=True)
             # An overcommitted device takes back what it held: that makes nothing worse.
             if all(
-                _at_least(gpu.soon, gpu.part(self.share)) or _at_least(gpu.soon, before)
+                gpu.soon.covers(gpu.part(self.share)) or gpu.soon.covers(before)
                 for gpu, before in pairs
             ):
                 return at
@@ -142,18 +138,9 @@ class Packing:
             self.left[row].append(place._replace(before=tuple(gpu.soon for gpu in place.gpus)))
 
     def _choose(self, found: Sequence[_Gpu], *, now: bool) -> tuple[_Gpu, ...]:
-        """Best fit: the device with the least left; as many as it needs, or none."""
-        fitting = []
-        for place, gpu in enumerate(found):
-            free, part = gpu.soon, gpu.part(self.share)
-            compute = min(free.compute, gpu.now.compute) if now else free.compute
-            memory = min(free.memory, gpu.now.memory) if now else free.memory
-            if _at_least(Held(compute, memory), part):
-                fitting.append((compute, memory, place))
-        fitting.sort()
-        count = max(1, -(-self.share.compute // _WHOLE))
-        chosen = tuple(found[place] for *_, place in fitting[:count])
-        return chosen if len(chosen) == count else ()
+        free = [_both(gpu.now, gpu.soon) if now else gpu.soon for gpu in found]
+        places = best_fit(self.share, free, [gpu.memory for gpu in found])
+        return tuple(found[place] for place in places)
 
     def most(self, pods: Ints, horizon: Horizon) -> Ints:
         """Of so many pods a node by its sums, those that its devices take; int64[nodes]."""
@@ -175,13 +162,27 @@ class Packing:
 
     def _count(self, free: Sequence[Held], found: Sequence[_Gpu]) -> int:
         counts = [_times(one, gpu.part(self.share)) for one, gpu in zip(free, found, strict=True)]
-        if self.share.compute > _WHOLE:
-            return sum(counts) // -(-self.share.compute // _WHOLE)
-        return sum(counts)
+        return sum(counts) // self.share.gpus
 
 
-def _at_least(free: Held, part: Held) -> bool:
-    return free.compute >= part.compute and free.memory >= part.memory
+def best_fit(share: Share, free: Sequence[Held], memory: Sequence[int]) -> tuple[int, ...]:
+    """The places of a pod's devices, those with the least left; none where too few have its part.
+
+    `free` and `memory` (bytes) are those of a node's devices.
+    """
+    rooms = enumerate(zip(free, memory, strict=True))
+    fitting = sorted((left, at) for at, (left, size) in rooms if left.covers(share.part(size)))
+    return tuple(at for _, at in fitting[: share.gpus]) if len(fitting) >= share.gpus else ()
+
+
+def has_model(node: Node, share: Share) -> bool:
+    """Whether a node's GPUs are of the model that a pod asks for, or the node does not tell."""
+    return not share.model or (node.labels or {}).get(_MODEL_LABEL, "") in ("", share.model)
+
+
+def _both(one: Held, other: Held) -> Held:
+    """What both have."""
+    return Held(min(one.compute, other.compute), min(one.memory, other.memory))
 
 
 def _times(free: Held, part: Held) -> int:
@@ -193,11 +194,7 @@ class Devices:
     """A `Packing` for each shape with a share; all of them follow what the grid takes and gives."""
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
-        self._models = {
-            row: (node.labels or {}).get(_MODEL_LABEL, "")
-            for row, node in enumerate(nodes)
-            if node.devices
-        }
+        self._nodes = {row: node for row, node in enumerate(nodes) if node.devices}
         self.gpus = {row: _free(node) for row, node in enumerate(nodes) if node.devices}
         self._by_uuid = {
             (node.name, device.uuid): (row, gpu)
@@ -233,11 +230,9 @@ class Devices:
         if shape.share is None:
             return None
         if shape not in self._packings:
-            model = shape.share.model
-            others = (
-                row for row, found in self._models.items() if model and found not in ("", model)
-            )
-            self._packings[shape] = Packing(shape.share, self.gpus, frozenset(others))
+            share = shape.share
+            others = (row for row, node in self._nodes.items() if not has_model(node, share))
+            self._packings[shape] = Packing(share, self.gpus, frozenset(others))
         return self._packings[shape]
 
     def _seat(self, role: Role) -> None:
@@ -268,7 +263,7 @@ def devices(nodes: Sequence[Node], roles: Iterable[Role]) -> Devices | None:
 def _free(node: Node) -> list[_Gpu]:
     found = []
     for device in node.devices:
-        now = Held(_WHOLE - device.used.compute, device.memory - device.used.memory)
+        now = device.free
         soon = now.plus(device.leaving)
         found.append(_Gpu(device.memory, now, now, soon, now))
     return found

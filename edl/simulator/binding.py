@@ -1,8 +1,9 @@
 """kube-scheduler: pods one after another, each on the node that it scores highest.
 
-The queue's order is PrioritySort (priority, then time). Among the nodes that `Eligibility` allows
-and that have room, NodeResourcesFit's LeastAllocated and NodeResourcesBalancedAllocation decide,
-both with weight 1 as by default; of equals the first node is taken, where kube-scheduler draws.
+The queue's order is PrioritySort (priority, then time). Which nodes may take a pod is decided by
+the planner's own rules; among those NodeResourcesFit's LeastAllocated and
+NodeResourcesBalancedAllocation decide, both with weight 1 as by default; of equals the first node
+is taken, where kube-scheduler draws.
 """
 
 from collections import deque
@@ -59,6 +60,13 @@ class Scheduler:
 
     def run(self) -> bool:
         """Bind whatever fits; whether anything was bound."""
+        bound = again = self._bind()
+        # A pod that came may have made a place for others, who follow it or spread with it.
+        while again and any(shape.rules for shape in self._lines):
+            again = self._bind()
+        return bound
+
+    def _bind(self) -> bool:
         scores = {shape: _Scores(self.floor, shape) for shape in self._lines}
         bound = False
         while (shape := self._first(scores)) is not None:
@@ -93,10 +101,14 @@ class Scheduler:
 
 
 class _Scores:
-    """The score of each node for one more pod of a shape; -1 where it may not go."""
+    """The score of each node for one more pod of a shape; -1 where it has no room, or never may.
+
+    What other pods forbid is asked when a node is chosen: it changes with each pod that comes.
+    """
 
     def __init__(self, floor: Floor, shape: Shape) -> None:
         self._floor = floor
+        self._shape = shape
         self._need = floor.need(shape)
         self._asked = self._need > 0
         self._mask = floor.mask(shape)
@@ -107,15 +119,23 @@ class _Scores:
         self._scores = self._of(np.arange(len(floor.columns)))
 
     def best(self, tie: Callable[[int], int]) -> int | None:
-        """The node's column; None where none has room."""
-        if not self._scores.size:
-            return None
-        column = int(self._scores.argmax())
-        highest = self._scores[column]
-        if highest < 0:
-            return None
-        equal = np.flatnonzero(self._scores == highest)
-        return int(equal[tie(len(equal))])
+        """The node's column; None where none may take it."""
+        scores = self._scores
+        while scores.size and (highest := scores.max()) >= 0:
+            equal = [
+                column for column in np.flatnonzero(scores == highest).tolist() if self._may(column)
+            ]
+            if equal:
+                found: int = equal[tie(len(equal))]
+                return found
+            scores = np.where(scores == highest, -1.0, scores)
+        return None
+
+    def _may(self, column: int) -> bool:
+        shape = self._shape
+        binding = self._floor.binding(shape)
+        allowed = binding is None or binding.allows(column, now=True)
+        return allowed and self._floor.shares(shape, column)
 
     def look_at(self, column: int) -> None:
         """Again, after something went there."""

@@ -9,6 +9,7 @@ from edl import phases
 from edl.model import Ending, JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.actor import Actor, cast
 from edl.simulator.binding import Waiting
+from edl.simulator.floor import Place
 from edl.simulator.part import Part
 from edl.simulator.stage import Stage
 from edl.simulator.world import Training
@@ -81,7 +82,7 @@ class Company:
         actor.track.pod_stops += actor.track.ended is None
         part.put(replace(pod, terminating=True, ready=False, ready_since=None))
         part.unseen = True
-        self.stage.floor.leave(part.role.shape, pod.node)
+        self.stage.leaves(part.role.shape, _place(pod))
         self._leave(actor, part, pod.name)
 
     def _leave(self, actor: Actor, part: Part, name: str) -> None:
@@ -95,7 +96,7 @@ class Company:
     def _remove(self, actor: Actor, part: Part, name: str) -> None:
         """It has ended: its room is free."""
         pod = part.remove(name)
-        self.stage.floor.free(part.role.shape, pod.node, leaving=pod.terminating)
+        self.stage.floor.free(part.role.shape, _place(pod), leaving=pod.terminating)
         self.stage.freed()
         self.touch(actor)
 
@@ -120,9 +121,11 @@ class Company:
         if not pod.node:
             self._queue(actor, part, pod)
             return
-        self.stage.floor.take(part.role.shape, pod.node)
+        place = self.stage.floor.take(part.role.shape, pod.node, pod.devices)
+        if place != _place(pod):
+            part.put(replace(pod, devices=place.devices))
         if pod.terminating:
-            self.stage.floor.leave(part.role.shape, pod.node)
+            self.stage.leaves(part.role.shape, place)
             self._leave(actor, part, pod.name)
         elif not pod.ready:
             self._start(actor, part, pod.name)
@@ -131,8 +134,8 @@ class Company:
 
     def _bind(self, actor: Actor, part: Part, name: str, node: str) -> None:
         pod = part.pods[name]
-        part.put(replace(pod, node=node))
-        self.stage.floor.take(part.role.shape, node)
+        place = self.stage.floor.take(part.role.shape, node)
+        part.put(replace(pod, node=node, devices=place.devices))
         self._start(actor, part, name)
         # That the scheduler does at once what was planned is no news.
         self.touch(actor, news=pod.created_at != self.stage.moment)
@@ -257,3 +260,7 @@ class Company:
         if opened:
             self._queue(actor, part, pod)
         self.touch(actor)
+
+
+def _place(pod: Pod) -> Place:
+    return Place(pod.node, pod.devices)

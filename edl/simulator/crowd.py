@@ -3,21 +3,30 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
-from edl.model import Demand
+from edl.model import Demand, Neighbours
 from edl.simulator.binding import Waiting
+from edl.simulator.floor import Place
 from edl.simulator.stage import Stage
 from edl.simulator.timeline import Line
 from edl.simulator.world import Service
+
+_NOWHERE: Final = Place("")
 
 
 @dataclass(slots=True)
 class _Replica:
     name: str
     number: int
-    node: str = ""
+    place: Place = _NOWHERE
     ready: bool = False
     leaving: bool = False
+
+    @property
+    def node(self) -> str:
+        """Empty until it is bound."""
+        return self.place.node
 
 
 @dataclass(slots=True)
@@ -40,6 +49,13 @@ class Crowd:
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
             yield Demand(self.service.shape, self.service.priority, len(waiting), example)
+
+    def neighbours(self) -> Iterator[Neighbours]:
+        """Its bound pods, where rules may count them."""
+        rules = self.service.shape.rules
+        for one in self.replicas.values():
+            if rules and one.node:
+                yield Neighbours(one.node, rules, 1, int(one.leaving))
 
     def scale(self, replicas: int) -> None:
         """A Deployment's ReplicaSet ends who does not run first, then the youngest."""
@@ -70,8 +86,7 @@ class Crowd:
         stage.unbound = True
 
     def _bind(self, one: _Replica, node: str) -> None:
-        one.node = node
-        self.stage.floor.take(self.service.shape, node)
+        one.place = self.stage.floor.take(self.service.shape, node)
         own, usual = self.service.start_up, self.stage.world.settings.start_up
         self.stage.after(usual if own is None else own, partial(self._begin, one))
         self.stage.changed()
@@ -87,14 +102,14 @@ class Crowd:
             self.stage.scheduler.drop(one.name)
             return
         one.leaving, one.ready = True, False
-        self.stage.floor.leave(self.service.shape, one.node)
+        self.stage.leaves(self.service.shape, one.place)
         own, usual = self.service.shut_down, self.stage.world.settings.shut_down
         self.stage.after(usual if own is None else own, partial(self._gone, one))
         self._note()
 
     def _gone(self, one: _Replica) -> None:
         if self.replicas.pop(one.name, None):
-            self.stage.floor.free(self.service.shape, one.node, leaving=True)
+            self.stage.floor.free(self.service.shape, one.place, leaving=True)
             self.stage.freed()
 
     def _note(self) -> None:

@@ -1,12 +1,12 @@
 """Who decides over the jobs: the planner as in the cluster, or nobody but the scheduler."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from msgspec.structs import replace
 
-from edl.model import Demand, Role, Target, TrainingJob
+from edl.model import ClusterState, Role, Target, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.memory import Memory
 from edl.planner.plan import Admission, Plan
@@ -28,7 +28,7 @@ class Led:
     company: Company
     elastic: Elastic
     watcher: Watcher
-    demands: Callable[[], Iterator[Demand]]
+    observe: Callable[[], ClusterState]
     _memory: Memory = field(default_factory=Memory)
 
     def arrived(self, actor: Actor) -> None:
@@ -40,7 +40,7 @@ class Led:
     def round(self) -> timedelta | None:
         """One round of the reconciler."""
         self.company.tell()
-        state = self.stage.state(self.company.jobs(), self.demands())
+        state = self.observe()
         plan = decide(state, self.elastic.policy, self.elastic.limits, self._memory)
         self.stage.timeline.decisions += 1
         self.watcher.decided(self.stage.now, state, plan)

@@ -1,19 +1,20 @@
 """The simulation itself: instant after instant, as long as something happens."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import inf
 from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Demand, Node, Taint
+from edl.model import ClusterState, Node, Shape, Taint
 from edl.planner.evacuate import CORDONED
 from edl.simulator.binding import Scheduler
 from edl.simulator.company import Company
 from edl.simulator.crowd import Crowd
 from edl.simulator.direction import Led, Left
 from edl.simulator.floor import Floor
+from edl.simulator.podrules import PodRules
 from edl.simulator.result import Result, finished
 from edl.simulator.stage import Stage
 from edl.simulator.world import Change, Elastic, Manner, NodeEvent, Training, Watcher, World
@@ -37,13 +38,14 @@ class Simulation:
     """A simulation that can be run in pieces, and looked at in between."""
 
     def __init__(self, world: World, manner: Manner, watcher: Watcher) -> None:
-        floor = Floor(world.nodes, _names(world))
+        shapes = _shapes(world)
+        floor = Floor(world.nodes, _names(world, shapes), PodRules(shapes, world.neighbours))
         self.stage = Stage(world, floor, Scheduler(floor, world.settings.tie))
         self.company = Company(self.stage)
         self._watcher = watcher
         self._crowds = [Crowd(self.stage, service) for service in world.services]
         self._director: Led | Left = (
-            Led(self.stage, self.company, manner, watcher, self._demands)
+            Led(self.stage, self.company, manner, watcher, self.state)
             if isinstance(manner, Elastic)
             else Left(self.stage, self.company, manner)
         )
@@ -66,7 +68,9 @@ class Simulation:
 
     def state(self) -> ClusterState:
         """The cluster as it would be observed now."""
-        return self.stage.state(self.company.jobs(), self._demands())
+        demands = (found for crowd in self._crowds for found in crowd.demand())
+        others = (found for crowd in self._crowds for found in crowd.neighbours())
+        return self.stage.state(self.company.jobs(), demands, others)
 
     def run(self, until: float = inf) -> None:
         """On until then."""
@@ -136,9 +140,6 @@ class Simulation:
         if not actor.started:
             self._director.arrived(actor)
 
-    def _demands(self) -> Iterator[Demand]:
-        return (demand for crowd in self._crowds for demand in crowd.demand())
-
     def _happen(self, event: NodeEvent) -> None:
         """To a node that is there; of one that is gone already nothing is left to change."""
         floor, name = self.stage.floor, event.node.name
@@ -180,12 +181,16 @@ _CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
 }
 
 
-def _names(world: World) -> set[str]:
+def _shapes(world: World) -> set[Shape]:
+    """Those of all pods that may come."""
+    shapes = {role.shape for training in world.trainings for role in training.job.roles}
+    return shapes | {service.shape for service in world.services}
+
+
+def _names(world: World, shapes: Iterable[Shape]) -> set[str]:
     """Every resource that somebody has or asks for."""
     nodes = (*world.nodes, *(event.node for event in world.events))
-    shapes = [role.shape for training in world.trainings for role in training.job.roles]
-    shapes += [service.shape for service in world.services]
-    amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in set(shapes))]
+    amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in shapes)]
     return {name for found in amounts for name, _ in found}
 
 

@@ -2,13 +2,26 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Demand, Node, Pod, Shape, TrainingJob
+from edl.model import (
+    ClusterState,
+    Demand,
+    Device,
+    Held,
+    Node,
+    Pod,
+    Shape,
+    Share,
+    TrainingJob,
+)
 from edl.resources import Resources
 from edl.simulator.work import ENDLESS, Work
 from edl.simulator.world import Service, Training, World
+
+_NOTHING: Final = Held()
 
 
 def _unknown(_job: TrainingJob) -> Work | None:
@@ -47,18 +60,47 @@ def _without(nodes: Iterable[Node], jobs: Iterable[TrainingJob]) -> tuple[Node, 
     """The nodes with what others hold there: our pods take their room themselves."""
     held: defaultdict[str, Resources] = defaultdict(Resources)
     leaving: defaultdict[str, Resources] = defaultdict(Resources)
+    shares: defaultdict[str, list[tuple[Share, Pod]]] = defaultdict(list)
     for shape, pod in _bound(jobs):
         held[pod.node] += shape.requests
         if pod.terminating:
             leaving[pod.node] += shape.requests
+        if shape.share is not None:
+            shares[pod.node].append((shape.share, pod))
     return tuple(
         replace(
             node,
             used=_positive(node.used - held[node.name]),
             leaving=_positive(node.leaving - leaving[node.name]),
+            devices=_vacated(node.devices, shares[node.name]),
         )
         for node in nodes
     )
+
+
+def _vacated(
+    devices: tuple[Device, ...], shares: Iterable[tuple[Share, Pod]]
+) -> tuple[Device, ...]:
+    """Without these shares. A pod that names no GPU was counted where most was left."""
+    found = list(devices)
+    for share, pod in sorted(shares, key=lambda one: not one[1].devices):
+        named = [at for at, device in enumerate(found) if device.uuid in pod.devices]
+        unnamed = [
+            at
+            for at, device in enumerate(found)
+            if not pod.devices and device.used.covers(share.part(device.memory))
+        ]
+        for at in named or unnamed[: share.gpus]:
+            found[at] = _without_one(found[at], share, leaving=pod.terminating)
+    return tuple(found)
+
+
+def _without_one(device: Device, share: Share, *, leaving: bool) -> Device:
+    """What a pod was told to hold may differ from what it asked for: never less than nothing."""
+    part = share.part(device.memory)
+    used = device.used.minus(part).at_least(_NOTHING)
+    left = device.leaving.minus(part) if leaving else device.leaving
+    return device._replace(used=used, leaving=left.at_least(_NOTHING))
 
 
 def _bound(jobs: Iterable[TrainingJob]) -> Iterator[tuple[Shape, Pod]]:

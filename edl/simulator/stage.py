@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from edl.model import ClusterState, Demand, TrainingJob
+from edl.model import ClusterState, Demand, Neighbours, Shape, TrainingJob
 from edl.simulator.agenda import Agenda
 from edl.simulator.binding import Scheduler
-from edl.simulator.floor import Floor
+from edl.simulator.floor import Floor, Place
 from edl.simulator.timeline import Timeline
 from edl.simulator.world import World
 
@@ -31,8 +31,13 @@ class Stage:
     def moment(self) -> datetime:
         return self.world.moment(self.now)
 
-    def state(self, jobs: tuple[TrainingJob, ...], demands: Iterable[Demand]) -> ClusterState:
-        """The cluster as the reconciler would observe it now."""
+    def state(
+        self,
+        jobs: tuple[TrainingJob, ...],
+        demands: Iterable[Demand],
+        neighbours: Iterable[Neighbours] = (),
+    ) -> ClusterState:
+        """The cluster as the reconciler would observe it now; `neighbours` besides the world's."""
         world = self.world
         return ClusterState(
             observed_at=self.moment,
@@ -40,7 +45,7 @@ class Stage:
             jobs=jobs,
             demands=tuple(demands),
             budgets=world.budgets,
-            neighbours=world.neighbours,
+            neighbours=(*world.neighbours, *neighbours),
         )
 
     def number(self) -> int:
@@ -53,6 +58,11 @@ class Stage:
 
     def changed(self) -> None:
         self.news = True
+
+    def leaves(self, shape: Shape, place: Place) -> None:
+        """A pod there has been told to end: pods that spread count it no more."""
+        self.floor.leave(shape, place)
+        self.unbound |= shape.rules is not None
 
     def freed(self) -> None:
         """Room came back, or nodes changed."""
