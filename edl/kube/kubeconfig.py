@@ -15,6 +15,11 @@ Section: TypeAlias = Mapping[str, Any]
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_TEXTS: Final = (
+    *_PATHS,
+    *(f"{name}-data" for name in _PATHS[:3]),
+    *("server", "tls-server-name", "proxy-url", "token", "username", "password", "namespace"),
+)
 _LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _ADVICE: Final = "choose a cluster with --kubeconfig, --context or KUBECONFIG"
 
@@ -80,16 +85,25 @@ def _absolute(entries: Sequence[Section], key: str, file: Path) -> list[Section]
     """Paths are relative to their file."""
     part = _LISTS[key]
     return [
-        {**entry, part: _resolved(_section(entry.get(part), part, file), file.parent)}
+        {**entry, part: _resolved(_typed(_section(entry.get(part), part, file), file), file.parent)}
         for entry in entries
     ]
 
 
+def _typed(section: Section, file: Path) -> Section:
+    for key in _TEXTS:
+        if not isinstance(section.get(key) or "", str):
+            raise _misshapen(file, f"{key} is no text")
+    return section
+
+
 def _resolved(section: Section, folder: Path) -> Section:
-    return {
-        **section,
-        **{key: str(folder / str(section[key])) for key in _PATHS if section.get(key)},
-    }
+    paths: dict[str, Any] = {key: str(folder / section[key]) for key in _PATHS if section.get(key)}
+    plugin = section.get("exec")
+    if isinstance(plugin, dict) and os.sep in str(plugin.get("command")):
+        # One without is found on PATH.
+        paths["exec"] = {**plugin, "command": str(folder / str(plugin["command"]))}
+    return {**section, **paths}
 
 
 def _sections(value: object, key: str, file: Path) -> list[Section]:

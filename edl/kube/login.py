@@ -1,7 +1,9 @@
 """How to reach an API server and who we are there, from a kubeconfig or from inside a pod.
 
-Certificates and tokens are read here, quickly. Exec plugins, auth providers and proxies are left
-to the kubernetes package, which takes half a second to import.
+The kubernetes package would do this too. Importing its loader, with all kinds of the API, takes
+0.4 s of processor time and 20 MiB in each process, and no code here would go: the plugin cannot
+wait for it. It is left what few need: auth providers, and the rules of NO_PROXY. As with client-go,
+the API server's authority is read once.
 """
 
 import base64
@@ -11,15 +13,20 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
+from urllib.parse import SplitResult, unquote
 
 import msgspec
 import urllib3
+from urllib3.util import make_headers
 
 from edl.errors import Unreachable
 from edl.kube import kubeconfig as files
 from edl.kube.connection import keep_alive
+from edl.kube.impersonation import Headers, impersonate
 from edl.kube.kubeconfig import Chosen, Section
+from edl.kube.plugin import Plugin
+from edl.kube.proxies import proxy
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_SECONDS: Final = 60.0
@@ -33,6 +40,8 @@ class Login(msgspec.Struct, frozen=True):
     namespace: str
     pool: urllib3.PoolManager
     authorization: Callable[[], str | None]
+    impersonation: Headers = ()
+    """Which other user the requests are made as."""
 
 
 def log_in(kubeconfig: str | None, context: str | None, environ: Mapping[str, str]) -> Login:
@@ -42,22 +51,12 @@ def log_in(kubeconfig: str | None, context: str | None, environ: Mapping[str, st
     if in_pod and not (kubeconfig or context or files.exists(path)):
         return _of_pod(environ)
     chosen = files.choose(path, context)
-    if _needs_package(chosen, environ):
-        packaged = import_module("edl.kube.packaged")
-        return cast("Login", packaged.log_in(chosen))
     try:
-        return _of_file(chosen)
+        return _of_file(chosen, environ)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise Unreachable(
             f"the credentials of context {chosen.context} in {path} cannot be used: {error}"
         ) from error
-
-
-def _needs_package(chosen: Chosen, environ: Mapping[str, str]) -> bool:
-    """As kubectl, proxies are looked for in the environment alone."""
-    special = {"exec", "auth-provider", "username"} & chosen.user.keys()
-    proxied = any(text for name, text in environ.items() if name.lower().endswith("_proxy"))
-    return bool(special or chosen.cluster.get("proxy-url") or proxied)
 
 
 def _of_pod(environ: Mapping[str, str]) -> Login:
@@ -65,30 +64,48 @@ def _of_pod(environ: Mapping[str, str]) -> Login:
     return Login(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=(_POD / "namespace").read_text().strip(),
-        pool=_pool(ssl.create_default_context(cafile=_POD / "ca.crt")),
+        pool=_pool(ssl.create_default_context(cafile=_POD / "ca.crt"), None),
         authorization=TokenFile(_POD / "token", time.monotonic).authorization,
     )
 
 
-def _of_file(chosen: Chosen) -> Login:
-    cluster = chosen.cluster
+def _of_file(chosen: Chosen, environ: Mapping[str, str]) -> Login:
+    cluster, user = chosen.cluster, chosen.user
     if not cluster.get("server"):
         raise ValueError("its cluster names no server")
+    server = str(cluster["server"]).rstrip("/")
     context = _trust(cluster)
-    _identify(context, chosen.user)
+    if certificate := _pem(user, "client-certificate"):
+        _identify(context, certificate, _pem(user, "client-key"))
+    pool = _pool(context, proxy(server, cluster.get("proxy-url") or "", environ))
+    if server_name := cluster.get("tls-server-name"):
+        pool.connection_pool_kw |= {"server_hostname": server_name, "assert_hostname": server_name}
+
+    def renew(certificate: bytes, key: bytes) -> None:
+        """Kept connections go on with the certificate that they began with: they are dropped."""
+        _identify(context, certificate, key)
+        pool.clear()
+
     return Login(
-        server=str(cluster["server"]).rstrip("/"),
+        server=server,
         namespace=chosen.namespace,
-        pool=_pool(context, cluster.get("tls-server-name")),
-        authorization=_authorization(chosen.user),
+        pool=pool,
+        authorization=_authorization(chosen, lambda: Plugin(chosen, environ, renew)),
+        impersonation=impersonate(user),
     )
 
 
-def _pool(context: ssl.SSLContext, server_name: str | None = None) -> urllib3.PoolManager:
-    pool = urllib3.PoolManager(ssl_context=context, maxsize=POOL_SIZE, socket_options=keep_alive())
-    if server_name:
-        pool.connection_pool_kw |= {"server_hostname": server_name, "assert_hostname": server_name}
-    return pool
+def _pool(context: ssl.SSLContext, through: SplitResult | None) -> urllib3.PoolManager:
+    kept: dict[str, Any] = {
+        "ssl_context": context,
+        "maxsize": POOL_SIZE,
+        "socket_options": keep_alive(),
+    }
+    if through is None:
+        return urllib3.PoolManager(**kept)
+    name = f"{unquote(through.username or '')}:{unquote(through.password or '')}"
+    asked = make_headers(proxy_basic_auth=name) if through.username else None
+    return urllib3.ProxyManager(through.geturl(), proxy_headers=asked, **kept)
 
 
 def _trust(cluster: Section) -> ssl.SSLContext:
@@ -101,11 +118,8 @@ def _trust(cluster: Section) -> ssl.SSLContext:
     return context
 
 
-def _identify(context: ssl.SSLContext, user: Section) -> None:
+def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """OpenSSL reads client certificates from files only: data goes through one, 0600, gone soon."""
-    certificate, key = _pem(user, "client-certificate"), _pem(user, "client-key")
-    if not certificate:
-        return
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate + b"\n" + key)
         file.flush()
@@ -118,11 +132,23 @@ def _pem(user: Section, name: str) -> bytes:
     return Path(user[name]).read_bytes() if user.get(name) else b""
 
 
-def _authorization(user: Section) -> Callable[[], str | None]:
+def _authorization(chosen: Chosen, plugin: Callable[[], Plugin]) -> Callable[[], str | None]:
+    """The first way that the user's section has, in client-go's order."""
+    user = chosen.user
     if token := user.get("token"):
         return lambda: f"Bearer {token}"
     if path := user.get("tokenFile"):
         return TokenFile(Path(path), time.monotonic).authorization
+    if name := user.get("username"):
+        basic = make_headers(basic_auth=f"{name}:{user.get('password') or ''}")
+        return lambda: basic["authorization"]
+    if user.get("exec"):
+        found = plugin()
+        found.authorization()  # so that it fails here
+        return found.authorization
+    if user.get("auth-provider"):
+        found = import_module("edl.kube.packaged").authorization(chosen)
+        return cast("Callable[[], str | None]", found)
     return lambda: None
 
 

@@ -74,11 +74,11 @@ class Transport:
         self, method: str, path: str, body: bytes | None, timeout: urllib3.Timeout
     ) -> urllib3.BaseHTTPResponse:
         # As kubectl: a list of a thousand objects is a tenth of its size on its way.
-        headers = {
-            "Accept": _JSON,
-            "Accept-Encoding": "gzip",
-            "User-Agent": contract.MANAGED_BY,
-        }
+        headers = urllib3.HTTPHeaderDict(
+            {"Accept": _JSON, "Accept-Encoding": "gzip", "User-Agent": contract.MANAGED_BY}
+        )
+        for name, value in self._login.impersonation:
+            headers.add(name, value)
         if body is not None:
             headers["Content-Type"] = _PATCHES.get(method, _JSON)
         if token := self._login.authorization():

@@ -33,6 +33,7 @@ class Asked:
     path: str
     content_type: str | None
     body: str
+    headers: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -66,9 +67,8 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
         def _answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             text = self.rfile.read(length).decode()
-            script.asked.append(
-                Asked(self.command, self.path, self.headers.get("Content-Type"), text)
-            )
+            kind, headers = self.headers.get("Content-Type"), tuple(self.headers.items())
+            script.asked.append(Asked(self.command, self.path, kind, text, headers))
             answer = script.next()
             if answer is CUT:
                 return
