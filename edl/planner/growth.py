@@ -88,9 +88,9 @@ def _calm(board: Board, standing: Standing) -> bool:
 
 def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | None) -> bool:
     """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
-    fit, exempt = standing.fit, len(standing.seats) < standing.role.min
-    if standing.bill and not standing.bill.allows(now=False):
+    if not may_reserve(ceiling, standing):
         return False
+    fit, exempt = standing.fit, len(standing.seats) < standing.role.min
     at_once = not standing.held and (standing.bill is None or standing.bill.allows(now=True))
     if at_once and (exempt or (_calm(board, standing) and ceiling.allows(fit, now=True))):
         row = _row(standing, homes, now=True)
@@ -98,14 +98,22 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | No
             standing.sit(board.grid, row, now=True)
             return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
-    comes_too_late = standing.starts and standing.restarts
-    if comes_too_late or not (exempt or ceiling.allows(fit, now=False)):
+    if standing.starts and standing.restarts:
         return False
     row = _row(standing, homes, now=False)
     if row != NOWHERE:
         standing.sit(board.grid, row, now=False)
         return True
     return False
+
+
+def may_reserve(ceiling: Ceiling, standing: Standing) -> bool:
+    """Whether budgets, ceiling and a node have room for one more, when leaving pods are gone."""
+    if standing.bill and not standing.bill.allows(now=False):
+        return False
+    exempt = len(standing.seats) < standing.role.min
+    may = exempt or ceiling.allows(standing.fit, now=False)
+    return may and standing.fit.soon.find() != NOWHERE
 
 
 def _row(standing: Standing, homes: Homes | None, *, now: bool) -> int:

@@ -5,13 +5,14 @@ for the claim, come again elsewhere in the plan, and so on, while the claim neve
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit
+from edl.planner.grid import Horizon
 from edl.planner.idle import moments
-from edl.planner.ledger import Ledger
+from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
 from edl.planner.standing import Standing
 
@@ -44,13 +45,61 @@ def hold_back(board: Board, standing: Standing) -> None:
         standing.postpone(board.grid)
 
 
+def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> None:
+    """Of roles that grow in one plan, those wait whose pods might take each other's nodes.
+
+    The scheduler places pods of several shapes in any order: small ones in the room that the plan
+    sees for a large one. That would stay pending, be given back, and asked for again. A role that
+    gave a replica a moment ago comes after the roles for which it gave.
+    """
+    who, coming = growing(board), _on_their_way(board)
+    if not who:
+        return
+    gives, capacity = board.policy.gives, dict[Fit, int]()
+    who.sort(key=lambda one: (reasons.balanced(gives, one.role.reason), -one.bulk, one.rank))
+    for one in who:
+        after = coming + Counter({one.fit: new(one)})
+        for fit in after.keys() - capacity.keys():
+            capacity[fit] = int(fit.by_room(board.grid.before, Horizon.OBSERVED).sum())
+        if any(_may_stay_pending(fit, after, capacity[fit], cost) for fit in after):
+            hold_back(board, one)
+        else:
+            coming = after
+
+
+def _on_their_way(board: Board) -> Counter[Fit]:
+    """Pods that the scheduler has yet to place; those that wait for long wait for room."""
+    limit = board.limits.pending_limit
+    coming: Counter[Fit] = Counter()
+    for one in board.restless:
+        waiting = (since for _, since in one.unbound if since and not board.past(since, limit))
+        coming[one.fit] += sum(1 for _ in waiting)
+    return +coming
+
+
+def _may_stay_pending(
+    fit: Fit, coming: Counter[Fit], capacity: int, cost: Callable[[Fit, Fit], int]
+) -> bool:
+    harm = sum(pods * cost(fit, other) for other, pods in coming.items() if other is not fit)
+    return harm > 0 and capacity - harm < coming[fit]
+
+
 def let_claims_go_first(board: Board, ledger: Ledger, cost: Callable[[Fit, Fit], int]) -> None:
     """Who grows leaves the room alone that is kept for a claim, while that is on its way."""
-    who = growing(board) if ledger.promises else []
-    if not (who and _is_on_its_way(board, ledger)):
-        return
-    promises = [found._replace(number=0) for found in ledger.promises]
+    if ledger.promises and growing(board) and _is_on_its_way(board, ledger):
+        leave_clear(board, ledger.promises, cost)
+
+
+def leave_clear(board: Board, kept: Sequence[Promise], cost: Callable[[Fit, Fit], int]) -> None:
+    """Growth waits where its pods may take room that is kept for these starts.
+
+    It comes beside the pods that start in this plan.
+    """
+    who = growing(board) if kept else []
+    promises = [found._replace(number=0) for found in kept]
     precedence, ahead = Precedence(board, promises, cost), Counter[Fit]()
+    for start in board.standings:
+        ahead[start.fit] += new(start) if start.starts else 0
     harmful: dict[Fit, int] = {}
     for one in who:
         count = new(one)

@@ -1,7 +1,10 @@
 """Equal shares in a full cluster: a replica moves from the most to the least satisfied role.
 
-A move needs givers that stay more satisfied than the taker was before it. So every move makes the
-sorted satisfactions larger (leximin): moves end, and none is undone.
+What strictly improves with each resize that no claim asks for is the sorted list of all roles'
+satisfactions (leximin). Growth raises one of them. A move needs givers that stay more satisfied
+than the taker was before it, and it needs the taker, or a less satisfied role, to get the room:
+so there is no move whose room the next plan would keep for a role in its cooldown. Sizes are
+finite, so resizes end, and none is undone.
 """
 
 from collections.abc import Sequence
@@ -17,7 +20,7 @@ from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
 from edl.planner.givers import Givers
 from edl.planner.grid import Ints
-from edl.planner.growth import Ceiling
+from edl.planner.growth import Ceiling, may_reserve
 from edl.planner.reclaim import Claim, Extras, Rules, make_room
 from edl.planner.repack import one_more
 from edl.planner.standing import Seat, Standing
@@ -40,6 +43,8 @@ class Rebalance:
     _gave_up: list[Standing] = field(default_factory=list)
     _hopeless: set[Fit] = field(default_factory=set)
     """Shapes for which a search among several givers found nothing."""
+    _deferred: dict[tuple[Fit, int], Standing] = field(default_factory=dict)
+    """One role per shape and budget that is less satisfied than the taker, and in its cooldown."""
     _vain: dict[tuple[Fit, int], float] = field(default_factory=dict)
     """How satisfied is who asked in vain since the last move, by shape and priority: who has as
     much will do so, too."""
@@ -47,16 +52,16 @@ class Rebalance:
     def run(self, stuck: Sequence[Standing]) -> None:
         share = self.board.policy.share
         heap = [
-            (share(taker, len(taker.seats)), taker.rank, taker)
-            for taker in stuck
-            if not taker.held and taker.moves
+            (share(taker, len(taker.seats)), taker.rank, taker) for taker in stuck if taker.moves
         ]
         heapify(heap)
-        if heap:
+        if any(not taker.held for _, _, taker in heap):
             self.givers = Givers(self.board, list(filter(_gives, self.board.standings)))
         while heap:
             _, rank, taker = heappop(heap)
-            if self._serve(taker) and taker.size < taker.cap:
+            if taker.held:
+                self._deferred.setdefault((taker.fit, id(taker.bill)), taker)
+            elif self._serve(taker) and taker.size < taker.cap:
                 heappush(heap, (self.board.share(taker), rank, taker))
         # Who gave may have taken from others since, and is as large as before.
         less = (giver for giver in self._gave_up if giver.size < giver.role.size)
@@ -139,7 +144,7 @@ class Rebalance:
     def _take_one(self, taker: Standing, giver: Standing) -> bool:
         grid = self.board.grid
         seat = giver.rise(grid)
-        if not (
+        if self._goes_to_deferred() or not (
             self.ceiling.allows(taker.fit, now=False) and taker.fit.allows(seat.row, now=False)
         ):
             giver.sit_again(grid, seat)
@@ -176,11 +181,33 @@ class Rebalance:
             claim.undo(extras)
             self._hopeless.add(taker.fit)
             return False
+        if self._deferred_would_take(claim):
+            claim.undo(extras)
+            self._hopeless.add(taker.fit)
+            return False
         taker.seats.append(Seat(claim.placed[0][0], now=False, fresh=True))
         taker.moved = True
         for giver in claim.risen:
             self._gave(taker, giver)
         return True
+
+    def _goes_to_deferred(self) -> bool:
+        """Whether the next plan would reserve room that is free now for a role in its cooldown.
+
+        Then the taker would not get what the giver gives up, and would ask again.
+        """
+        return any(may_reserve(self.ceiling, one) for one in self._deferred.values())
+
+    def _deferred_would_take(self, claim: Claim) -> bool:
+        grid, ((row, *_), *_), (want, *_) = self.board.grid, claim.placed, claim.wants
+        grid.give(row, want.fit.need, now=False)
+        if claim.bill:
+            claim.bill.give(now=False)
+        would = self._goes_to_deferred()
+        grid.take(row, want.fit.need, now=False)
+        if claim.bill:
+            claim.bill.take(now=False)
+        return would
 
     def _least(self, giver: Standing, before: float) -> int:
         size = giver.size

@@ -22,7 +22,15 @@ from edl.planner.board import Board
 from edl.planner.eligibility import Mask
 from edl.planner.fit import Fit, Want
 from edl.planner.grid import Horizon
-from edl.planner.holding import extras, growing, hold_back, let_claims_go_first, new
+from edl.planner.holding import (
+    extras,
+    growing,
+    hold_back,
+    leave_clear,
+    let_claims_go_first,
+    let_larger_pods_go_first,
+    new,
+)
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
 from edl.planner.stages import TASTES, Party, Stage
@@ -50,9 +58,12 @@ class Rehearsal:
     _postponed: set[Standing] = field(default_factory=set)
     _growing: list[Standing] = field(default_factory=list)
     """Roles that run and get more than their minimum now."""
+    _waiting: list[Promise] = field(default_factory=list)
+    """Starts that wait a moment, with the room that stays taken for them."""
 
     def run(self) -> None:
         let_claims_go_first(self.board, self.ledger, self._cost)
+        let_larger_pods_go_first(self.board, self._cost)
         if not self.ledger.admitted:
             return
         self._growing = growing(self.board)
@@ -67,6 +78,7 @@ class Rehearsal:
             if late or not (self._start(standings) or self._starts_before_growth(standings)):
                 self._postpone(key, standings, number)
         self._leave_out(self._postponed)
+        leave_clear(self.board, self._waiting, self._cost)
         self.ledger.queue.sort(key=self.board.place_of)
 
     def _starts_before_growth(self, standings: Sequence[Standing]) -> bool:
@@ -241,6 +253,7 @@ class Rehearsal:
         wants = [Want(found.fit, found.lasting) for found in standings]
         self.ledger.promises.append(Promise(wants, (), number))
         self._postponed.update(standings)
+        self._waiting.append(Promise(wants, [_rows_now(found) for found in standings], number))
         self.ledger.wait(key, reasons.PLACED_FIRST)
 
 

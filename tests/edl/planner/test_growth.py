@@ -194,3 +194,22 @@ def test_nobody_grows_beyond_the_giver_while_replicas_move() -> None:
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other))
     assert held(plan)["other"] == reasons.MOVING
     assert sizes(plan_for(cluster(node("a", 4), node("b", 9), gave, other, seconds=10)))
+
+
+def test_a_lower_priority_takes_only_from_its_own_beside_a_richer_higher_one() -> None:
+    """Two jobs could give; the one with more has the higher priority."""
+    high = worker("high", 1, 9, on=["a"] * 9, priority=1)
+    equal = worker("equal", 1, 9, on=["b"] * 8)
+    poor = worker("poor", 1, 9, on=["b"])
+    plan = plan_for(cluster(node("a", 9), node("b", 9), high, equal, poor))
+    assert [(one.job.name, one.after < one.before) for one in plan.resizes] == [("equal", True)]
+
+
+def test_no_replica_moves_for_room_that_a_job_in_its_cooldown_would_get() -> None:
+    """It has less, and may not take it yet: the giver would shrink for nobody, and grow again."""
+    cooling = worker("cooling", 1, 9, on=["a"], resized_at=at(-2))
+    poor = worker("poor", 1, 5, on=["a"] * 2)
+    rich = worker("rich", 1, 9, on=["a"] * 7)
+    assert plan_for(cluster(node("a", 10), cooling, poor, rich)).resizes == ()
+    cooled = worker("cooling", 1, 9, on=["a"], resized_at=at(-20))
+    assert sizes(plan_for(cluster(node("a", 10), cooled, poor, rich)))

@@ -45,8 +45,9 @@ def test_fifo_serves_a_higher_priority_before_an_older_job() -> None:
 def test_utilisation_seats_large_pods_first_and_small_ones_into_the_gaps() -> None:
     small = worker("small", 1, 9, on=["a"], shape=shape(1), queued=-900)
     large = worker("large", 1, 9, on=["a"], shape=shape(3), queued=-300)
-    found = sizes(plan_of(UTILISATION, cluster(node("a", 8), small, large)))
-    assert found == {"large": 2, "small": 2}
+    assert sizes(plan_of(UTILISATION, cluster(node("a", 8), small, large))) == {"large": 2}
+    grown = worker("large", 1, 9, on=["a", "a"], shape=shape(3), queued=-300)
+    assert sizes(plan_of(UTILISATION, cluster(node("a", 8), small, grown))) == {"small": 2}
 
 
 def test_utilisation_replaces_small_pods_only_by_more_than_they_used() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.model import Resizing, Shape
+from edl.model import Resizing, Shape, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Admission, Plan
 from tests.edl.planner.plans import held, plan_for, sizes, started
@@ -108,14 +108,34 @@ def test_growth_waits_for_a_gang_that_it_may_disturb() -> None:
 
 def test_growth_that_holds_up_nobody_goes_on_beside_a_start_that_waits() -> None:
     """Another's pod is on its way; the start would have to wait without the growth, too."""
+    running = worker("running", 1, 2, shape=shape(1, node_selector=(("zone", "a"),)), on=["a"])
+    assert sizes(plan_beside_a_start_that_waits(running)) == {"running": 2}
+
+
+def test_growth_leaves_the_room_of_a_start_that_waits() -> None:
     running = worker("running", 1, 2, shape=shape(1), on=["a"])
+    plan = plan_beside_a_start_that_waits(running)
+    assert (sizes(plan), held(plan)["running"]) == ({}, reasons.PLACED_FIRST)
+
+
+def plan_beside_a_start_that_waits(running: TrainingJob) -> Plan:
     coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
-    queued = worker("queued", 1, 1, shape=shape(4))
+    queued = worker("queued", 1, 1, shape=shape(4, node_selector=(("zone", "b"),)))
     part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
-    plan = plan_for(
-        cluster(node("a", 4), node("b", 4), running, replace(coming, roles=(part,)), queued)
-    )
-    assert (started(plan), sizes(plan)) == ({}, {"running": 2})
+    nodes = (node("a", 4, labels={"zone": "a"}), node("b", 4, labels={"zone": "b"}))
+    plan = plan_for(cluster(*nodes, running, replace(coming, roles=(part,)), queued))
+    assert (started(plan), held(plan)["queued"]) == ({}, reasons.PLACED_FIRST)
+    return plan
+
+
+def test_growth_of_small_pods_waits_where_it_may_take_the_node_of_a_large_one() -> None:
+    small = worker("small", 1, 2, shape=shape(1), on=["a"])
+    large = worker("large", 1, 2, shape=shape(4), on=["b"])
+    nodes = (node("a", 2), node("b", 4), node("c", 4))
+    plan = plan_for(cluster(*nodes, small, large))
+    assert (sizes(plan), held(plan)) == ({"large": 2}, {"small": reasons.PLACED_FIRST})
+    grown = worker("large", 1, 2, shape=shape(4), on=["b", "c"])
+    assert sizes(plan_for(cluster(*nodes, small, grown))) == {"small": 2}
 
 
 def test_growth_leaves_the_room_alone_that_a_claim_waits_for() -> None:

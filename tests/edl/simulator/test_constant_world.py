@@ -1,0 +1,51 @@
+"""A full cluster that nothing else changes comes to rest: no replica moves there and back again."""
+
+from typing import NamedTuple
+
+import pytest
+
+from edl.model import ClusterState
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from edl.simulator import Elastic, Watcher, World, simulate
+from tests.edl.simulator.mixes import mix
+
+_SETTLED = 120.0
+
+
+class Move(NamedTuple):
+    """A role's size changed; 0 while it is suspended."""
+
+    at: float
+    job: str
+    role: str
+    before: int
+    after: int
+    reason: str
+
+
+def moves(world: World, elastic: Elastic, until: float) -> list[Move]:
+    """Every change of a size, as a watcher of the Jobs sees it."""
+    sizes: dict[tuple[str, str], int] = {}
+    found: list[Move] = []
+
+    def decided(now: float, state: ClusterState, _: Plan) -> None:
+        for job in state.jobs:
+            for role in job.roles:
+                key, size = (job.key.name, role.name), 0 if role.suspended else role.size
+                before = sizes.setdefault(key, size)
+                if before != size:
+                    found.append(Move(now, *key, before, size, role.reason))
+                    sizes[key] = size
+
+    simulate(world, elastic, until, Watcher(decided=decided))
+    return found
+
+
+@pytest.mark.parametrize(("seed", "gpu_nodes"), [(5, 0), (7, 0), (24, 0), (14, 2), (24, 2)])
+def test_a_full_mix_rests_while_restarting_jobs_are_in_their_cooldown(
+    seed: int, gpu_nodes: int
+) -> None:
+    """The room kept for them is no room for which others shrink, nor fills their gaps in turns."""
+    found = moves(mix(seed, gpu_nodes=gpu_nodes), Elastic(POLICIES["fair"]), until=300)
+    assert [move for move in found if move.at > _SETTLED] == []
