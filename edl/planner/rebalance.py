@@ -200,11 +200,11 @@ class Rebalance:
 
     def _deferred_would_take(self, claim: Claim) -> bool:
         grid, ((row, *_), *_), (want, *_) = self.board.grid, claim.placed, claim.wants
-        grid.give(row, want.fit.need, now=False)
+        grid.give(row, want.fit, now=False)
         if claim.bill:
             claim.bill.give(now=False)
         would = self._goes_to_deferred()
-        grid.take(row, want.fit.need, now=False)
+        grid.take(row, want.fit, now=False)
         if claim.bill:
             claim.bill.take(now=False)
         return would
