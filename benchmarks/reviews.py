@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import uvloop
 
 from certs import directory
-from certs.bundle import service_names, to_files
+from certs.bundle import local_names, service_names, to_files
 from certs.issue import issue
 
 CONNECTIONS = 8
@@ -127,7 +127,8 @@ def resident_mib(pid: int) -> float:
 def webhook(port: int) -> Iterator[Server]:
     """A webhook process with certificates of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        bundle = issue(service_names("edl-webhook", "edl-system"), datetime.now(UTC))
+        names = local_names(service_names("edl-webhook", "edl-system"))
+        bundle = issue(names, datetime.now(UTC))
         directory.write(Path(folder), to_files(bundle))
         options = ["--cert-dir", folder, "--port", str(port), "--log-level", "warning"]
         options += ["--no-namespaces"]

@@ -1,7 +1,7 @@
 """Reviews that fail while certificates follow each other: `python -m benchmarks.rotation`.
 
-A webhook keeps the cluster's certificate, whose lives are seconds instead of years, and the API
-server asks it all the time. Beside it, in the same run: a certificate that stays.
+A reconciler keeps the webhook's certificate, whose lives are seconds instead of years, and the API
+server asks the webhook all the time. Beside it, in the same run: a certificate that stays.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from threading import Event, Thread
 from typing import Final
 
 from benchmarks.latency import NAMESPACE, job
-from certs.installation import secret_target
+from certs.installation import usual
 from edl.errors import ClusterError
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
@@ -26,7 +26,7 @@ from sandbox import Sandbox
 from sandbox.installation import Installation, install
 
 CLIENTS: Final = 4
-SECRET: Final = secret_target("edl-system/edl-webhook-tls")
+SECRETS: Final = (usual().authority, usual().serving)
 DAY: Final = 86_400.0
 LIVES: Final = {"it stays": (365.0, 3650.0), "every 3 s, authorities every 5 s": (4 / DAY, 8 / DAY)}
 
@@ -57,16 +57,21 @@ def ask(api: ApiServer, client: int, ended: Event, asked: Asked) -> None:
 
 @contextmanager
 def webhook(installation: Installation, days: tuple[float, float]) -> Iterator[None]:
-    """One that keeps the cluster's certificate, instead of the one that was installed."""
-    cluster, kubeconfig = installation.cluster, installation.folder / "webhook.kubeconfig"
-    own = ("--secret", "edl-system/edl-webhook-tls", "--kubeconfig", str(kubeconfig))
+    """One that serves what a reconciler issues, instead of the one that was installed."""
+    cluster, folder = installation.cluster, installation.folder
+    own = ("--secret", "edl-system/edl-webhook-tls", "--refresh", "0.2")
+    where = ("--port", str(installation.webhook_port), "--image", "x")
+    kubeconfig = ("--kubeconfig", str(folder / "webhook.kubeconfig"))
     lives = ("--certificate-days", str(days[0]), "--authority-days", str(days[1]))
-    where = ("--port", str(installation.webhook_port), "--image", "x", "--refresh", "0.2")
-    cluster.launch("rotating", [sys.executable, "-m", "webhook", *own, *lives, *where])
+    kept = ("--certificates", "--certificate-name", "127.0.0.1", "--certificate-refresh", "0.4")
+    account = ("--kubeconfig", str(folder / "reconciler.kubeconfig"), "--metrics-port", "0")
+    cluster.launch("keeping", [sys.executable, "-m", "reconciler", *account, *kept, *lives])
+    cluster.launch("rotating", [sys.executable, "-m", "webhook", *own, *where, *kubeconfig])
     try:
         yield
     finally:
         cluster.stop("rotating")
+        cluster.stop("keeping")
 
 
 def changes(installation: Installation) -> int:
@@ -116,7 +121,8 @@ def main() -> None:
         api = connect(str(sandbox.kubeconfig))
         print(f"{'new certificates':<36}{'changes':>8}{'reviewed':>10}{'failed':>8}{'p99 ms':>8}")
         for name, days in LIVES.items():
-            api.patch(SECRET, {"data": None})  # so that it is issued for these lives
+            for secret in SECRETS:  # so that it is issued for these lives
+                api.patch(secret, {"data": None})
             with webhook(installation, days):
                 await_called(api)
                 asked, found = measured(installation, api, seconds)

@@ -1,26 +1,19 @@
 """`python -m certs`: issue, show and install certificates by hand."""
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 
 from certs import directory as files_in
-from certs.bundle import FILES, CertificateError, Names, from_files, service_names, to_files
-from certs.installation import (
-    CONFIGURATION,
-    SECRET,
-    SERVICE,
-    Installation,
-    ensure,
-    secret_target,
-    store,
-)
+from certs.bundle import FILES, CertificateError, Names, from_files, local_names, to_files
+from certs.installation import CONFIGURATION, Installation, Installed, ensure, store, usual
 from certs.installation import rotate as rotated
 from certs.issue import LIFETIMES, Lifetimes
-from certs.renew import reissued
-from certs.report import report
+from certs.renew import Order, reissued
+from certs.report import report, report_installed
 from certs.verify import bundle_problem
 from edl import contract
 from edl.errors import EdlError
@@ -50,11 +43,11 @@ def issue_command(
     directory: Path, dns: tuple[str, ...], ip: tuple[str, ...], days: int, ca_days: int
 ) -> None:
     """Write a new serving certificate; the authority in DIR signs it, or a new one."""
-    service = service_names(SERVICE, contract.SYSTEM_NAMESPACE)
-    names = Names(service.dns + dns, service.ips + ip)
+    local = local_names(usual().names)
+    names = Names(local.dns + dns, local.ips + ip)
     lifetimes = Lifetimes(authority=timedelta(days=ca_days), serving=timedelta(days=days))
     now = datetime.now(UTC)
-    bundle = reissued(files_in.read(directory, FILES), names, now, lifetimes)
+    bundle = reissued(files_in.read(directory, FILES), Order(names, now, lifetimes))
     files_in.write(directory, to_files(bundle))
     click.echo("\n".join(report(bundle, now)))
 
@@ -70,34 +63,42 @@ def show(directory: Path) -> None:
         sys.exit(1)
 
 
-@certs.command()
-@click.option(
+_configurations = click.option(
     "--configuration",
     "configurations",
     multiple=True,
-    required=True,
+    default=(CONFIGURATION,),
+    show_default=True,
     help="A name; the mutating and the validating webhook configuration of that name are written.",
 )
-@click.option("--secret", default=SECRET, show_default=True)
+_namespace = click.option(
+    "--namespace",
+    default=contract.SYSTEM_NAMESPACE,
+    show_default=True,
+    help="Where the Secrets are.",
+)
+
+
+@certs.command()
+@_configurations
+@_namespace
 @click.option(
     "--dir",
     "directory",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Install this directory's certificates; default: keep the Secret's, renewed where needed.",
+    help="Install this directory's certificates; default: keep the Secrets', renewed where needed.",
 )
 @click.option("--kubeconfig")
 @click.option("--context")
 def install(
     configurations: tuple[str, ...],
-    secret: str,
+    namespace: str,
     directory: Path | None,
     kubeconfig: str | None,
     context: str | None,
 ) -> None:
-    """Keep the certificates in a Secret and have the webhook configurations trust them."""
-    target = secret_target(secret)
-    names = service_names(SERVICE, target.namespace)
-    installation = Installation(target, configurations, names)
+    """Keep the certificates in Secrets and have the webhook configurations trust them."""
+    installation = _installation(namespace, configurations)
     cluster, now = connect(kubeconfig, context), datetime.now(UTC)
     if directory is None:
         installed = ensure(cluster, installation, now)
@@ -109,28 +110,32 @@ def install(
     if installed.absent:
         absent = ", ".join(f"{target.kind} {target.name}" for target in installed.absent)
         raise CertificateError(f"no {absent}; is kubectl-edl installed in this cluster?")
-    click.echo("\n".join(report(installed.bundle, now)))
+    _say(installed, now)
 
 
 @certs.command()
-@click.option("--configuration", "configurations", multiple=True, default=(CONFIGURATION,))
-@click.option("--secret", default=SECRET, show_default=True)
+@_configurations
+@_namespace
 @click.option("--kubeconfig")
 @click.option("--context")
 def rotate(
-    configurations: tuple[str, ...], secret: str, kubeconfig: str | None, context: str | None
+    configurations: tuple[str, ...], namespace: str, kubeconfig: str | None, context: str | None
 ) -> None:
-    """Replace the cluster's authority and certificate now, without a review that fails.
+    """Have another authority trusted now; the reconciler's leader takes the other steps.
 
-    The old ones are trusted, and served, until every API server knows the new.
+    The old one is trusted, and what it signed is served, until every API server knows the new.
     """
-    target = secret_target(secret)
-    names = service_names(SERVICE, target.namespace)
     now = datetime.now(UTC)
-    installed = rotated(
-        connect(kubeconfig, context), Installation(target, configurations, names), now
-    )
-    click.echo("\n".join(report(installed.bundle, now)))
+    installation = _installation(namespace, configurations)
+    _say(rotated(connect(kubeconfig, context), installation, now), now)
+
+
+def _installation(namespace: str, configurations: tuple[str, ...]) -> Installation:
+    return replace(usual(namespace=namespace), configurations=configurations)
+
+
+def _say(installed: Installed, now: datetime) -> None:
+    click.echo("\n".join(report_installed(installed, now)))
 
 
 def main() -> None:

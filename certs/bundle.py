@@ -1,6 +1,6 @@
 """Certificates and keys as values, and the four files that hold them. Everything is PEM."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,11 +10,9 @@ AUTHORITY_CERTIFICATE: Final = "ca.crt"
 AUTHORITY_KEY: Final = "ca.key"
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
-FILES: Final = (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)
-PREVIOUS_CERTIFICATE: Final = "previous.crt"
-PREVIOUS_KEY: Final = "previous.key"
-OVERLAP_FILES: Final = (PREVIOUS_CERTIFICATE, PREVIOUS_KEY)
-"""There only while one authority follows another."""
+AUTHORITY_FILES: Final = (AUTHORITY_CERTIFICATE, AUTHORITY_KEY)
+PAIR_FILES: Final = (CERTIFICATE, KEY)
+FILES: Final = (*AUTHORITY_FILES, *PAIR_FILES)
 _END: Final = b"-----END CERTIFICATE-----\n"
 
 
@@ -39,18 +37,15 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
-    """All that a webhook needs: who signs, what it serves with, and what its clients trust.
+class Issuer:
+    """An authority and what clients trust (PEM).
 
-    `trust` is the authority's certificate and, while one is replaced, its predecessors' after it,
-    so that a replica that still serves the old pair is believed. `previous` is that old pair: it is
-    served on until every API server has had time to learn of the new authority.
+    `trust` is the authority's certificate and, while one authority follows another, its
+    predecessors' after it: what they signed is served until every client trusts the successor.
     """
 
     authority: Authority
-    pair: Pair
     trust: bytes
-    previous: Pair | None = None
 
     @property
     def overlaps(self) -> bool:
@@ -59,47 +54,78 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
+class Bundle:
+    """An authority, and a serving certificate that it has signed, as a directory holds them."""
+
+    issuer: Issuer
+    pair: Pair
+
+    @property
+    def authority(self) -> Authority:
+        return self.issuer.authority
+
+    @property
+    def trust(self) -> bytes:
+        return self.issuer.trust
+
+
+@dataclass(frozen=True, slots=True)
 class Names:
-    """Whom a serving certificate is for: host names and IP addresses."""
+    """What a serving certificate is for: host names and IP addresses."""
 
     dns: tuple[str, ...]
     ips: tuple[str, ...] = ()
 
 
 def service_names(service: str, namespace: str) -> Names:
-    """A Service's names inside the cluster, and this machine's, for a webhook run by hand."""
-    inside = f"{service}.{namespace}"
-    return Names(
-        dns=(f"{inside}.svc", f"{inside}.svc.cluster.local", inside, service, "localhost"),
-        ips=("127.0.0.1", "::1"),
-    )
+    """A Service's names inside the cluster."""
+    inside = f"{service}.{namespace}.svc"
+    return Names(dns=(inside, f"{inside}.cluster.local"))
+
+
+def local_names(names: Names) -> Names:
+    """Also this machine's, for a webhook that is run by hand."""
+    return Names((*names.dns, "localhost"), (*names.ips, "127.0.0.1", "::1"))
+
+
+def issuer_files(issuer: Issuer) -> dict[str, bytes]:
+    """An issuer by file name."""
+    return {AUTHORITY_CERTIFICATE: issuer.trust, AUTHORITY_KEY: issuer.authority.key}
+
+
+def pair_files(pair: Pair) -> dict[str, bytes]:
+    """A pair by file name."""
+    return {CERTIFICATE: pair.certificate, KEY: pair.key}
 
 
 def to_files(bundle: Bundle) -> dict[str, bytes]:
-    """The bundle by file name, as a directory or a Secret keeps it."""
-    files = {
-        AUTHORITY_CERTIFICATE: bundle.trust,
-        AUTHORITY_KEY: bundle.authority.key,
-        CERTIFICATE: bundle.pair.certificate,
-        KEY: bundle.pair.key,
-    }
-    if (previous := bundle.previous) is None:
-        return files
-    return files | {PREVIOUS_CERTIFICATE: previous.certificate, PREVIOUS_KEY: previous.key}
+    """The bundle by file name."""
+    return issuer_files(bundle.issuer) | pair_files(bundle.pair)
 
 
 def from_files(files: Mapping[str, bytes]) -> Bundle:
     """The opposite of `to_files`; raises CertificateError naming what is missing."""
-    if missing := [name for name in FILES if not files.get(name)]:
-        raise CertificateError(f"{' and '.join(missing)} missing")
+    _require(files, FILES)
+    return Bundle(issuer_from(files), pair_from(files))
+
+
+def issuer_from(files: Mapping[str, bytes]) -> Issuer:
+    """The opposite of `issuer_files`; raises CertificateError naming what is missing."""
+    _require(files, AUTHORITY_FILES)
     trust = files[AUTHORITY_CERTIFICATE]
-    previous = [files.get(name, b"") for name in OVERLAP_FILES]
-    return Bundle(
-        authority=Authority(first_certificate(trust), files[AUTHORITY_KEY]),
-        pair=Pair(files[CERTIFICATE], files[KEY]),
-        trust=trust,
-        previous=Pair(*previous) if all(previous) else None,
-    )
+    return Issuer(Authority(first_certificate(trust), files[AUTHORITY_KEY]), trust)
+
+
+def pair_from(files: Mapping[str, bytes]) -> Pair:
+    """The opposite of `pair_files`; raises CertificateError naming what is missing."""
+    _require(files, PAIR_FILES)
+    return Pair(files[CERTIFICATE], files[KEY])
+
+
+def _require(files: Mapping[str, bytes], names: Iterable[str]) -> None:
+    """Raise CertificateError naming the files that are missing or empty."""
+    if missing := [name for name in names if not files.get(name)]:
+        raise CertificateError(f"{' and '.join(missing)} missing")
 
 
 def first_certificate(chain: bytes) -> bytes:

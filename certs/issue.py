@@ -10,13 +10,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from certs.bundle import Authority, Bundle, CertificateError, Names, Pair
+from certs.bundle import Authority, Bundle, CertificateError, Issuer, Names, Pair
 from certs.verify import certificate_of, key_of
 
 CLOCK_SKEW: Final = timedelta(hours=1)
 """Certificates are valid from this long before `now`, as those that Kubernetes signs for itself
 (client-go, util/cert): the clocks of API servers and of other replicas may be behind ours."""
 
+_EVERY_ADDRESS: Final = ("0.0.0.0/0", "::/0")
 _COMMON_NAME_LIMIT: Final = 64  # X.509's upper bound; the names that count are the SANs
 
 
@@ -33,13 +34,18 @@ LIFETIMES: Final = Lifetimes()
 
 def issue(names: Names, now: datetime, lifetimes: Lifetimes = LIFETIMES) -> Bundle:
     """A new authority and a serving certificate of it."""
-    authority = issue_authority(now, lifetimes.authority)
+    authority = issue_authority(names, now, lifetimes.authority)
     pair = issue_pair(authority, names, now, lifetimes.serving)
-    return Bundle(authority, pair, trust=authority.certificate)
+    return Bundle(Issuer(authority, trust=authority.certificate), pair)
 
 
-def issue_authority(now: datetime, lifetime: timedelta = LIFETIMES.authority) -> Authority:
-    """A self-signed authority that may sign serving certificates and nothing below them."""
+def issue_authority(
+    names: Names, now: datetime, lifetime: timedelta = LIFETIMES.authority
+) -> Authority:
+    """A self-signed authority that may sign serving certificates for `names` and nothing else.
+
+    Raises CertificateError for a name that is no host name or address.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("kubectl-edl webhook authority")
     certificate = (
@@ -48,6 +54,7 @@ def issue_authority(now: datetime, lifetime: timedelta = LIFETIMES.authority) ->
         .issuer_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
+        .add_extension(_constraints(names), critical=True)
         .sign(key, hashes.SHA256())
     )
     return Authority(_pem(certificate), _key_pem(key))
@@ -111,17 +118,35 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )
 
 
+def _constraints(names: Names) -> x509.NameConstraints:
+    """A kind of name of which none is permitted is excluded as a whole (RFC 5280, 4.2.1.10)."""
+    networks = [ipaddress.ip_network(address.value) for address in _addresses(names)]
+    hosts: list[x509.GeneralName] = [*_hosts(names)]
+    permitted = [*hosts, *map(x509.IPAddress, networks)]
+    excluded = [x509.IPAddress(ipaddress.ip_network(every)) for every in _EVERY_ADDRESS]
+    return x509.NameConstraints(permitted, None if networks else excluded)
+
+
 def _alternative_names(names: Names) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName([*_hosts(names), *_addresses(names)])
+
+
+def _hosts(names: Names) -> list[x509.DNSName]:
     try:
-        return x509.SubjectAlternativeName(
-            [
-                *(x509.DNSName(name) for name in names.dns),
-                *(x509.IPAddress(ipaddress.ip_address(ip)) for ip in names.ips),
-            ]
-        )
+        return [x509.DNSName(name) for name in names.dns]
     except ValueError as error:
-        wanted = ", ".join(names.dns + names.ips)
-        raise CertificateError(f"no certificate for {wanted}: {error}") from error
+        raise _no_certificate(names, error) from error
+
+
+def _addresses(names: Names) -> list[x509.IPAddress]:
+    try:
+        return [x509.IPAddress(ipaddress.ip_address(ip)) for ip in names.ips]
+    except ValueError as error:
+        raise _no_certificate(names, error) from error
+
+
+def _no_certificate(names: Names, error: ValueError) -> CertificateError:
+    return CertificateError(f"no certificate for {', '.join(names.dns + names.ips)}: {error}")
 
 
 def _issuer_key(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:

@@ -1,8 +1,8 @@
-"""Renewal in time: a bundle that is good stays the very same, and nobody who serves loses trust.
+"""Renewal in time: what is good stays the very same, and nothing that is served loses its trust.
 
-An authority follows another in three steps, each of which any replica may take: the new one is
-trusted beside the old (`succeeded`); when every API server knows it, replicas serve what it signed
-(`webhook.keeper`); when they all do, the old one is dropped (`renewed` with a settled belief).
+An authority follows another in three steps: the new one is trusted beside the old (`succeeded`);
+when every API server knows it, it signs what is served (`renewed_pair`); when every replica serves
+that, the old one is dropped (`renewed`).
 """
 
 from collections.abc import Mapping
@@ -12,77 +12,98 @@ from typing import Final
 
 from certs.bundle import (
     AUTHORITY_CERTIFICATE,
+    AUTHORITY_FILES,
     AUTHORITY_KEY,
     Bundle,
     CertificateError,
+    Issuer,
     Names,
     Pair,
-    from_files,
-    to_files,
+    issuer_from,
 )
-from certs.issue import CLOCK_SKEW, LIFETIMES, Lifetimes, issue, issue_pair
-from certs.verify import authority_problem, bundle_problem, facts_of, is_trusted, trusted_of
+from certs.issue import CLOCK_SKEW, LIFETIMES, Lifetimes, issue, issue_authority, issue_pair
+from certs.verify import (
+    facts_of,
+    is_signed_by,
+    is_trusted,
+    issuer_problem,
+    misnamed,
+    trusted_of,
+)
 
 _MOST_PREDECESSORS: Final = 7
-"""Somebody who empties the Secret again and again must not fill the configurations."""
+"""However often the Secret is emptied, the configurations stay small."""
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
-    """What clients trust (PEM): `now`, and `settled`, the authority that they all know by now.
+class Order:
+    """What is to be certified, when, and for how long."""
 
-    Settled is what one replica has seen published for so long that no other serves anything else.
+    names: Names
+    now: datetime
+    lifetimes: Lifetimes = LIFETIMES
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Authorities (PEM) by how far clients and servers have come; empty where unknown.
+
+    `settled` is trusted by every client by now, so what it signs may be served. `served` has signed
+    what every server serves by now, so its predecessors may go.
     """
 
-    now: bytes = b""
     settled: bytes = b""
+    served: bytes = b""
 
 
-_NO_BELIEF: Final = Belief()
+NO_PROGRESS: Final = Progress()
 
 
 def renewed(
-    bundle: Bundle | None,
-    names: Names,
-    now: datetime,
-    lifetimes: Lifetimes = LIFETIMES,
-    belief: Belief = _NO_BELIEF,
-) -> Bundle:
-    """`bundle` itself while it is good; else one with what was bad, or due, issued again.
+    issuer: Issuer | None, order: Order, belief: bytes = b"", served: bytes = b""
+) -> Issuer:
+    """`issuer` itself while it is good; else its successor, or itself without predecessors.
 
-    None is a bundle that was lost: the next one begins where the clients' belief is.
+    None is an issuer that was lost: the next one begins with the clients' `belief` (PEM).
     """
     if (
-        bundle is None
-        or authority_problem(bundle, now)
-        or is_due(bundle.authority.certificate, now)
+        issuer is None
+        or issuer_problem(issuer, order.now, order.names)
+        or is_due(issuer.authority.certificate, order.now)
     ):
-        return succeeded(bundle, names, now, lifetimes, belief)
-    if bundle_problem(bundle, names, now) or is_due(bundle.pair.certificate, now):
-        return replace(bundle, pair=issue_pair(bundle.authority, names, now, lifetimes.serving))
-    if bundle.overlaps and belief.settled == bundle.authority.certificate:
-        return replace(bundle, trust=bundle.authority.certificate, previous=None)
-    return bundle
+        return succeeded(issuer, order, belief)
+    if issuer.overlaps and served == issuer.authority.certificate:
+        return replace(issuer, trust=issuer.authority.certificate)
+    return issuer
 
 
-def succeeded(
-    bundle: Bundle | None,
-    names: Names,
-    now: datetime,
-    lifetimes: Lifetimes = LIFETIMES,
-    belief: Belief = _NO_BELIEF,
-) -> Bundle:
-    """A new authority and its first certificate; whom clients trust already stays trusted."""
-    fresh = issue(names, now, lifetimes)
-    held = bundle.trust if bundle else b""
-    before = b"".join(trusted_of(held + belief.now, now)[:_MOST_PREDECESSORS])
-    return replace(fresh, trust=fresh.trust + before, previous=_known(bundle, before, now))
+def succeeded(issuer: Issuer | None, order: Order, belief: bytes = b"") -> Issuer:
+    """A new authority; what clients trust already stays trusted."""
+    fresh = issue_authority(order.names, order.now, order.lifetimes.authority)
+    held = issuer.trust if issuer else b""
+    before = trusted_of(held + belief, order.now)[:_MOST_PREDECESSORS]
+    return Issuer(fresh, fresh.certificate + b"".join(before))
 
 
-def _known(bundle: Bundle | None, trust: bytes, now: datetime) -> Pair | None:
-    """The pair that clients have known longest among those that still prove something."""
-    pairs = (bundle.previous, bundle.pair) if bundle else ()
-    return next((pair for pair in pairs if pair and is_trusted(pair, trust, now)), None)
+def renewed_pair(
+    pair: Pair | None, issuer: Issuer, order: Order, settled: bytes = b""
+) -> Pair | None:
+    """`pair` itself while it is good, else one that the issuer signs.
+
+    None: there is nothing that clients trust until the issuer's authority is `settled`.
+    """
+    good = pair if pair and is_good(pair, issuer.trust, order) else None
+    own = good is not None and is_signed_by(good.certificate, issuer.authority.certificate)
+    if own and good and not is_due(good.certificate, order.now):
+        return good
+    if own or not issuer.overlaps or settled == issuer.authority.certificate:
+        return issue_pair(issuer.authority, order.names, order.now, order.lifetimes.serving)
+    return good
+
+
+def is_good(pair: Pair, trust: bytes, order: Order) -> bool:
+    """Whether clients that trust `trust` accept this pair under every name that is ordered."""
+    return is_trusted(pair, trust, order.now) and not misnamed(pair.certificate, order.names)
 
 
 def is_due(certificate: bytes, now: datetime) -> bool:
@@ -92,22 +113,19 @@ def is_due(certificate: bytes, now: datetime) -> bool:
     return facts.left(now) < (life - CLOCK_SKEW if life > CLOCK_SKEW else life) / 3
 
 
-def reissued(
-    files: Mapping[str, bytes], names: Names, now: datetime, lifetimes: Lifetimes = LIFETIMES
-) -> Bundle:
+def reissued(files: Mapping[str, bytes], order: Order) -> Bundle:
     """A new serving certificate by the authority among `files`; a new one too where there is none.
 
     Raises CertificateError for an authority that cannot sign: clients may still trust it, so it is
     not replaced silently.
     """
-    fresh = issue(names, now, lifetimes)
-    found = {name: files.get(name, b"") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY)}
-    if not any(found.values()):
-        return fresh
-    kept = from_files(to_files(fresh) | found)
-    if problem := authority_problem(kept, now):
+    if not any(files.get(name) for name in AUTHORITY_FILES):
+        return issue(order.names, order.now, order.lifetimes)
+    issuer = issuer_from(files)
+    if problem := issuer_problem(issuer, order.now, order.names):
         raise CertificateError(
             f"the authority cannot sign: {problem}; remove {AUTHORITY_CERTIFICATE} and "
             f"{AUTHORITY_KEY} to start with a new one"
         )
-    return replace(kept, pair=issue_pair(kept.authority, names, now, lifetimes.serving))
+    pair = issue_pair(issuer.authority, order.names, order.now, order.lifetimes.serving)
+    return Bundle(issuer, pair)

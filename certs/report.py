@@ -1,8 +1,9 @@
-"""A bundle in words, for `python -m certs show`."""
+"""Certificates in words, for `python -m certs`."""
 
 from datetime import datetime
 
-from certs.bundle import Bundle, CertificateError, Names
+from certs.bundle import Bundle, CertificateError, Names, each_certificate
+from certs.installation import Installed
 from certs.verify import bundle_problem, facts_of
 
 
@@ -14,6 +15,15 @@ def report(bundle: Bundle, now: datetime) -> tuple[str, ...]:
         *_described("certificate", bundle.pair.certificate, now),
         f"{'problem':<13}{problem}" if problem else f"{'state':<13}good",
     )
+
+
+def report_installed(installed: Installed, now: datetime) -> tuple[str, ...]:
+    """Lines on each authority that is trusted, and on what is served."""
+    authorities = each_certificate(installed.issuer.trust)
+    described = [line for one in authorities for line in _described("authority", one, now)]
+    if installed.pair is None:
+        return (*described, f"{'certificate':<13}none until every API server knows the authority")
+    return (*described, *_described("certificate", installed.pair.certificate, now))
 
 
 def _described(title: str, certificate: bytes, now: datetime) -> tuple[str, ...]:

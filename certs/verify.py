@@ -3,6 +3,7 @@
 import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -10,7 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from certs.bundle import Bundle, CertificateError, Names, Pair, each_certificate
+from certs.bundle import Bundle, CertificateError, Issuer, Names, Pair, each_certificate
+
+_NO_NAMES: Final = Names(())
+_NETWORKS: Final = (ipaddress.IPv4Network, ipaddress.IPv6Network)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +57,25 @@ def pair_problem(pair: Pair, now: datetime) -> str:
 
 def bundle_problem(bundle: Bundle, names: Names, now: datetime) -> str:
     """Why clients that trust `bundle.trust` would not accept the pair for `names`; empty if so."""
-    if problem := authority_problem(bundle, now):
+    if problem := issuer_problem(bundle.issuer, now):
         return f"the authority: {problem}"
     return pair_problem(bundle.pair, now) or _acceptance_problem(bundle, names)
 
 
-def authority_problem(bundle: Bundle, now: datetime) -> str:
-    """Why the authority cannot sign; empty when it can."""
-    authority = bundle.authority
-    return pair_problem(Pair(authority.certificate, authority.key), now)
+def issuer_problem(issuer: Issuer, now: datetime, names: Names = _NO_NAMES) -> str:
+    """Why the authority cannot sign for `names`; empty when it can."""
+    authority = issuer.authority
+    problem = pair_problem(Pair(authority.certificate, authority.key), now)
+    return problem or _constraint_problem(certificate_of(authority.certificate), names)
+
+
+def misnamed(certificate: bytes, names: Names) -> str:
+    """Those of `names` that a readable certificate is not for, in words; empty when for all."""
+    held = facts_of(certificate).names
+    addresses = {ipaddress.ip_address(ip) for ip in held.ips}
+    missing = [name for name in names.dns if name not in held.dns]
+    missing += [ip for ip in names.ips if ipaddress.ip_address(ip) not in addresses]
+    return f"the certificate is not for {', '.join(missing)}" if missing else ""
 
 
 def is_signed_by(certificate: bytes, authority: bytes) -> bool:
@@ -112,11 +126,28 @@ def _is_valid(certificate: bytes, now: datetime) -> bool:
 def _acceptance_problem(bundle: Bundle, names: Names) -> str:
     if not is_signed_by(bundle.pair.certificate, bundle.authority.certificate):
         return "the certificate is not signed by the authority"
-    held = facts_of(bundle.pair.certificate).names
-    addresses = {ipaddress.ip_address(ip) for ip in held.ips}
-    missing = [name for name in names.dns if name not in held.dns]
-    missing += [ip for ip in names.ips if ipaddress.ip_address(ip) not in addresses]
-    return f"the certificate is not for {', '.join(missing)}" if missing else ""
+    return misnamed(bundle.pair.certificate, names)
+
+
+def _constraint_problem(authority: x509.Certificate, names: Names) -> str:
+    """An authority without constraints may sign for all."""
+    try:
+        found = authority.extensions.get_extension_for_class(x509.NameConstraints).value
+    except x509.ExtensionNotFound:
+        return ""
+    permitted = found.permitted_subtrees or ()
+    hosts = [each.value for each in permitted if isinstance(each, x509.DNSName)]
+    values = [each.value for each in permitted if isinstance(each, x509.IPAddress)]
+    networks = [each for each in values if isinstance(each, _NETWORKS)]
+    barred = [name for name in names.dns if not any(_is_below(name, host) for host in hosts)]
+    barred += [
+        ip for ip in names.ips if not any(ipaddress.ip_address(ip) in one for one in networks)
+    ]
+    return f"it may not sign for {', '.join(barred)}" if barred else ""
+
+
+def _is_below(name: str, host: str) -> bool:
+    return name == host or name.endswith(f".{host}")
 
 
 def _date_problem(certificate: x509.Certificate, now: datetime) -> str:

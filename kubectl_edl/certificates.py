@@ -1,20 +1,19 @@
 """What `kubectl edl certs` does: read what is kept and trusted, and renew it."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
-from certs.bundle import Bundle, CertificateError
-from certs.installation import Installed, ensure, rotate, store
-from certs.issue import issue_pair
-from certs.verify import authority_problem
+from certs.bundle import CertificateError
+from certs.installation import Installed, rotate, usual
+from certs.installation import renew as renewed
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster
+from edl.model import Target
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import Refused
-from kubectl_edl.screens.certs import certs_report, of_configurations, of_secret
-from kubectl_edl.trust import Keeper, installation, keeper, kept, trusted
+from kubectl_edl.screens.certs import Shown, certs_report, of_authority, of_configurations, of_pair
+from kubectl_edl.trust import Keeper, authorities, keeper, served, trusted
 from kubectl_edl.world import Connection
 
 _ELSEWHERE: Final[Mapping[Keeper, str]] = {
@@ -25,43 +24,41 @@ _ELSEWHERE: Final[Mapping[Keeper, str]] = {
 
 def listed(connection: Connection, now: datetime) -> Report:
     """All certificates of the installation; what may not be read is a hint."""
-    cluster, secret = connection.cluster, installation().secret
-    hints = []
-    found = list(of_configurations(list(trusted(cluster))))
+    cluster, place = connection.cluster, usual()
+    believed = list(of_configurations(list(trusted(cluster))))
+    hints: list[str] = []
+    found = [
+        *_read(
+            cluster, place.authority, lambda where: of_authority(authorities(cluster), where), hints
+        ),
+        *_read(cluster, place.serving, lambda where: of_pair(served(cluster), where), hints),
+        *believed,
+    ]
+    return certs_report(found, now).hinting(hints if believed else ())
+
+
+def _read(
+    cluster: Cluster, secret: Target, shown: Callable[[str], Iterator[Shown]], hints: list[str]
+) -> list[Shown]:
+    where = f"Secret {secret.namespace}/{secret.name}"
     try:
-        found = [*of_secret(kept(cluster, secret), secret), *found]
+        return list(shown(where))
     except Forbidden as error:
-        hints.append(f"hint: only what is trusted, not what is served: {error}")
+        hints.append(f"hint: what is in {where} is not shown: {error}")
     except (CertificateError, NotFound) as error:
-        if found and keeper(cluster) is not Keeper.DIRECTORY:
-            named = f"Secret {secret.namespace}/{secret.name}"
-            hints.append(f"hint: {named}: {error}; kubectl edl certs renew")
-    return certs_report(found, now).hinting(hints)
+        if keeper(cluster) is not Keeper.DIRECTORY:
+            hints.append(f"hint: {where}: {error}; kubectl edl certs renew")
+    return []
 
 
 def renew(connection: Connection, now: datetime, *, authority: bool) -> Installed:
-    """A new serving certificate in the Secret, or everything anew, and trusted.
+    """A new serving certificate in the Secret, or another authority that is trusted.
 
-    Raises Refused where nobody would serve with it, ClusterError, CertificateError.
+    Raises Refused where nothing would serve with it, ClusterError, CertificateError.
     """
-    cluster, place = connection.cluster, installation()
+    cluster, place = connection.cluster, usual()
     if not list(trusted(cluster)):
         raise Refused("kubectl-edl is not installed here: kubectl edl install --image IMAGE")
-    if (by := keeper(cluster)) is not Keeper.WEBHOOK:
+    if (by := keeper(cluster)) is not Keeper.RECONCILER:
         raise Refused(f"{by.value} keeps the certificates of this installation: {_ELSEWHERE[by]}")
-    if authority:
-        return rotate(cluster, place, now)
-    bundle = _good(cluster, now)
-    if bundle is None:
-        return ensure(cluster, place, now)
-    pair = issue_pair(bundle.authority, place.names, now)
-    return store(cluster, place, replace(bundle, pair=pair))
-
-
-def _good(cluster: Cluster, now: datetime) -> Bundle | None:
-    """The Secret's bundle, None where its authority cannot sign: then all of it is made anew."""
-    try:
-        bundle = kept(cluster, installation().secret).bundle
-    except (CertificateError, NotFound):
-        return None
-    return None if bundle is None or authority_problem(bundle, now) else bundle
+    return (rotate if authority else renewed)(cluster, place, now)

@@ -1,52 +1,29 @@
-"""The webhook's certificates as the cluster keeps them: the Secret, and who trusts what."""
+"""The webhook's certificates as the cluster keeps them: the Secrets, and what is trusted."""
 
 import base64
-import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from certs.bundle import (
-    AUTHORITY_CERTIFICATE,
-    AUTHORITY_KEY,
-    CERTIFICATE,
-    KEY,
-    Bundle,
-    CertificateError,
-    Pair,
-    each_certificate,
-    from_files,
-    service_names,
-)
-from certs.installation import CONFIGURATION, SECRET, SERVICE, WEBHOOK_KINDS, Installation
-from certs.installation import secret_target as target_of
+from certs.bundle import Pair, each_certificate
+from certs.installation import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
 from certs.verify import Facts, is_signed_by
 from edl.errors import NotFound
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json
 
-_WITHOUT_SIGNER: Final = (AUTHORITY_CERTIFICATE, CERTIFICATE, KEY)
 _INJECTED: Final = "cert-manager.io/inject-ca-from"
 
 
 class Keeper(Enum):
-    """Who issues and renews: the webhook itself, unless somebody chose otherwise."""
+    """What issues and renews: the reconciler, unless the installation says otherwise."""
 
-    WEBHOOK = "the webhook"
+    RECONCILER = "the reconciler"
     CERT_MANAGER = "cert-manager"
     DIRECTORY = "a directory of its own"
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What a Secret holds; `bundle` is None where its authority signs elsewhere."""
-
-    pair: Pair
-    trust: bytes
-    bundle: Bundle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +38,27 @@ class Trusted:
         return f"{self.target.kind} {self.target.name}, {self.entry}"
 
 
-def installation(secret: str = SECRET) -> Installation:
-    """Where an installation keeps its certificates; raises CertificateError for a bad name."""
-    target = target_of(secret)
-    return Installation(target, (CONFIGURATION,), service_names(SERVICE, target.namespace))
+def served(cluster: Cluster) -> Pair:
+    """What the webhook's Secret holds. Raises ClusterError, CertificateError when there is none."""
+    return read_pair(cluster, usual().serving)
 
 
-def kept(cluster: Cluster, secret: Target) -> Kept:
-    """What the Secret holds. Raises ClusterError, CertificateError when nothing serves with it."""
-    data = cluster.get(secret).get("data") or {}
-    try:
-        files = {name: base64.b64decode(text) for name, text in data.items()}
-    except binascii.Error as error:
-        raise CertificateError(f"it is not base64: {error}") from error
-    if files.get(AUTHORITY_KEY) or not all(files.get(name) for name in _WITHOUT_SIGNER):
-        bundle = from_files(files)
-        return Kept(bundle.pair, bundle.trust, bundle)
-    return Kept(Pair(files[CERTIFICATE], files[KEY]), files[AUTHORITY_CERTIFICATE])
+def authorities(cluster: Cluster) -> tuple[bytes, ...]:
+    """The authority, then those before it that are still trusted; none where they lie elsewhere.
+
+    Raises ClusterError, CertificateError for a Secret that holds no authority.
+    """
+    if keeper(cluster) is not Keeper.RECONCILER:
+        return ()
+    return each_certificate(read_issuer(cluster, usual().authority).trust)
 
 
 def keeper(cluster: Cluster) -> Keeper:
-    """Who renews the certificates of this installation."""
+    """What renews the certificates of this installation."""
     found = _configuration(cluster)
     if _INJECTED in (found.get("metadata", {}).get("annotations") or {}):
         return Keeper.CERT_MANAGER
-    return Keeper.DIRECTORY if _url(found) else Keeper.WEBHOOK
+    return Keeper.DIRECTORY if _url(found) else Keeper.RECONCILER
 
 
 def trusted(cluster: Cluster) -> Iterator[Trusted]:

@@ -1,11 +1,11 @@
 """Kustomize components as functions: what a component adds, and its JSON patches, applied here.
 
-Only what our own components use: `resources`, and JSON 6902 patches of a target's kind and name. A
-test holds the result against `kubectl kustomize`.
+Only what our own components use: `resources`, and by a target's kind and name JSON 6902 patches and
+`$patch: delete`. A test holds the result against `kubectl kustomize`.
 """
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,16 +29,19 @@ def with_components(documents: Iterable[Json], names: Sequence[str]) -> Document
 def _with(documents: Documents, component: Path) -> Documents:
     found = (*documents, *load(component))
     for patch in _kustomization(component).get("patches", ()):
-        operations = yaml.safe_load((component / patch["path"]).read_text())
-        found = tuple(_patched(each, patch["target"], operations) for each in found)
+        change = yaml.safe_load((component / patch["path"]).read_text())
+        found = tuple(_changed(found, patch["target"], change))
     return found
 
 
-def _patched(document: Json, target: Json, operations: list[Json]) -> Json:
-    if (document["kind"], document["metadata"]["name"]) != (target["kind"], target["name"]):
-        return document
-    changed: Json = jsonpatch.apply_patch(document, operations)
-    return changed
+def _changed(documents: Documents, target: Json, change: list[Json] | Json) -> Iterator[Json]:
+    for document in documents:
+        if (document["kind"], document["metadata"]["name"]) != (target["kind"], target["name"]):
+            yield document
+        elif isinstance(change, list):
+            yield jsonpatch.apply_patch(document, change)
+        elif change.get("$patch") != "delete":
+            raise ValueError(f"{target['kind']} {target['name']}: no patch that is applied here")
 
 
 def _kustomization(folder: Path) -> Json:

@@ -29,7 +29,7 @@ def components(values: Values) -> tuple[str, ...]:
     """The names of the components that these values switch on."""
     switches = {
         "network-policy": values.network_policy.enabled,
-        "fence": values.fence.enabled,
+        "no-fence": not values.fence.enabled,
         "cert-manager": values.cert_manager.enabled,
         "monitoring": values.monitoring.enabled,
         "client-certificate": values.webhook.client_certificate.enabled,

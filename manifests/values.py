@@ -155,9 +155,9 @@ class Fence(Part, frozen=True):
         bool,
         Meta(
             description="Admission policies around the reconciler: training jobs only, no images,"
-            " rights only where the namespace consents."
+            " rights only where the namespace consents. false: RBAC alone."
         ),
-    ] = False
+    ] = True
 
 
 class CertManager(Part, frozen=True):
@@ -165,7 +165,7 @@ class CertManager(Part, frozen=True):
 
     enabled: Annotated[
         bool,
-        Meta(description="cert-manager issues the webhook's certificate, not the webhook itself."),
+        Meta(description="cert-manager issues the webhook's certificate, not the reconciler."),
     ] = False
 
 

@@ -13,6 +13,8 @@ import click
 import msgspec
 from prometheus_client import disable_created_metrics
 
+from certs.installation import usual
+from certs.rotation import Rotation
 from edl import contract
 from edl.errors import EdlError
 from edl.kube import logs
@@ -21,7 +23,8 @@ from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
 from edl.planner.memory import Memory
-from reconciler import planning
+from reconciler import certificates, planning
+from reconciler.certificates import Certificates, Gauges
 from reconciler.leader import Clocks, Elector, Terms
 from reconciler.process import Address, Process
 
@@ -36,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True):
     context: str | None
     namespace: str
     decides: planner.Settings
+    certifies: certificates.Settings
     leader_elect: bool
     identity: str
     lease_duration: int
@@ -53,6 +57,7 @@ class Settings(msgspec.Struct, frozen=True):
 @click.option("--context", help="The kubeconfig's context.")
 @click.option("--namespace", default=contract.SYSTEM_NAMESPACE, help="Where the Lease lives.")
 @planning.options
+@certificates.options
 @click.option("--leader-elect/--no-leader-elect", default=True)
 @click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
 @click.option("--lease-duration", type=int, default=Terms().lasts, help="Whole seconds.")
@@ -74,7 +79,8 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     # Blocked before any thread begins, so that all signals wait for `sigwait`.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
-        settings = Settings(decides=planning.take(options), **options)
+        decides, certifies = planning.take(options), certificates.take(options)
+        settings = Settings(decides=decides, certifies=certifies, **options)
         process = _process(settings)
         address = Address(settings.metrics_host, settings.metrics_port, debug=settings.debug_plan)
         process.start(address)
@@ -95,7 +101,20 @@ def _process(settings: Settings) -> Process:
     elector = _elector(settings, api, clocks) if settings.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
-    return Process(api, plan, clocks, elector)
+    process = Process(api, plan, clocks, elector)
+    if settings.certifies.enabled:
+        process.beside("certificates", _certificates(settings, api, clocks, process).run)
+    return process
+
+
+def _certificates(
+    settings: Settings, api: ApiServer, clocks: Clocks, process: Process
+) -> Certificates:
+    chosen = settings.certifies
+    installation = usual(*chosen.names, namespace=settings.namespace)
+    rotation = Rotation(process.guarding(api), installation, chosen.pace, clocks.monotonic)
+    gauges = Gauges(process.metrics.registry)
+    return Certificates(rotation, gauges, clocks.now, chosen.refresh)
 
 
 def _awake_or_not() -> float:

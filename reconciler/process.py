@@ -22,7 +22,7 @@ from reconciler.alarm import Alarm
 from reconciler.debug import last_plan
 from reconciler.guarded import Guarded
 from reconciler.journal import Journal
-from reconciler.leader import Alone, Clocks, Elector
+from reconciler.leader import Alone, Clocks, Elector, Leadership
 from reconciler.loop import Loop, Mind
 from reconciler.metrics import Metrics
 from reconciler.server import Health, Page, Pages, pages, serve
@@ -56,10 +56,10 @@ class Process:
         self._alarm = Alarm()
         self._clocks = clocks
         self._elector = elector
-        self._leadership = elector or Alone()
+        self._leadership: Leadership = elector or Alone()
         self._stores = Stores.empty(self._alarm.ring)
         self._informers = informers(cluster, self._stores, self._watched)
-        guarded = Guarded(cluster, self._leadership, self.metrics.wrote)
+        guarded = self.guarding(cluster)
         self._announcer = Announcer(guarded, clocks.now)
         self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
         mind = Mind(Census(self._stores).state, decide, partial(steps, quiet=Quiet()))
@@ -71,6 +71,15 @@ class Process:
             Thread(target=self._work, name="loop", daemon=True),
             Thread(target=self._campaign, name="elector", daemon=True),
         ]
+
+    def guarding(self, cluster: Cluster) -> Guarded:
+        """`cluster`, to be written to while this process leads."""
+        return Guarded(cluster, self._leadership, self.metrics.wrote)
+
+    def beside(self, name: str, work: Callable[[Leadership, Event], None]) -> None:
+        """Have `work` done in a thread of its own, until its event is set; before `start`."""
+        given = (self._leadership, self._retired)
+        self._threads.append(Thread(target=work, args=given, name=name, daemon=True))
 
     def start(self, address: Address) -> int:
         """Begin; the port that is served. Raises OSError when it is taken."""

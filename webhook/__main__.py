@@ -10,16 +10,14 @@ import click
 import msgspec
 from prometheus_client import disable_created_metrics
 
-from certs.bundle import service_names
-from certs.installation import CONFIGURATION, SERVICE, Installation, secret_target
-from certs.issue import LIFETIMES, Lifetimes
+from certs.installation import secret_target
 from edl import contract
 from edl.errors import EdlError
 from edl.inject.admission import Context
 from edl.kube import logs
 from edl.kube.client import connect
 from webhook.app import Desk, create_app, probing, rejected, reviewing
-from webhook.certificate import FromCluster, Pace, ServingCertificate, Source, from_directory
+from webhook.certificate import ServingCertificate, Source, from_directory, from_secret
 from webhook.clients import Clients
 from webhook.keeper import Keeper
 from webhook.limits import Limits
@@ -43,8 +41,6 @@ class Options(msgspec.Struct, frozen=True):
     image: str
     namespaces: bool
     refresh: float
-    certificate_days: float
-    authority_days: float
     client_ca: Path | None
     client_name: tuple[str, ...]
     probe_port: int | None
@@ -62,7 +58,7 @@ class Options(msgspec.Struct, frozen=True):
 @click.option(
     "--secret",
     metavar="NAMESPACE/NAME",
-    help="Keep the certificate in this Secret, renew it, and have the API server trust it.",
+    help="Serve with tls.crt and tls.key of this Secret; what is new in it is seen.",
 )
 @click.option("--kubeconfig", help="The cluster; in a pod, its own.")
 @click.option("--host", default="127.0.0.1", show_default=True)
@@ -83,18 +79,6 @@ class Options(msgspec.Struct, frozen=True):
 )
 @click.option(
     "--refresh", default=10.0, show_default=True, help="Seconds between certificate looks."
-)
-@click.option(
-    "--certificate-days",
-    default=float(LIFETIMES.serving.days),
-    show_default=True,
-    help="Of a certificate kept in --secret; renewed when a third is left.",
-)
-@click.option(
-    "--authority-days",
-    default=float(LIFETIMES.authority.days),
-    show_default=True,
-    help="Of its authority; the next one is trusted before it is used.",
 )
 @click.option(
     "--client-ca",
@@ -128,7 +112,8 @@ def webhook(**given: object) -> None:
     disable_created_metrics()  # type: ignore[no-untyped-call]
     measures, certificate = Measures(), ServingCertificate()
     keeper = Keeper(certificate, _source(options), measures, _now)
-    keeper.start()
+    if options.cert_dir is not None:
+        keeper.start()  # a Secret's pair may come later: until then every handshake fails
     policies = _policies(options)
     lifecycle = Lifecycle(certificate, _now, policies.problem)
     context = Context(frozenset(options.trusted), options.image)
@@ -170,15 +155,7 @@ def _source(options: Options) -> Source:
     if options.cert_dir is not None:
         return from_directory(options.cert_dir)
     secret = secret_target(options.secret or "")
-    names = service_names(SERVICE, secret.namespace)
-    installation = Installation(secret, (CONFIGURATION,), names)
-    lifetimes = Lifetimes(
-        authority=timedelta(days=options.authority_days),
-        serving=timedelta(days=options.certificate_days),
-    )
-    # Every replica has looked by then, and the API server has heard of what they published.
-    pace = Pace(lifetimes, settles=timedelta(seconds=options.refresh))
-    return FromCluster(connect(options.kubeconfig), installation, pace)
+    return from_secret(connect(options.kubeconfig), secret)
 
 
 def _policies(options: Options) -> Policies:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from certs.verify import facts_of, trusted_of
+from certs.bundle import Pair
 from edl.errors import EdlError
-from webhook.certificate import Offer, ServingCertificate, Source
+from webhook.certificate import ServingCertificate, Source
 from webhook.measures import Measures
 
 _log: Final = logging.getLogger(__name__)
@@ -32,16 +32,16 @@ class Keeper:
         self._trouble = ""
 
     def start(self) -> None:
-        """The first loading. Raises EdlError: without a certificate nothing can be served."""
+        """The first loading, where it must be there. Raises EdlError."""
         now = self._clock()
         self._load(self._source(now), now)
 
     async def keep(self, every: timedelta) -> None:
         """Refresh for ever; sooner while that keeps traffic away."""
         while True:
+            await self.refresh()
             waits = self._certificate.problem(self._clock())
             await asyncio.sleep((min(every, _UNREADY) if waits else every).total_seconds())
-            await self.refresh()
 
     async def refresh(self) -> None:
         """Look once; whatever is wrong with the new certificate, the old one stays in place."""
@@ -57,18 +57,18 @@ class Keeper:
         else:
             self._trouble = ""
 
-    def _load(self, offer: Offer, now: datetime) -> None:
-        serving = self._certificate.loaded
-        pair = offer.chosen(serving.pair if serving else None, now)
+    def _load(self, pair: Pair, now: datetime) -> None:
         if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
             self._measures.certified_until(loaded.ends)
             _log.info("serving with a certificate until %s", loaded.ends.isoformat())
-        trusted = trusted_of(offer.trust, now)
-        self._measures.trusts([facts_of(each).ends for each in trusted])
-        self._certificate.told(offer.unknown)
 
     def _complain(self, trouble: str) -> None:
         self._measures.certificate_failed()
         if trouble != self._trouble:
-            _log.warning("the certificate stays as it is: %s", trouble)
+            _log.warning("%s: %s", self._outcome(), trouble)
         self._trouble = trouble
+
+    def _outcome(self) -> str:
+        if self._certificate.loaded is None:
+            return "no certificate yet, so no connection is accepted"
+        return "the certificate stays as it is"

@@ -1,6 +1,5 @@
 """What `/metrics` tells: reviews by kind and outcome, how long they take, how long TLS is good."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -49,15 +48,6 @@ class Measures:
             "edl_webhook_certificate_expiry_timestamp_seconds",
             "When the serving certificate ends, in seconds since 1970.",
         )
-        self._authority_expiry = gauge(
-            "edl_webhook_authority_expiry_timestamp_seconds",
-            "When the certificate ends that newly issued ones are trusted by; 0 where it is not "
-            "ours.",
-        )
-        self._authorities = gauge(
-            "edl_webhook_trusted_authorities",
-            "Authorities that the API server is told to trust: 2 while one follows another.",
-        )
         self._loads = counter(
             "edl_webhook_certificate_loads", "Certificates that were begun to be served with."
         )
@@ -80,11 +70,6 @@ class Measures:
         """A certificate is served with from now on."""
         self._loads.inc()
         self._expiry.set(end.timestamp())
-
-    def trusts(self, ends: Sequence[datetime]) -> None:
-        """When the authorities end that the API server is told to trust, the newest first."""
-        self._authorities.set(len(ends))
-        self._authority_expiry.set(ends[0].timestamp() if ends else 0)
 
     def certificate_failed(self) -> None:
         self._certificate_failures.inc()

@@ -4,27 +4,26 @@ from collections.abc import Mapping
 from typing import Final
 
 from certs.bundle import CertificateError, Pair, each_certificate
+from certs.installation import usual
 from certs.renew import is_due
-from certs.verify import bundle_problem, facts_of, pair_problem
+from certs.verify import facts_of, misnamed, pair_problem
 from edl import contract
 from edl.errors import NotFound
 from kubectl_edl.checks.diagnosis import Findings, Patient, failure, warning, well
 from kubectl_edl.trust import (
     Keeper,
-    Kept,
     Trusted,
     days_left,
-    installation,
     is_believed,
     keeper,
-    kept,
+    served,
     served_outside,
 )
 from kubectl_edl.trust import trusted as entries
 
 _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[Keeper, str]] = {
-    Keeper.WEBHOOK: _RENEW,
+    Keeper.RECONCILER: _RENEW,
     Keeper.CERT_MANAGER: (
         f"kubectl describe certificate,certificaterequest -n {contract.SYSTEM_NAMESPACE}"
     ),
@@ -58,18 +57,18 @@ def trusted(patient: Patient) -> Findings:
 def serving(patient: Patient) -> Findings:
     """The serving certificate in its Secret: good, in time, and signed by who is trusted."""
     cluster = patient.connection.cluster
-    where, by = installation().secret, keeper(cluster)
+    where, by = usual().serving, keeper(cluster)
     named = f"Secret {where.namespace}/{where.name}"
     if by is Keeper.DIRECTORY:
         outside = served_outside(cluster)
         yield well(f"the webhook at {outside} keeps its certificate itself, not in a Secret")
         return
     try:
-        found = kept(cluster, where)
+        found = served(cluster)
     except (CertificateError, NotFound) as error:
         yield failure(f"{named}: {error}", _FIXES[by])
         return
-    yield from _kept(found, named, patient, _FIXES[by])
+    yield from _served(found, named, patient, _FIXES[by])
 
 
 def _problem(one: Trusted, patient: Patient) -> str:
@@ -85,16 +84,13 @@ def _problem(one: Trusted, patient: Patient) -> str:
     return ""
 
 
-def _kept(found: Kept, named: str, patient: Patient, fix: str) -> Findings:
-    now, names = patient.now, installation().names
-    if found.bundle:
-        problem = bundle_problem(found.bundle, names, now)
-    else:
-        problem = pair_problem(found.pair, now) or _misnamed(found.pair)
+def _served(found: Pair, named: str, patient: Patient, fix: str) -> Findings:
+    now = patient.now
+    problem = pair_problem(found, now) or misnamed(found.certificate, usual().names)
     if problem:
         yield failure(f"{named}: {problem}", fix)
         return
-    certificate = found.pair.certificate
+    certificate = found.certificate
     if stranger := _stranger(certificate, patient):
         yield failure(
             f"{stranger} trusts another authority than the one that signed the certificate in "
@@ -114,9 +110,3 @@ def _stranger(certificate: bytes, patient: Patient) -> Trusted | None:
     """The first entry that does not believe it."""
     found = entries(patient.connection.cluster)
     return next((one for one in found if not is_believed(certificate, one.certificates)), None)
-
-
-def _misnamed(pair: Pair) -> str:
-    """The API server calls a Service by one name."""
-    name = installation().names.dns[0]
-    return "" if name in facts_of(pair.certificate).names.dns else f"it is not for {name}"

@@ -13,9 +13,9 @@ from kubectl_edl.world import Scope, World
 
 _HELP: Final = """The webhook's certificates: show, verify and renew them.
 
-The webhook renews them itself, long before they expire; nothing of this is needed from day to
-day. They are kept in the Secret edl-system/edl-webhook-tls, and trusted by the caBundle of the
-webhook configurations.
+The reconciler renews them, long before they expire; nothing of this is needed from day to day. The
+authority is kept in the Secret edl-system/edl-webhook-authority, what the webhook serves with in
+edl-system/edl-webhook-tls; the caBundle of the webhook configurations trusts the first.
 
 \b
 Examples:
@@ -41,7 +41,7 @@ Examples:
 -o json: {"kind": "CertificateList", "items": [{"apiVersion": "edl.dev/v1", "kind": "Certificate",
   "metadata": {"name"}, "keptIn", "problem", "subject", "issuer", "dnsNames", "ipAddresses",
   "notBefore", "notAfter"}]}
-  name: authority, predecessor, serving, serving-before or trusted.
+  name: authority, predecessor, serving or trusted.
 """
 _VERIFY_HELP: Final = """Verify that the API server believes the webhook.
 
@@ -56,8 +56,9 @@ Examples:
 """
 _RENEW_HELP: Final = """Renew the serving certificate now; the webhook loads it by itself.
 
-With --authority the authority, too: the old one stays trusted until all replicas serve what the
-new one signed, so that no review is lost. A Secret that is damaged or empty is filled anew.
+With --authority the authority, and with it the certificate: the new one is trusted at once, the
+reconciler has what it signs served some seconds later, and the old one stays trusted until all
+replicas serve that, so that no review is lost. A Secret that is damaged or empty is filled anew.
 
 \b
 Examples:
@@ -69,7 +70,7 @@ Examples:
 _VERBS: Final[Mapping[str, str]] = {
     "show": "Whose, signed by whom, days left, and where they are kept.",
     "verify": "Whether the API server believes the webhook.",
-    "renew": "A new serving certificate now, or everything anew.",
+    "renew": "A new serving certificate now, or another authority.",
 }
 
 
@@ -111,7 +112,7 @@ def renew(world: World, scope: Scope, *, authority: bool) -> None:
 
     now = world.now()
     installed = renewed(world.connect(scope), now, authority=authority)
-    world.say(news(installed.bundle, now, authority=authority))
+    world.say(news(installed, now, authority=authority))
 
 
 _COMMANDS: Final = {"show": show, "verify": verify, "renew": renew}

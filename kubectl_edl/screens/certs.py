@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from certs.bundle import Bundle, CertificateError, each_certificate
-from certs.verify import Facts, facts_of
-from edl.model import Target
+from certs.bundle import CertificateError, Issuer, Pair, each_certificate
+from certs.installation import Installed
+from certs.verify import Facts, facts_of, is_signed_by
 from edl.writes import Json
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
-from kubectl_edl.trust import Kept, Trusted, days_left
+from kubectl_edl.trust import Trusted, days_left
 from kubectl_edl.views import time_text
 
 _COLUMNS: Final = (
@@ -38,14 +38,15 @@ class Shown:
     problem: str = ""
 
 
-def of_secret(found: Kept, secret: Target) -> Iterator[Shown]:
-    """The authority, those before it that are still trusted, and what is served with."""
-    where = f"Secret {secret.namespace}/{secret.name}"
-    for place, one in enumerate(each_certificate(found.trust)):
+def of_authority(authorities: Sequence[bytes], where: str) -> Iterator[Shown]:
+    """The authority, and those before it that are still trusted."""
+    for place, one in enumerate(authorities):
         yield _shown("predecessor" if place else "authority", where, one)
-    yield _shown("serving", where, found.pair.certificate)
-    if found.bundle and found.bundle.previous:
-        yield _shown("serving before", where, found.bundle.previous.certificate)
+
+
+def of_pair(pair: Pair, where: str) -> Iterator[Shown]:
+    """What is served with."""
+    yield _shown("serving", where, pair.certificate)
 
 
 def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
@@ -69,14 +70,19 @@ def certs_report(certificates: Sequence[Shown], now: datetime) -> Report:
     )
 
 
-def news(bundle: Bundle, now: datetime, *, authority: bool) -> str:
+def news(installed: Installed, now: datetime, *, authority: bool) -> str:
     """What became of a renewal."""
-    facts = facts_of(bundle.pair.certificate)
-    what = "a new authority, and a serving certificate of it" if authority else "renewed"
-    later = ""
-    if bundle.overlaps:
-        later = "; the old authority is trusted until all replicas serve the new certificate"
-    return f"{what}: {days_left(facts, now)}; the webhook loads it within a minute{later}"
+    if authority or installed.pair is None or not _signed(installed.pair, installed.issuer):
+        return (
+            "another authority is trusted; the reconciler has its certificate served once every "
+            "API server knows it, and drops the old authority when all replicas serve the new one"
+        )
+    left = days_left(facts_of(installed.pair.certificate), now)
+    return f"renewed: {left}; the webhook loads it within a minute"
+
+
+def _signed(pair: Pair, issuer: Issuer) -> bool:
+    return is_signed_by(pair.certificate, issuer.authority.certificate)
 
 
 def _shown(what: str, where: str, certificate: bytes) -> Shown:

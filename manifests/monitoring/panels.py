@@ -275,9 +275,10 @@ ROWS: Final = (
                 "Two authorities are trusted while one follows another.",
                 "short",
                 (
-                    Query("max(edl_webhook_trusted_authorities)", "trusted"),
+                    Query("max(edl_trusted_authorities)", "trusted"),
                     Query("sum(increase(edl_webhook_certificate_loads_total[1h]))", "new"),
-                    Query("sum(increase(edl_webhook_certificate_failures_total[1h]))", "failures"),
+                    Query("sum(increase(edl_certificate_failures_total[1h]))", "failures"),
+                    Query("sum(increase(edl_webhook_certificate_failures_total[1h]))", "unread"),
                 ),
             ),
             Panel(
@@ -287,7 +288,7 @@ ROWS: Final = (
                 (
                     Query(
                         "process_resident_memory_bytes"
-                        " and on (instance) edl_webhook_trusted_authorities",
+                        " and on (instance) edl_webhook_certificate_expiry_timestamp_seconds",
                         "{{instance}}",
                     ),
                 ),

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from edl.model import ClusterState
 from edl.planner.plan import Plan
+from reconciler.certificates import Gauges
 from reconciler.gauges import Decided
 from reconciler.guarded import Told
 from reconciler.metrics import Metrics
@@ -59,6 +60,7 @@ def _labels(family: Metric) -> list[str]:
 def _of_reconciler() -> Iterator[Metric]:
     """Each is touched once: a metric with labels is silent before."""
     metrics = Metrics.fresh()
+    Gauges(metrics.registry)
     metrics.latest.decided = Decided(ClusterState(_LONG_AGO, (), ()), Plan())
     metrics.wrote(Told("patch", "Job", "done", 0.0))
     metrics.watches.labels("Pod")

@@ -7,17 +7,28 @@ from typing import Any
 
 import pytest
 
-from certs.bundle import Bundle, CertificateError, from_files, service_names, to_files
+from certs.bundle import (
+    Bundle,
+    CertificateError,
+    each_certificate,
+    local_names,
+    service_names,
+    to_files,
+)
 from certs.installation import (
     WEBHOOK_KINDS,
-    Installation,
     ensure,
+    read_issuer,
+    read_pair,
+    renew,
     rotate,
     secret_target,
     store,
+    usual,
 )
 from certs.issue import issue
-from certs.verify import bundle_problem
+from certs.renew import Progress
+from certs.verify import bundle_problem, is_signed_by, is_trusted
 from edl.errors import Conflict, Forbidden
 from edl.kube.fake import FakeCluster
 from edl.model import Target
@@ -25,14 +36,15 @@ from edl.writes import Json
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAMES = service_names("edl-webhook", "edl-system")
-SECRET = Target("Secret", "edl-system", "edl-webhook-tls")
+INSTALLATION = usual()
+AUTHORITY, SERVING = INSTALLATION.authority, INSTALLATION.serving
 MUTATING, VALIDATING = (Target(kind, "", "edl") for kind in WEBHOOK_KINDS)
-INSTALLATION = Installation(SECRET, ("edl",), NAMES)
 
 
 def as_shipped(cluster: FakeCluster) -> FakeCluster:
-    """The empty Secret and the configurations as the manifests bring them."""
-    cluster.create(SECRET, {"metadata": {}, "type": "Opaque"})
+    """The empty Secrets and the configurations as the manifests bring them."""
+    for secret in (AUTHORITY, SERVING):
+        cluster.create(secret, {"metadata": {}, "type": "Opaque"})
     for target in (MUTATING, VALIDATING):
         service = {"service": {"namespace": "edl-system", "name": "edl-webhook"}}
         webhooks = [{"name": name, "clientConfig": service} for name in ("jobs", "pods")]
@@ -46,8 +58,11 @@ def cluster() -> FakeCluster:
 
 
 def kept(cluster: FakeCluster) -> Bundle:
-    data: dict[str, str] = cluster.get(SECRET)["data"]
-    return from_files({name: base64.b64decode(text) for name, text in data.items()})
+    return Bundle(read_issuer(cluster, AUTHORITY), read_pair(cluster, SERVING))
+
+
+def data(cluster: FakeCluster, secret: Target) -> set[str]:
+    return set(cluster.get(secret)["data"])
 
 
 def trusted(cluster: FakeCluster, target: Target) -> set[bytes]:
@@ -55,11 +70,38 @@ def trusted(cluster: FakeCluster, target: Target) -> set[bytes]:
     return {base64.b64decode(each["clientConfig"]["caBundle"]) for each in webhooks}
 
 
-def test_an_empty_secret_is_filled_and_every_webhook_trusts_it(cluster: FakeCluster) -> None:
+def test_empty_secrets_are_filled_and_every_webhook_trusts_the_authority(
+    cluster: FakeCluster,
+) -> None:
     installed = ensure(cluster, INSTALLATION, NOW)
     assert bundle_problem(kept(cluster), NAMES, NOW) == ""
-    assert kept(cluster) == installed.bundle
-    assert trusted(cluster, MUTATING) == trusted(cluster, VALIDATING) == {installed.bundle.trust}
+    assert kept(cluster) == Bundle(installed.issuer, installed.pair or kept(cluster).pair)
+    assert trusted(cluster, MUTATING) == trusted(cluster, VALIDATING) == {installed.issuer.trust}
+
+
+def test_the_key_that_signs_lies_apart_from_the_pair_that_is_served(cluster: FakeCluster) -> None:
+    ensure(cluster, INSTALLATION, NOW)
+    assert data(cluster, AUTHORITY) == {"ca.crt", "ca.key"}
+    assert data(cluster, SERVING) == {"tls.crt", "tls.key"}
+
+
+def test_the_key_of_a_webhook_that_was_its_own_authority_is_dropped_and_its_pair_served_on(
+    cluster: FakeCluster,
+) -> None:
+    former = issue(local_names(NAMES), NOW)
+    held = to_files(former) | {"previous.crt": b"x", "previous.key": b"y"}
+    encoded = {name: base64.b64encode(content).decode() for name, content in held.items()}
+    cluster.patch(SERVING, {"data": encoded})
+    for target in (MUTATING, VALIDATING):
+        webhooks = cluster.get(target)["webhooks"]
+        for webhook in webhooks:
+            webhook["clientConfig"]["caBundle"] = encoded["ca.crt"]
+        cluster.patch(target, {"webhooks": webhooks})
+    installed = ensure(cluster, INSTALLATION, NOW)
+    assert data(cluster, SERVING) == {"tls.crt", "tls.key"}
+    assert installed.pair == former.pair
+    assert installed.issuer.authority != former.authority
+    assert trusted(cluster, MUTATING) == {installed.issuer.authority.certificate + former.trust}
 
 
 def test_the_rest_of_a_webhook_stays_as_it_is(cluster: FakeCluster) -> None:
@@ -71,38 +113,58 @@ def test_the_rest_of_a_webhook_stays_as_it_is(cluster: FakeCluster) -> None:
 
 def test_ensuring_again_writes_nothing(cluster: FakeCluster) -> None:
     ensure(cluster, INSTALLATION, NOW)
-    before = [cluster.get(target) for target in (SECRET, MUTATING, VALIDATING)]
+    before = [cluster.get(target) for target in (AUTHORITY, SERVING, MUTATING, VALIDATING)]
     ensure(cluster, INSTALLATION, NOW + timedelta(days=1))
-    assert [cluster.get(target) for target in (SECRET, MUTATING, VALIDATING)] == before
+    assert [cluster.get(target) for target in (AUTHORITY, SERVING, MUTATING, VALIDATING)] == before
 
 
 def test_a_trust_that_somebody_removed_is_put_back(cluster: FakeCluster) -> None:
-    bundle = ensure(cluster, INSTALLATION, NOW).bundle
+    issuer = ensure(cluster, INSTALLATION, NOW).issuer
     cluster.patch(VALIDATING, {"webhooks": [{"name": "jobs", "clientConfig": {}}]})
     ensure(cluster, INSTALLATION, NOW)
-    assert trusted(cluster, VALIDATING) == {bundle.trust}
+    assert trusted(cluster, VALIDATING) == {issuer.trust}
 
 
-def test_a_damaged_secret_is_made_anew(cluster: FakeCluster) -> None:
-    ensure(cluster, INSTALLATION, NOW)
-    cluster.patch(SECRET, {"data": {"ca.crt": base64.b64encode(b"x").decode()}})
-    ensure(cluster, INSTALLATION, NOW)
-    assert bundle_problem(kept(cluster), NAMES, NOW) == ""
+@pytest.mark.parametrize(
+    ("secret", "name"), [(AUTHORITY, "ca.crt"), (AUTHORITY, "ca.key"), (SERVING, "tls.key")]
+)
+def test_a_damaged_secret_is_made_anew(cluster: FakeCluster, secret: Target, name: str) -> None:
+    before = ensure(cluster, INSTALLATION, NOW)
+    cluster.patch(secret, {"data": {name: base64.b64encode(b"x").decode()}})
+    found = ensure(cluster, INSTALLATION, NOW)
+    assert found.pair is not None
+    assert is_trusted(found.pair, found.issuer.trust, NOW)
+    assert (found.issuer != before.issuer, found.pair != before.pair) == (
+        secret == AUTHORITY,
+        secret == SERVING,
+    )
 
 
-def test_configurations_that_do_not_exist_yet_are_named(cluster: FakeCluster) -> None:
+def test_nothing_is_served_before_the_api_server_is_told_of_the_webhook(
+    cluster: FakeCluster,
+) -> None:
+    webhooks = cluster.get(VALIDATING)["webhooks"]
     cluster.delete(VALIDATING)
-    assert ensure(cluster, INSTALLATION, NOW).absent == (VALIDATING,)
-    assert bundle_problem(kept(cluster), NAMES, NOW) == ""
+    early = ensure(cluster, INSTALLATION, NOW)
+    assert (early.absent, early.pair) == ((VALIDATING,), None)
+    cluster.create(VALIDATING, {"metadata": {}, "webhooks": webhooks})
+    pair = ensure(cluster, INSTALLATION, NOW).pair
+    assert pair is not None
+    cluster.delete(VALIDATING)
+    assert ensure(cluster, INSTALLATION, NOW).pair == pair, "what was served is served on"
+    later = ensure(cluster, INSTALLATION, NOW + timedelta(days=300)).pair
+    assert later not in (None, pair), "and renewed"
 
 
-def test_a_missing_secret_is_created(cluster: FakeCluster) -> None:
-    cluster.delete(SECRET)
-    assert ensure(cluster, INSTALLATION, NOW).bundle == kept(cluster)
+def test_missing_secrets_are_created(cluster: FakeCluster) -> None:
+    for secret in (AUTHORITY, SERVING):
+        cluster.delete(secret)
+    installed = ensure(cluster, INSTALLATION, NOW)
+    assert (installed.issuer, installed.pair) == (kept(cluster).issuer, kept(cluster).pair)
 
 
 class WithoutCreate(FakeCluster):
-    """A cluster under the webhook's own rights."""
+    """A cluster in which no Secret may be created."""
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         del manifest, dry_run
@@ -110,12 +172,14 @@ class WithoutCreate(FakeCluster):
 
 
 def test_a_missing_secret_that_may_not_be_created_says_what_to_apply() -> None:
-    with pytest.raises(CertificateError, match=r"no Secret edl-system/edl-webhook-tls.*apply"):
+    with pytest.raises(
+        CertificateError, match=r"no Secret edl-system/edl-webhook-authority.*apply"
+    ):
         ensure(WithoutCreate(lambda: NOW), INSTALLATION, NOW)
 
 
 class Meeting(FakeCluster):
-    """Replicas wait for each other before their first write of the Secret."""
+    """Processes wait for each other before their first write of the authority."""
 
     def __init__(self, parties: int) -> None:
         super().__init__(lambda: NOW)
@@ -123,7 +187,7 @@ class Meeting(FakeCluster):
         self.refused: list[Conflict] = []
 
     def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
-        if target == SECRET:
+        if target == AUTHORITY and body["data"].get("ca.key"):
             self._barrier.wait(timeout=20)
         try:
             return super().patch(target, body, dry_run=dry_run)
@@ -132,39 +196,33 @@ class Meeting(FakeCluster):
             raise
 
 
-def test_replicas_that_start_together_agree_on_one_authority() -> None:
+def test_processes_that_begin_together_agree_on_one_authority() -> None:
     cluster = Meeting(parties=4)
     as_shipped(cluster)
-    with ThreadPoolExecutor(4) as replicas:
-        found = list(replicas.map(lambda _: ensure(cluster, INSTALLATION, NOW), range(4)))
-    assert len({installed.bundle.trust for installed in found}) == 1
+    with ThreadPoolExecutor(4) as processes:
+        found = list(processes.map(lambda _: ensure(cluster, INSTALLATION, NOW), range(4)))
+    assert {installed.issuer for installed in found} == {kept(cluster).issuer}
     assert trusted(cluster, MUTATING) == trusted(cluster, VALIDATING) == {kept(cluster).trust}
-    assert len(cluster.refused) == 3
+    assert is_trusted(kept(cluster).pair, kept(cluster).trust, NOW)
+    assert len(cluster.refused) >= 3
 
 
-def test_renewal_leaves_the_trust_of_the_other_replica_alone(cluster: FakeCluster) -> None:
-    old = ensure(cluster, INSTALLATION, NOW).bundle
-    new = ensure(cluster, INSTALLATION, NOW + timedelta(days=300)).bundle
-    assert new.pair != old.pair
-    assert trusted(cluster, MUTATING) == {old.trust}
-
-
-def test_a_secret_that_is_deleted_takes_nobodys_trust_away(cluster: FakeCluster) -> None:
-    old = ensure(cluster, INSTALLATION, NOW).bundle
-    cluster.delete(SECRET)
-    new = ensure(cluster, INSTALLATION, NOW).bundle
+def test_an_authority_that_is_deleted_stays_trusted(cluster: FakeCluster) -> None:
+    old = ensure(cluster, INSTALLATION, NOW).issuer
+    cluster.delete(AUTHORITY)
+    new = ensure(cluster, INSTALLATION, NOW).issuer
     assert new.authority != old.authority
     assert trusted(cluster, MUTATING) == {new.authority.certificate + old.authority.certificate}
 
 
 class Overtaken(FakeCluster):
-    """Between our reading of the Secret and our writing of the trust, another replica rotates."""
+    """Between our reading of the Secret and our writing of the trust, an administrator rotates."""
 
     behind = False
 
     def get(self, target: Target) -> Json:
         found = super().get(target)
-        if target == SECRET and self.behind:
+        if target == AUTHORITY and self.behind:
             self.behind = False
             rotate(self, INSTALLATION, NOW)
         return found
@@ -180,19 +238,38 @@ def test_who_was_overtaken_never_puts_an_older_trust_back() -> None:
     cluster.behind = True
     found = ensure(cluster, INSTALLATION, NOW)
     assert not cluster.behind, "it was overtaken"
-    assert found.bundle.overlaps
+    assert found.issuer.overlaps
     assert trusted(cluster, MUTATING) == trusted(cluster, VALIDATING) == {kept(cluster).trust}
 
 
-def test_when_all_know_the_successor_the_secret_holds_one_authority_again(
+def test_rotating_publishes_an_authority_and_serves_on_what_the_old_one_signed(
+    cluster: FakeCluster,
+) -> None:
+    old = ensure(cluster, INSTALLATION, NOW)
+    new = rotate(cluster, INSTALLATION, NOW)
+    assert new.pair == old.pair == kept(cluster).pair
+    assert trusted(cluster, VALIDATING) == {new.issuer.trust}
+    assert each_certificate(new.issuer.trust)[1:] == each_certificate(old.issuer.trust)
+
+
+def test_when_every_replica_serves_the_successors_pair_one_authority_is_trusted(
     cluster: FakeCluster,
 ) -> None:
     ensure(cluster, INSTALLATION, NOW)
-    new = rotate(cluster, INSTALLATION, NOW).bundle
-    assert "previous.crt" in cluster.get(SECRET)["data"]
-    ensure(cluster, INSTALLATION, NOW, settled=new.authority.certificate)
-    assert "previous.crt" not in cluster.get(SECRET)["data"]
-    assert trusted(cluster, VALIDATING) == {new.authority.certificate}
+    new = rotate(cluster, INSTALLATION, NOW).issuer.authority.certificate
+    ensure(cluster, INSTALLATION, NOW, progress=Progress(settled=new))
+    assert is_signed_by(kept(cluster).pair.certificate, new)
+    ensure(cluster, INSTALLATION, NOW, progress=Progress(settled=new, served=new))
+    assert trusted(cluster, VALIDATING) == {new}
+
+
+def test_renewing_replaces_the_pair_where_clients_know_its_authority(cluster: FakeCluster) -> None:
+    old = ensure(cluster, INSTALLATION, NOW)
+    new = renew(cluster, INSTALLATION, NOW)
+    assert new.issuer == old.issuer
+    assert new.pair == kept(cluster).pair != old.pair
+    rotate(cluster, INSTALLATION, NOW)
+    assert renew(cluster, INSTALLATION, NOW).pair == new.pair, "the leader replaces it soon"
 
 
 def test_a_bundle_of_ones_own_replaces_what_was_there(cluster: FakeCluster) -> None:
@@ -201,6 +278,12 @@ def test_a_bundle_of_ones_own_replaces_what_was_there(cluster: FakeCluster) -> N
     store(cluster, INSTALLATION, own)
     assert to_files(kept(cluster)) == to_files(own)
     assert trusted(cluster, MUTATING) == {own.trust}
+
+
+def test_what_is_by_an_address_is_certified_for_it() -> None:
+    names = usual("edl.example.test", "10.0.0.1").names
+    assert names.dns == (*NAMES.dns, "edl.example.test")
+    assert names.ips == ("10.0.0.1",)
 
 
 @pytest.mark.parametrize("text", ["", "edl-webhook-tls", "/x", "a/", "a/b/c"])

@@ -1,4 +1,8 @@
+import ssl
+import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -6,11 +10,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from certs.bundle import Bundle, CertificateError, Names, service_names
-from certs.issue import Lifetimes, issue, issue_pair
+from certs import directory as files_in
+from certs.bundle import Bundle, CertificateError, Names, local_names, service_names, to_files
+from certs.issue import Lifetimes, issue, issue_authority, issue_pair
 from certs.verify import facts_of
 
-NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+NOW = datetime.now(UTC).replace(microsecond=0)
 NAMES = service_names("edl-webhook", "edl-system")
 
 
@@ -25,7 +30,7 @@ def accepts(bundle: Bundle, name: str, at: datetime) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", NAMES.dns[:-1])
+@pytest.mark.parametrize("name", NAMES.dns)
 def test_a_client_accepts_the_server_under_each_name_of_the_service(name: str) -> None:
     assert accepts(issue(NAMES, NOW), name, NOW)
 
@@ -73,8 +78,56 @@ def test_the_certificate_serves_and_signs_nothing() -> None:
     assert key.curve.name == "secp256r1"
 
 
-def test_the_certificate_names_this_machine_for_a_webhook_run_by_hand() -> None:
-    assert facts_of(issue(NAMES, NOW).pair.certificate).names == NAMES
+def test_a_webhook_run_by_hand_is_certified_for_its_machine() -> None:
+    names = local_names(NAMES)
+    assert facts_of(issue(names, NOW).pair.certificate).names == names
+    assert tls_accepts(issue(names, NOW), "127.0.0.1")
+
+
+def stolen(name: Names) -> Bundle:
+    """What the key of the Service's authority can sign for another name."""
+    bundle = issue(NAMES, NOW)
+    return replace(bundle, pair=issue_pair(bundle.authority, name, NOW))
+
+
+def tls_accepts(bundle: Bundle, name: str) -> bool:
+    """What OpenSSL says to the certificate as a server's, today."""
+    client = ssl.create_default_context(cadata=bundle.trust.decode())
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        files_in.write(Path(folder), to_files(bundle))
+        server.load_cert_chain(Path(folder) / "tls.crt", Path(folder) / "tls.key")
+    one, other = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asks = client.wrap_bio(one, other, server_hostname=name)
+    answers = server.wrap_bio(other, one, server_side=True)
+    for side in (asks, answers, asks, answers):
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+        except ssl.SSLCertVerificationError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "name", ["kubernetes.default.svc", "edl-webhook.default.svc", "www.example.test"]
+)
+def test_no_client_believes_the_authority_about_another_host(name: str) -> None:
+    assert not accepts(stolen(Names((name,))), name, NOW)
+    assert not tls_accepts(stolen(Names((name,))), name)
+
+
+@pytest.mark.parametrize("address", ["10.96.0.1", "127.0.0.1", "fd00::1"])
+def test_no_client_believes_the_authority_about_an_address(address: str) -> None:
+    assert not tls_accepts(stolen(Names((), (address,))), address)
+
+
+def test_the_names_that_an_authority_may_sign_for_are_a_critical_constraint() -> None:
+    certificate = x509.load_pem_x509_certificate(issue_authority(NAMES, NOW).certificate)
+    constraints = certificate.extensions.get_extension_for_class(x509.NameConstraints)
+    assert constraints.critical
+    assert constraints.value.permitted_subtrees == [x509.DNSName(name) for name in NAMES.dns]
 
 
 def test_a_name_longer_than_a_common_name_may_be_is_still_certified() -> None:

@@ -5,64 +5,107 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certs.bundle import Bundle, CertificateError, Names, from_files, service_names, to_files
+from certs.bundle import (
+    CertificateError,
+    Issuer,
+    Names,
+    each_certificate,
+    service_names,
+    to_files,
+)
 from certs.issue import Lifetimes, issue
-from certs.renew import Belief, reissued, renewed, succeeded
+from certs.renew import Order, is_good, reissued, renewed, renewed_pair, succeeded
 from certs.verify import bundle_problem, is_signed_by, is_trusted
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAMES = service_names("edl-webhook", "edl-system")
+ORDER = Order(NAMES, NOW)
 BUNDLE = issue(NAMES, NOW)
+ISSUER, PAIR = BUNDLE.issuer, BUNDLE.pair
 
 
-def authorities(bundle: Bundle) -> list[bytes]:
-    end = b"-----END CERTIFICATE-----\n"
-    return [part + end for part in bundle.trust.split(end) if part]
+def at(**later: float) -> Order:
+    return Order(NAMES, NOW + timedelta(**later))
 
 
-def test_a_good_bundle_stays_the_very_same() -> None:
-    assert renewed(BUNDLE, NAMES, NOW + timedelta(days=200)) is BUNDLE
+def authority(issuer: Issuer) -> bytes:
+    return issuer.authority.certificate
+
+
+def test_what_is_good_stays_the_very_same() -> None:
+    assert renewed(ISSUER, at(days=200)) is ISSUER
+    assert renewed_pair(PAIR, ISSUER, at(days=200)) is PAIR
 
 
 def test_when_a_third_of_its_life_is_left_the_certificate_is_renewed_under_its_authority() -> None:
-    fresh = renewed(BUNDLE, NAMES, NOW + timedelta(days=250))
-    assert fresh.pair != BUNDLE.pair
-    assert fresh.authority == BUNDLE.authority
-    assert fresh.trust == BUNDLE.trust
+    fresh = renewed_pair(PAIR, ISSUER, at(days=250))
+    assert fresh is not None
+    assert fresh != PAIR
+    assert is_signed_by(fresh.certificate, authority(ISSUER))
+    assert renewed(ISSUER, at(days=250)) is ISSUER
 
 
-def test_a_new_name_renews_the_certificate() -> None:
-    names = Names((*NAMES.dns, "edl.example.test"), NAMES.ips)
-    assert bundle_problem(renewed(BUNDLE, names, NOW), names, NOW) == ""
+def test_a_new_name_takes_another_authority_and_then_another_certificate() -> None:
+    order = Order(Names((*NAMES.dns, "edl.example.test"), ("10.0.0.1",)), NOW)
+    fresh = renewed(ISSUER, order)
+    assert fresh.trust == authority(fresh) + ISSUER.trust
+    pair = renewed_pair(PAIR, fresh, order, settled=authority(fresh))
+    assert pair is not None
+    assert is_good(pair, fresh.trust, order)
 
 
 def test_a_damaged_certificate_is_replaced_under_its_authority() -> None:
-    damaged = replace(BUNDLE, pair=replace(BUNDLE.pair, certificate=b"x"))
-    fresh = renewed(damaged, NAMES, NOW)
-    assert is_signed_by(fresh.pair.certificate, BUNDLE.authority.certificate)
+    fresh = renewed_pair(replace(PAIR, certificate=b"x"), ISSUER, ORDER)
+    assert fresh is not None
+    assert is_signed_by(fresh.certificate, authority(ISSUER))
 
 
-def test_what_an_ageing_authority_signed_stays_trusted_beside_its_successor() -> None:
-    later = NOW + timedelta(days=3000)
-    fresh = renewed(BUNDLE, NAMES, later)
-    assert authorities(fresh) == [fresh.authority.certificate, BUNDLE.authority.certificate]
-    assert fresh.authority != BUNDLE.authority
+def test_an_ageing_authority_stays_trusted_beside_its_successor() -> None:
+    fresh = renewed(ISSUER, at(days=3000))
+    assert each_certificate(fresh.trust) == (authority(fresh), authority(ISSUER))
+    assert fresh.authority != ISSUER.authority
 
 
 def test_an_expired_authority_is_no_longer_trusted() -> None:
-    fresh = renewed(BUNDLE, NAMES, NOW + timedelta(days=4000))
-    assert authorities(fresh) == [fresh.authority.certificate]
+    fresh = renewed(ISSUER, at(days=4000))
+    assert each_certificate(fresh.trust) == (authority(fresh),)
+
+
+def test_a_new_authority_signs_nothing_before_every_client_knows_it() -> None:
+    fresh = succeeded(ISSUER, ORDER)
+    assert renewed_pair(PAIR, fresh, ORDER) is PAIR
+    assert renewed_pair(PAIR, fresh, ORDER, settled=authority(ISSUER)) is PAIR
+    pair = renewed_pair(PAIR, fresh, ORDER, settled=authority(fresh))
+    assert pair is not None
+    assert is_signed_by(pair.certificate, authority(fresh))
+
+
+def test_what_was_lost_is_issued_again_only_by_an_authority_that_every_client_knows() -> None:
+    fresh = succeeded(ISSUER, ORDER)
+    assert renewed_pair(None, fresh, ORDER) is None
+    assert renewed_pair(None, fresh, ORDER, settled=authority(fresh)) is not None
+    assert renewed_pair(None, ISSUER, ORDER) is not None, "the first authority follows no other"
+
+
+def test_a_new_leader_renews_what_the_successor_has_signed_already() -> None:
+    fresh = succeeded(ISSUER, ORDER)
+    pair = renewed_pair(PAIR, fresh, ORDER, settled=authority(fresh))
+    later = renewed_pair(pair, fresh, at(days=250))
+    assert later not in (None, pair, PAIR)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 5000))
-def test_whatever_the_day_the_renewed_bundle_is_good_and_renewing_it_again_changes_nothing(
+def test_whatever_the_day_what_is_renewed_is_good_and_renewing_it_again_changes_nothing(
     days: int,
 ) -> None:
-    now = NOW + timedelta(days=days)
-    fresh = renewed(BUNDLE, NAMES, now)
-    assert bundle_problem(fresh, NAMES, now) == ""
-    assert renewed(fresh, NAMES, now) is fresh
+    order = at(days=days)
+    fresh = renewed(ISSUER, order)
+    pair = renewed_pair(PAIR, fresh, order, settled=authority(fresh))
+    assert pair is not None
+    assert is_good(pair, fresh.trust, order)
+    assert renewed(fresh, order) is fresh
+    assert renewed_pair(pair, fresh, order) is pair
 
 
 OVER_A_LIFE = st.integers(0, 5000)
@@ -71,79 +114,75 @@ SKEW = st.floats(-0.5, 0.5)
 
 @settings(max_examples=40, deadline=None)
 @given(OVER_A_LIFE, SKEW)
-def test_replicas_whose_clocks_differ_agree_on_what_the_first_has_issued(
+def test_leaders_whose_clocks_differ_agree_on_what_the_first_has_issued(
     days: int, hours: float
 ) -> None:
-    now = NOW + timedelta(days=days)
-    fresh = renewed(BUNDLE, NAMES, now)
-    if fresh is not BUNDLE:
-        assert renewed(fresh, NAMES, now + timedelta(hours=hours)) is fresh
+    fresh = renewed(ISSUER, at(days=days))
+    if fresh is not ISSUER:
+        assert renewed(fresh, at(days=days, hours=hours)) is fresh
 
 
 @settings(max_examples=40, deadline=None)
 @given(OVER_A_LIFE, st.booleans())
-def test_whom_clients_trusted_they_trust_until_all_know_the_successor(
+def test_what_clients_trusted_they_trust_until_every_server_serves_the_successors(
     days: int,
     lost: bool,  # noqa: FBT001 - hypothesis passes it
 ) -> None:
-    now = NOW + timedelta(days=days)
-    belief = Belief(BUNDLE.trust)
-    fresh = renewed(None if lost else BUNDLE, NAMES, now, belief=belief)
-    assert is_trusted(fresh.pair, fresh.trust, now)
-    if is_trusted(BUNDLE.pair, BUNDLE.trust, now):
-        assert is_trusted(BUNDLE.pair, fresh.trust, now)
-    settled = renewed(fresh, NAMES, now, belief=Belief(fresh.trust, fresh.authority.certificate))
-    assert settled.trust == settled.authority.certificate
-    assert (settled.pair, settled.previous) == (fresh.pair, None)
-
-
-def test_what_is_settled_about_another_authority_drops_nothing() -> None:
-    fresh = succeeded(BUNDLE, NAMES, NOW)
-    belief = Belief(fresh.trust, BUNDLE.authority.certificate)
-    assert renewed(fresh, NAMES, NOW, belief=belief) is fresh
-
-
-def test_the_pair_that_clients_know_longest_is_kept_for_who_starts_in_between() -> None:
-    second = succeeded(BUNDLE, NAMES, NOW)
-    third = succeeded(second, NAMES, NOW)
-    assert second.previous == third.previous == BUNDLE.pair
-    assert from_files(to_files(third)) == third
+    order = at(days=days)
+    fresh = renewed(None if lost else ISSUER, order, belief=ISSUER.trust)
+    if is_trusted(PAIR, ISSUER.trust, order.now):
+        assert is_trusted(PAIR, fresh.trust, order.now)
+    assert renewed(fresh, order, served=authority(ISSUER)) is fresh or not fresh.overlaps
+    assert renewed(fresh, order, served=authority(fresh)).trust == authority(fresh)
 
 
 def test_damage_to_the_authoritys_key_leaves_the_pair_in_service() -> None:
-    damaged = replace(BUNDLE, authority=replace(BUNDLE.authority, key=b"x"))
-    fresh = renewed(damaged, NAMES, NOW)
-    assert fresh.previous == BUNDLE.pair
-    assert is_trusted(BUNDLE.pair, fresh.trust, NOW)
+    damaged = replace(ISSUER, authority=replace(ISSUER.authority, key=b"x"))
+    fresh = renewed(damaged, ORDER)
+    assert fresh.overlaps
+    assert renewed_pair(PAIR, fresh, ORDER) is PAIR
 
 
 def test_trust_does_not_grow_without_end() -> None:
-    bundle = BUNDLE
+    issuer = ISSUER
     for _ in range(20):
-        bundle = succeeded(None, NAMES, NOW, belief=Belief(bundle.trust))
-    assert len(authorities(bundle)) == 8
+        issuer = succeeded(None, ORDER, belief=issuer.trust)
+    assert len(each_certificate(issuer.trust)) == 8
 
 
 def test_a_short_life_is_renewed_in_its_last_third_whatever_was_allowed_for_clocks() -> None:
     short = Lifetimes(authority=timedelta(seconds=9), serving=timedelta(seconds=6))
     bundle = issue(NAMES, NOW, short)
-    assert renewed(bundle, NAMES, NOW + timedelta(seconds=3.9), short) is bundle
-    fresh = renewed(bundle, NAMES, NOW + timedelta(seconds=4.1), short)
-    assert (fresh.pair == bundle.pair, fresh.authority == bundle.authority) == (False, True)
-    assert renewed(bundle, NAMES, NOW + timedelta(seconds=6.1), short).overlaps
+
+    def after(seconds: float) -> Order:
+        return Order(NAMES, NOW + timedelta(seconds=seconds), short)
+
+    assert renewed_pair(bundle.pair, bundle.issuer, after(3.9)) is bundle.pair
+    assert renewed_pair(bundle.pair, bundle.issuer, after(4.1)) != bundle.pair
+    assert renewed(bundle.issuer, after(4.1)) is bundle.issuer
+    assert renewed(bundle.issuer, after(6.1)).overlaps
 
 
 def test_reissuing_keeps_the_authority_that_clients_trust() -> None:
-    fresh = reissued(to_files(BUNDLE), NAMES, NOW)
+    fresh = reissued(to_files(BUNDLE), ORDER)
     assert fresh.authority == BUNDLE.authority
     assert fresh.pair != BUNDLE.pair
 
 
 def test_reissuing_without_an_authority_makes_one() -> None:
-    assert bundle_problem(reissued({}, NAMES, NOW), NAMES, NOW) == ""
+    assert bundle_problem(reissued({}, ORDER), NAMES, NOW) == ""
 
 
-def test_reissuing_never_replaces_a_broken_authority_silently() -> None:
-    files = to_files(BUNDLE) | {"ca.key": b"x"}
-    with pytest.raises(CertificateError, match=r"remove ca\.crt and ca\.key to start with a new"):
-        reissued(files, NAMES, NOW)
+@pytest.mark.parametrize(
+    ("key", "names", "problem"),
+    [
+        (b"x", NAMES, "the key is not readable PEM"),
+        (ISSUER.authority.key, Names(("edl.example.test",)), "may not sign for edl.example.test"),
+    ],
+)
+def test_reissuing_never_replaces_an_unfit_authority_silently(
+    key: bytes, names: Names, problem: str
+) -> None:
+    files = to_files(BUNDLE) | {"ca.key": key}
+    with pytest.raises(CertificateError, match=rf"{problem}.*remove ca\.crt and ca\.key to start"):
+        reissued(files, Order(names, NOW))

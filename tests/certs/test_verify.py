@@ -53,7 +53,8 @@ def test_names_that_the_certificate_lacks_are_listed() -> None:
 
 
 def test_an_authority_that_cannot_sign_is_named_as_such() -> None:
-    broken = replace(BUNDLE, authority=replace(BUNDLE.authority, key=OTHER.authority.key))
+    signs = replace(BUNDLE.authority, key=OTHER.authority.key)
+    broken = replace(BUNDLE, issuer=replace(BUNDLE.issuer, authority=signs))
     problem = bundle_problem(broken, NAMES, NOW)
     assert problem == "the authority: the key does not belong to the certificate"
 
@@ -68,7 +69,7 @@ def test_a_bundle_survives_being_kept_in_files() -> None:
 
 
 def test_two_trusted_authorities_survive_and_the_first_one_signs() -> None:
-    both = replace(BUNDLE, trust=BUNDLE.trust + OTHER.trust)
+    both = replace(BUNDLE, issuer=replace(BUNDLE.issuer, trust=BUNDLE.trust + OTHER.trust))
     assert from_files(to_files(both)) == both
 
 

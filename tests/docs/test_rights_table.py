@@ -10,8 +10,11 @@ from tests.integration.support.rights import grants
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations" / "security.md").read_text()
-ROLES = ("edl-reconciler", "edl-reconciler-settings", "edl-webhook", "edl-launcher", "edl-peers")
-NAMED = {"edl-launcher", "edl-reconciler", "edl-webhook-tls", "edl"}
+ROLES = (
+    *("edl-reconciler", "edl-reconciler-certificates", "edl-reconciler-settings"),
+    *("edl-webhook", "edl-launcher", "edl-peers"),
+)
+NAMED = {"edl-launcher", "edl-reconciler", "edl-webhook-authority", "edl-webhook-tls", "edl"}
 """Names of single objects, beside the kinds."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from certs.installation import AUTHORITY_SECRET
 from edl import contract
 from sandbox import inside
 from sandbox.installation import IMAGE
@@ -95,10 +96,10 @@ def test_it_installs_trains_and_leaves_the_cluster_as_it_was(
 
 
 def test_the_api_server_reaches_our_pods_through_their_service(training: Training) -> None:
-    """With the certificate that the webhook issued for itself, from its own Secret."""
+    """With the certificate that the reconciler issued for it."""
     api = training.cluster.kubectl
     secret = json.loads(
-        api("get", "secret", "-n", contract.SYSTEM_NAMESPACE, "edl-webhook-tls", "-o", "json")
+        api("get", "secret", "-n", contract.SYSTEM_NAMESPACE, AUTHORITY_SECRET, "-o", "json")
     )
     configuration = json.loads(api("get", "mutatingwebhookconfiguration", "edl", "-o", "json"))
     for webhook in configuration["webhooks"]:

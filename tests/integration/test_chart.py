@@ -58,7 +58,7 @@ CHOICES: dict[str, Json] = {
     },
     "ignored namespaces": {"ignoredNamespaces": ["istio-system", "argocd"]},
     "network policy": {"networkPolicy": {"enabled": True}},
-    "fence": {"fence": {"enabled": True}},
+    "no fence": {"fence": {"enabled": False}},
     "narrow network policy": {
         "networkPolicy": {
             "enabled": True,

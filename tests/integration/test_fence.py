@@ -4,17 +4,14 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import yaml
 
-from certs.installation import SECRET, secret_target
+from certs.installation import usual
 from edl import contract
 from edl.errors import ClusterError
 from edl.kube.client import connect
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json
-from manifests.components import FOLDER
-from manifests.documents import load
 from sandbox import Sandbox
 from sandbox.installation import install
 from tests.integration.conftest import NODES
@@ -25,13 +22,11 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A cluster with our installation and its fence, and the kubeconfig of the reconciler."""
+    """A cluster with our installation, and the kubeconfig of the reconciler."""
     sandbox = Sandbox(f"fence-{time.time_ns()}")
     try:
         sandbox.up(NODES)
         folder = tmp_path_factory.mktemp("installation")
-        fence = yaml.safe_dump_all(load(FOLDER / "fence"))
-        sandbox.kubectl("apply", "-f", "-", input=fence)
         install(sandbox, folder)
         sandbox.folder.joinpath("account").write_text(str(folder / "reconciler.kubeconfig"))
         with stage(sandbox) as at:
@@ -164,16 +159,17 @@ def test_it_has_no_token_made_for_itself(at: Stage, thief: Cluster) -> None:
     assert "would fill" in made(thief, Target("Secret", at.namespace, "token"), token)
 
 
-def test_the_webhook_makes_one_secret_and_no_token(room: Sandbox) -> None:
-    folder = room.folder.joinpath("account")
-    thief = connect(folder.read_text().replace("reconciler.kubeconfig", "webhook.kubeconfig"))
-    own = secret_target(SECRET)
-    assert "its own Secret alone" in made(thief, own._replace(name="other"), {"apiVersion": "v1"})
-    connect(str(room.kubeconfig)).delete(own)
-    notes = {"annotations": {"kubernetes.io/service-account.name": "edl-reconciler"}}
-    token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token", "metadata": notes}
-    assert "would fill" in made(thief, own, token)
-    assert made(thief, own, {"apiVersion": "v1"}) == ""
+def test_in_its_own_namespace_it_makes_the_secrets_of_the_certificate_and_no_others(
+    room: Sandbox, thief: Cluster
+) -> None:
+    own = Target("Secret", contract.SYSTEM_NAMESPACE, "other")
+    assert "no business" in made(thief, own, {"apiVersion": "v1"})
+    notes = {"annotations": {"kubernetes.io/service-account.name": "edl-webhook"}}
+    for secret in (usual().authority, usual().serving):
+        connect(str(room.kubeconfig)).delete(secret)
+        token = {"apiVersion": "v1", "type": "kubernetes.io/service-account-token"}
+        assert "would fill" in made(thief, secret, token | {"metadata": notes})
+        assert made(thief, secret, {"apiVersion": "v1"}) == ""
 
 
 def test_it_stays_out_of_the_clusters_own_namespaces(thief: Cluster) -> None:

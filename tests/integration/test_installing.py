@@ -37,7 +37,7 @@ pytestmark = [
 
 COMPONENTS = {
     "network-policy": {"networkPolicy": {"enabled": True}},
-    "fence": {"fence": {"enabled": True}},
+    "no-fence": {"fence": {"enabled": False}},
     "cert-manager": {"certManager": {"enabled": True}},
     "monitoring": {"monitoring": {"enabled": True}},
     "client-certificate": {"webhook": {"clientCertificate": {"enabled": True}}},

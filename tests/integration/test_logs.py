@@ -61,10 +61,13 @@ def until(condition: Callable[[], object]) -> None:
 
 @pytest.fixture
 def sandbox(own_sandbox: Callable[[], Sandbox], tmp_path: Path) -> Sandbox:
-    """Both processes say all they can, and the webhook keeps the cluster's certificate."""
+    """Both processes say all they can, and the reconciler keeps the cluster's certificate."""
     sandbox = own_sandbox()
     sandbox.up(NodeGroup(count=2, cpu="8", memory="32Gi"))
-    installation = install(sandbox, tmp_path, ("reconciler",), "--log-level", "debug")
+    installation = install(
+        *(sandbox, tmp_path, ("reconciler",), "--log-level", "debug"),
+        *("--certificates", "--certificate-name", "127.0.0.1"),
+    )
     sandbox.stop("webhook")
     own = ("--secret", "edl-system/edl-webhook-tls", "--log-level", "debug", "--image", "x")
     kubeconfig = as_account(sandbox, "edl-webhook", tmp_path)

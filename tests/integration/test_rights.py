@@ -12,10 +12,12 @@ from functools import partial
 
 import pytest
 
+from certs.installation import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
 from edl import contract
-from edl.errors import ClusterError, NotFound
+from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.announce import write_event
 from edl.kube.client import connect
+from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -37,6 +39,8 @@ PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
 ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
 LEASE = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 GRANTS = grants(render.load(), "edl-reconciler", "edl-reconciler-settings")
+KEPT = grants(render.load(), "edl-reconciler-certificates")
+CONFIGURATIONS = [Target(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
 WATCHED = [grant for grant in GRANTS if grant.verb in ("list", "watch")]
 ELECTED = [grant for grant in GRANTS if grant.resource == "leases"]
 TOLD = [grant for grant in GRANTS if grant.resource == "events"]
@@ -220,3 +224,38 @@ def test_an_event_is_made_and_counted_up(room: Sandbox, account: Noted, grant: G
     assert account.refused == {grant.asked}
     write_event(account, note, now)
     assert grant.asked in account.allowed
+
+
+# -- the webhook's certificate ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def restored(room: Sandbox) -> Iterator[Cluster]:
+    """The room as its owner meets it; its webhook is called again afterwards."""
+    owner = connect(str(room.kubeconfig))
+    before = {target: owner.get(target)["webhooks"] for target in CONFIGURATIONS}
+    yield owner
+    for target, webhooks in before.items():
+        owner.patch(target, {"webhooks": webhooks})
+
+
+@pytest.mark.parametrize("grant", KEPT, ids=str)
+def test_the_webhooks_certificate_is_made_and_trusted(
+    room: Sandbox, restored: Cluster, account: Noted, grant: Grant
+) -> None:
+    """Also where a Secret was deleted, or where nothing is trusted."""
+    for target in CONFIGURATIONS:
+        webhooks = restored.get(target)["webhooks"]
+        for each in webhooks:
+            del each["clientConfig"]["caBundle"]
+        restored.patch(target, {"webhooks": webhooks})
+    for secret in (usual().authority, usual().serving):
+        with suppress(NotFound):
+            restored.delete(secret)
+    now = datetime.now(UTC)
+    with without(room, grant, ACCOUNT), pytest.raises(EdlError):
+        ensure(account, usual(), now)
+    assert account.refused == {grant.asked}
+    installed = ensure(account, usual(), now)
+    assert installed.pair == read_pair(restored, usual().serving)
+    assert account.refused == {grant.asked}

@@ -1,12 +1,11 @@
 """No right of the webhook, of a launcher or of peers is idle; `test_rights` is the reconciler's."""
 
-import base64
 import itertools
 import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,22 +13,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from certs.bundle import service_names
-from certs.installation import CONFIGURATION, SECRET, SERVICE, WEBHOOK_KINDS, secret_target
-from certs.installation import Installation as Certificates
+from certs.installation import store, usual
+from certs.issue import issue
 from edl import contract
-from edl.errors import EdlError, Forbidden, NotFound
+from edl.errors import Forbidden
 from edl.frameworks.scripts import KUBEXEC
 from edl.kube.client import connect
 from edl.kube.fake import FakeCluster
-from edl.model import Target
 from manifests import render
 from sandbox import Sandbox
 from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, await_effect, grants, without
 from tests.integration.support.stage import Stage, stage
 from tests.integration.support.webhook import as_account
-from webhook.certificate import FromCluster
+from webhook.certificate import from_secret
 from webhook.policies import Watched
 
 pytestmark = pytest.mark.integration
@@ -41,8 +38,6 @@ FOLLOWED = [grant for grant in WEBHOOK if grant.resource == "namespaces"]
 KEPT = [grant for grant in WEBHOOK if grant not in FOLLOWED]
 LAUNCHER = grants(MANIFESTS, contract.LAUNCHER_CLUSTER_ROLE)
 PEERS = grants(MANIFESTS, contract.PEERS_CLUSTER_ROLE)
-SECRET_TARGET = secret_target(SECRET)
-CONFIGURATIONS = [Target(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
 POD = "ring-worker-1-x2x4z"
 
 
@@ -83,43 +78,14 @@ def until(holds: Callable[[], bool], what: str) -> None:
 # -- the webhook -----------------------------------------------------------------------------------
 
 
-def certificate(account: Noted) -> FromCluster:
-    """What keeps a webhook's certificate, as `python -m webhook --secret` has it."""
-    names = service_names(SERVICE, SECRET_TARGET.namespace)
-    return FromCluster(account, Certificates(SECRET_TARGET, (CONFIGURATION,), names))
-
-
-def trusted(room: Sandbox) -> set[bytes]:
-    """What the API server is told to trust of us."""
-    owner = connect(str(room.kubeconfig))
-    found = [owner.get(target)["webhooks"] for target in CONFIGURATIONS]
-    texts = {each["clientConfig"].get("caBundle", "") for webhooks in found for each in webhooks}
-    return set(map(base64.b64decode, texts))
-
-
 @pytest.mark.parametrize("grant", KEPT, ids=str)
-def test_a_certificate_is_made_and_trusted(room: Sandbox, account: Noted, grant: Grant) -> None:
-    """Also where somebody deleted the Secret, or applied configurations that trust nobody."""
-    owner = connect(str(room.kubeconfig))
-    with suppress(NotFound):
-        owner.delete(SECRET_TARGET)
-    for target in CONFIGURATIONS:
-        owner.delete(target)
-    apply_configurations(room)
-    now = datetime.now(UTC)
-    with without(room, grant, ACCOUNT), pytest.raises(EdlError):
-        certificate(account)(now)
+def test_its_certificate_is_read(room: Sandbox, account: Noted, grant: Grant) -> None:
+    source, now = from_secret(account, usual().serving), datetime.now(UTC)
+    installed = store(connect(str(room.kubeconfig)), usual(), issue(usual().names, now))
+    with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
+        source(now)
     assert account.refused == {grant.asked}
-    # Both kinds: who is refused at one may have written the other.
-    assert b"" in trusted(room)
-    offer = certificate(account)(now)
-    assert account.refused == {grant.asked}
-    assert trusted(room) == {offer.trust}
-
-
-def apply_configurations(room: Sandbox) -> None:
-    found = [document for document in MANIFESTS if document["kind"] in WEBHOOK_KINDS]
-    room.kubectl("create", "-f", "-", input=yaml.safe_dump_all(found))
+    assert source(now) == installed.pair
 
 
 @pytest.mark.parametrize("grant", FOLLOWED, ids=str)

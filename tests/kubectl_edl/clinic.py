@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
 
-from certs.installation import ensure
+from certs.installation import ensure, usual
 from edl import contract
 from edl.errors import ClusterError, Forbidden
 from edl.inject.admission import Context, Request, mutate
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json
-from kubectl_edl.trust import installation
 from manifests import render
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import NOW, Stage, lease
@@ -81,7 +80,7 @@ def installed(stage: Stage, clinic: Clinic, change: Callable[[Json], None] | Non
             if change:
                 change(manifest)
             stage.create(manifest)
-    ensure(stage.cluster, installation(), NOW)
+    ensure(stage.cluster, usual(), NOW)
     lease(stage)
     stage.wrapped = clinic
     return stage

@@ -4,15 +4,15 @@ import json
 import pytest
 
 from certs.bundle import each_certificate
-from certs.installation import WEBHOOK_KINDS
+from certs.installation import WEBHOOK_KINDS, usual
 from certs.verify import facts_of
 from edl.errors import Forbidden, Invalid
-from kubectl_edl.trust import installation, kept, trusted
+from kubectl_edl.trust import served, trusted
 from tests.kubectl_edl.clinic import Clinic, installed, target
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import NOW, Stage
 
-SECRET = target("Secret", "edl-webhook-tls")
+AUTHORITY, SECRET = usual().authority, usual().serving
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def stage() -> Stage:
 
 
 def serving(stage: Stage) -> bytes:
-    return kept(stage.cluster, installation().secret).pair.certificate
+    return served(stage.cluster).certificate
 
 
 def believed(stage: Stage) -> set[bytes]:
@@ -35,7 +35,7 @@ def test_show_says_whose_how_long_and_where(stage: Stage) -> None:
         "CERTIFICATE   SUBJECT                         SIGNED-BY                       LEFT        "
         "     KEPT-IN\n"
         "authority     kubectl-edl webhook authority   kubectl-edl webhook authority   3650 days le"
-        "ft   Secret edl-system/edl-webhook-tls\n"
+        "ft   Secret edl-system/edl-webhook-authority\n"
         "serving       edl-webhook.edl-system.svc      kubectl-edl webhook authority   365 days lef"
         "t    Secret edl-system/edl-webhook-tls\n"
         "trusted       kubectl-edl webhook authority   kubectl-edl webhook authority   3650 days le"
@@ -58,16 +58,18 @@ def test_show_for_a_script_has_names_and_dates_and_no_key(stage: Stage) -> None:
 def test_a_user_who_may_not_read_the_secret_sees_what_is_trusted(stage: Stage) -> None:
     class NoSecrets(Behind):
         def get(self, wanted: object) -> object:
-            if wanted == SECRET:
-                raise Forbidden('"ann" may not get secrets edl-webhook-tls', 403)
+            if wanted in (AUTHORITY, SECRET):
+                raise Forbidden('"ann" may not get secrets', 403)
             return self.cluster.get(wanted)  # type: ignore[arg-type]
 
     stage.wrapped = NoSecrets  # type: ignore[assignment,return-value]
     found = stage.run("certs", "show")
     assert found.out.count("trusted") == 2
     assert found.err == (
-        "hint: only what is trusted, not what is served: "
-        '"ann" may not get secrets edl-webhook-tls\n'
+        "hint: what is in Secret edl-system/edl-webhook-authority is not shown: "
+        '"ann" may not get secrets\n'
+        "hint: what is in Secret edl-system/edl-webhook-tls is not shown: "
+        '"ann" may not get secrets\n'
     )
 
 
@@ -95,7 +97,7 @@ def test_renew_makes_a_new_serving_certificate_of_the_same_authority(stage: Stag
 def test_renewing_the_authority_keeps_the_old_one_trusted(stage: Stage) -> None:
     (old,) = believed(stage)
     found = stage.run("certs", "renew", "--authority")
-    assert "the old authority is trusted until all replicas serve the new" in found.out
+    assert "drops the old authority when all replicas serve the new one" in found.out
     (new,) = believed(stage)
     assert each_certificate(new)[1:] == each_certificate(old)
     shown = stage.run("certs", "show").out
@@ -104,9 +106,7 @@ def test_renewing_the_authority_keeps_the_old_one_trusted(stage: Stage) -> None:
 
 
 def test_renew_fills_a_damaged_secret_anew(stage: Stage) -> None:
-    stage.cluster.patch(
-        SECRET, {"data": {"tls.key": base64.b64encode(b"x").decode(), "ca.key": None}}
-    )
+    stage.cluster.patch(SECRET, {"data": {"tls.key": base64.b64encode(b"x").decode()}})
     assert stage.run("certs", "verify").code == 1
     assert stage.run("certs", "renew").code == 0
     assert facts_of(serving(stage)).left(NOW).days == 365
@@ -127,7 +127,7 @@ def test_a_webhook_that_keeps_its_certificate_itself_is_left_alone(stage: Stage)
 
 
 def test_cert_manager_keeps_its_own_and_doctor_looks_at_them(stage: Stage) -> None:
-    stage.cluster.patch(SECRET, {"data": {"ca.key": None}})
+    stage.cluster.delete(AUTHORITY)
     injected = {"cert-manager.io/inject-ca-from": "edl-system/edl-webhook"}
     webhook = target(WEBHOOK_KINDS[0], "edl")
     stage.cluster.patch(webhook, {"metadata": {"annotations": injected}})

@@ -1,5 +1,7 @@
 """What `doctor` asks about is what the manifests grant, right by right."""
 
+import pytest
+
 from kubectl_edl.checks.rights import Right, granted
 from manifests.components import with_components
 from manifests.documents import load
@@ -15,14 +17,19 @@ def test_what_the_manifests_grant_is_asked_about() -> None:
     assert Right("patch", "leases", "coordination.k8s.io", "edl-system") in {
         Right(one.verb, one.resource, one.group, one.namespace) for one in reconciler
     }
+    for name in ("edl-webhook-authority", "edl-webhook-tls"):
+        assert Right("patch", "secrets", namespace="edl-system", name=name) in reconciler
     webhook = granted("edl-webhook", load())
     assert Right("get", "secrets", namespace="edl-system", name="edl-webhook-tls") in webhook
 
 
-def test_with_cert_manager_the_webhook_needs_no_secret() -> None:
-    webhook = granted("edl-webhook", with_components(load(), ("cert-manager",)))
-    assert not [right for right in webhook if right.resource == "secrets"]
-    assert webhook
+@pytest.mark.parametrize("account", ["edl-webhook", "edl-reconciler"])
+def test_with_cert_manager_neither_reads_a_secret(account: str) -> None:
+    rights = granted(account, with_components(load(), ("cert-manager",)))
+    assert rights
+    secrets = {right.verb for right in rights if right.resource == "secrets"}
+    assert secrets <= {"create"}
+    assert not [right for right in rights if right.group == "admissionregistration.k8s.io"]
 
 
 def test_nobody_elses_rights_are_asked_about() -> None:

@@ -125,17 +125,35 @@ def test_no_right_is_given_by_wildcard_and_none_twice(document: Json) -> None:
     assert len(given) == len(set(given))
 
 
-def test_the_webhook_reaches_named_objects_reads_namespaces_and_makes_its_secret_again() -> None:
+def test_the_process_that_faces_the_network_reads_its_certificate_and_namespaces() -> None:
+    """It writes nothing: no key of an authority, no Secret, no webhook configuration."""
     rules = [
         rule for kind in ("Role", "ClusterRole") for rule in found(kind, "edl-webhook")["rules"]
     ]
-    create, read = (rule for rule in rules if "resourceNames" not in rule)
+    certificate, read = rules
+    assert (certificate["resources"], certificate["verbs"]) == (["secrets"], ["get"])
+    assert certificate["resourceNames"] == [installation.SECRET]
     assert (read["resources"], read["verbs"]) == (["namespaces"], ["get", "list", "watch"])
-    # Whoever creates a Secret without a right to read it learns nothing by it.
-    assert (create["resources"], create["verbs"]) == (["secrets"], ["create"])
-    assert create in found("Role", "edl-webhook")["rules"], "in its own namespace only"
-    named = [rule for rule in rules if rule not in (create, read)]
-    assert {tuple(rule["verbs"]) for rule in named} == {("get", "patch")}
+
+
+def test_only_the_reconciler_reaches_the_authoritys_key() -> None:
+    roles = [
+        role["metadata"]["name"]
+        for role in (*all_of("Role"), *all_of("ClusterRole"))
+        for rule in role["rules"]
+        if "secrets" in rule["resources"]
+        and {"get", "patch"} & set(rule["verbs"])
+        and installation.AUTHORITY_SECRET
+        in rule.get("resourceNames", [installation.AUTHORITY_SECRET])
+    ]
+    assert roles == ["edl-reconciler-certificates"]
+    bound = [
+        subject["name"]
+        for binding in (*all_of("RoleBinding"), *all_of("ClusterRoleBinding"))
+        if binding["roleRef"]["name"] in roles
+        for subject in binding["subjects"]
+    ]
+    assert set(bound) == {"edl-reconciler"}
 
 
 def test_the_reconciler_can_give_pods_these_rights_and_no_others() -> None:
@@ -174,7 +192,7 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
     }
 
 
-def test_the_reconciler_sees_no_secrets_and_enters_no_pods() -> None:
+def test_the_reconciler_sees_no_secrets_of_users_and_enters_no_pods() -> None:
     """It makes key pairs for mode ssh, and can read no Secret, not even those."""
     for kind in ("Role", "ClusterRole"):
         for rule in found(kind, "edl-reconciler")["rules"]:
@@ -223,7 +241,8 @@ def test_the_webhook_understands_its_arguments() -> None:
     image = ["--image", "x"]  # an environment variable in the cluster
     given = webhook_command.make_context("webhook", words + image).params
     secret = found("Secret", "edl-webhook-tls")["metadata"]
-    assert given["secret"] == f"{secret['namespace']}/{secret['name']}" == installation.SECRET
+    assert given["secret"] == f"{secret['namespace']}/{secret['name']}"
+    assert secret["name"] == installation.SECRET
     assert given["trusted"] == (contract.RECONCILER_USER,)
     (port,) = found("Service", "edl-webhook")["spec"]["ports"]
     (container,) = found("Deployment", "edl-webhook")["spec"]["template"]["spec"]["containers"]
@@ -235,6 +254,10 @@ def test_the_reconciler_understands_its_arguments() -> None:
     assert package == "reconciler"
     given = reconciler_command.make_context("reconciler", words).params
     assert given["leader_elect"] is True
+    assert given["certificates"] is True
+    assert found("Secret", installation.AUTHORITY_SECRET)["metadata"]["namespace"] == (
+        contract.SYSTEM_NAMESPACE
+    )
     assert given["namespace"] == contract.SYSTEM_NAMESPACE
     (container,) = found("Deployment", "edl-reconciler")["spec"]["template"]["spec"]["containers"]
     assert container["ports"] == [{"name": "http", "containerPort": given["metrics_port"]}]

@@ -32,7 +32,7 @@ def test_whatever_is_installed_carries_our_label_and_has_its_place() -> None:
         assert metadata.get("namespace") in (None, contract.SYSTEM_NAMESPACE)
 
 
-def test_with_cert_manager_the_webhook_issues_nothing() -> None:
+def test_with_cert_manager_the_webhook_reads_a_volume() -> None:
     documents = installed(certManager={"enabled": True})
     (container,) = webhook_pod(documents)["containers"]
     package, *words = container["args"]
@@ -47,11 +47,17 @@ def test_with_cert_manager_the_webhook_issues_nothing() -> None:
     )
 
 
-def test_with_cert_manager_the_webhook_has_no_right_to_issue() -> None:
+def test_with_cert_manager_nothing_of_ours_reaches_certificates_or_their_trust() -> None:
     documents = installed(certManager={"enabled": True})
-    assert found(documents, "Role", "edl-webhook")["rules"] == []
-    (rule,) = found(documents, "ClusterRole", "edl-webhook")["rules"]
-    assert (rule["resources"], rule["verbs"]) == (["namespaces"], ["get", "list", "watch"])
+    for kind, name in (
+        ("Role", "edl-webhook"),
+        ("Role", "edl-reconciler-certificates"),
+        ("ClusterRole", "edl-reconciler-certificates"),
+    ):
+        assert found(documents, kind, name)["rules"] == []
+    reconciler = found(documents, "Deployment", "edl-reconciler")["spec"]["template"]["spec"]
+    (container,) = reconciler["containers"]
+    assert "--certificates" not in container["args"]
 
 
 def test_cert_managers_secret_is_the_one_that_is_mounted() -> None:

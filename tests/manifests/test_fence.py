@@ -4,30 +4,32 @@ import re
 
 import pytest
 
-from certs.installation import SECRET
+from certs.installation import AUTHORITY_SECRET, SECRET
 from edl import contract
-from edl.writes import Json
-from manifests.components import FOLDER
-from manifests.documents import load
+from manifests import installation, values
+from manifests.documents import BASE, load
 from tests.integration.support.rights import grants
 
-POLICY, BINDING, WEBHOOK, WEBHOOK_BINDING = load(FOLDER / "fence")
-TEXT = (FOLDER / "fence" / "fence.yaml").read_text()
+KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+POLICY, BINDING = (each for each in load() if each["kind"] in KINDS)
+TEXT = (BASE / "fence.yaml").read_text()
 OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "delete": "DELETE"}
 TOLD_OF_ANYTHING = {"events", "leases"}
 """Written in our own namespace, or about any object, and worth nothing to a thief."""
 
 
-@pytest.mark.parametrize(("policy", "binding"), [(POLICY, BINDING), (WEBHOOK, WEBHOOK_BINDING)])
-def test_it_is_bound_and_denies(policy: Json, binding: Json) -> None:
-    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
-    assert binding["spec"]["validationActions"] == ["Deny"]
-    assert policy["spec"]["failurePolicy"] == "Fail"
+def test_it_is_bound_and_denies() -> None:
+    assert BINDING["spec"]["policyName"] == POLICY["metadata"]["name"]
+    assert BINDING["spec"]["validationActions"] == ["Deny"]
+    assert POLICY["spec"]["failurePolicy"] == "Fail"
 
 
-def test_the_webhook_makes_the_one_secret_that_it_reads() -> None:
-    (rule,) = WEBHOOK["spec"]["validations"]
-    assert f"object.metadata.name == '{SECRET.rpartition('/')[2]}'" in rule["expression"]
+@pytest.mark.parametrize("enabled", [True, False])
+def test_it_is_installed_unless_a_value_takes_it_off(enabled: bool) -> None:  # noqa: FBT001 - pytest passes it
+    default = [] if enabled else [{"fence": {"enabled": False}}]
+    chosen = values.read(dict(*default))
+    kinds = [each["kind"] for each in installation.documents(chosen)]
+    assert [kind in kinds for kind in KINDS] == [enabled, enabled]
 
 
 def test_it_is_about_the_reconciler_alone() -> None:
@@ -54,6 +56,7 @@ def test_every_write_that_it_may_make_is_looked_at() -> None:
     "name",
     [
         *(contract.FRAMEWORK, contract.JOB, contract.KUBEXEC, contract.ENABLED),
+        *(AUTHORITY_SECRET, SECRET),
         *(contract.LAUNCHER_CLUSTER_ROLE, contract.PEERS_CLUSTER_ROLE, contract.SYSTEM_NAMESPACE),
     ],
 )

@@ -10,23 +10,27 @@ from pathlib import Path
 import pytest
 
 from certs import directory as files_in
-from certs.bundle import Bundle, CertificateError, Pair, service_names, to_files
-from certs.installation import WEBHOOK_KINDS, Installation, rotate
-from certs.issue import LIFETIMES, issue, issue_pair
-from certs.verify import is_trusted
-from edl.errors import Unreachable
+from certs.bundle import (
+    Bundle,
+    CertificateError,
+    Pair,
+    local_names,
+    pair_files,
+    service_names,
+    to_files,
+)
+from certs.issue import issue, issue_pair
+from edl.errors import NotFound, Unreachable
 from edl.kube.fake import FakeCluster
 from edl.model import Target
-from webhook.certificate import FromCluster, Offer, Pace, ServingCertificate, from_directory
+from webhook.certificate import ServingCertificate, from_directory, from_secret
 from webhook.keeper import Keeper
 from webhook.measures import Measures
 
 NOW = datetime.now(UTC)
-NAMES = service_names("edl-webhook", "edl-system")
+NAMES = local_names(service_names("edl-webhook", "edl-system"))
 BUNDLE = issue(NAMES, NOW)
 RENEWED = issue_pair(BUNDLE.authority, NAMES, NOW)
-SECRET = Target("Secret", "edl-system", "edl-webhook-tls")
-INSTALLATION = Installation(SECRET, ("edl",), NAMES)
 
 
 def shown(certificate: ServingCertificate, trust: bytes) -> bytes:
@@ -100,119 +104,51 @@ def test_a_directory_is_a_source(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match=r"tls\.crt and tls\.key missing"):
         source(NOW)
     files_in.write(tmp_path, to_files(BUNDLE))
-    assert source(NOW) == Offer(BUNDLE.pair)
+    assert source(NOW) == BUNDLE.pair
 
 
-def test_the_cluster_is_a_source_and_two_replicas_serve_the_same() -> None:
+SECRET = Target("Secret", "edl-system", "edl-webhook-tls")
+
+
+def filled(cluster: FakeCluster, pair: Pair) -> None:
+    files = pair_files(pair).items()
+    data = {name: base64.b64encode(content).decode() for name, content in files}
+    cluster.patch(SECRET, {"data": data})
+
+
+def test_a_secret_is_a_source() -> None:
     cluster = FakeCluster(lambda: NOW)
-    assert FromCluster(cluster, INSTALLATION)(NOW) == FromCluster(cluster, INSTALLATION)(NOW)
+    source = from_secret(cluster, SECRET)
+    with pytest.raises(NotFound):
+        source(NOW)
+    cluster.create(SECRET, {"metadata": {}})
+    with pytest.raises(CertificateError, match=r"edl-webhook-tls: tls\.crt and tls\.key missing"):
+        source(NOW)
+    filled(cluster, BUNDLE.pair)
+    assert source(NOW) == BUNDLE.pair
 
 
-class Replica:
-    """One webhook's certificate, kept from a cluster while seconds pass."""
-
-    def __init__(self, cluster: FakeCluster) -> None:
-        self.certificate = ServingCertificate()
-        self.measures = Measures()
-        self.seconds = 0.0
-        pace = Pace(settles=timedelta(seconds=10))
-        source = FromCluster(cluster, INSTALLATION, pace, lambda: self.seconds)
-        self.keeper = Keeper(self.certificate, source, self.measures, lambda: NOW)
-        self.keeper.start()
-
-    def looks(self, after: float) -> None:
-        self.seconds += after
-        asyncio.run(self.keeper.refresh())
-
-    @property
-    def serves(self) -> Pair:
-        assert self.certificate.loaded is not None
-        return self.certificate.loaded.pair
-
-
-@pytest.fixture
-def installed() -> FakeCluster:
-    cluster = FakeCluster(lambda: NOW)
-    for kind in WEBHOOK_KINDS:
-        hooks = {"webhooks": [{"name": "jobs", "clientConfig": {}}]}
-        cluster.create(Target(kind, "", "edl"), hooks)
-    return cluster
-
-
-def believed(cluster: FakeCluster) -> bytes:
-    found = cluster.get(Target(WEBHOOK_KINDS[0], "", "edl"))["webhooks"][0]
-    return base64.b64decode(found["clientConfig"]["caBundle"])
-
-
-def test_a_new_authority_is_trusted_before_anybody_serves_with_it(installed: FakeCluster) -> None:
-    first, second = Replica(installed), Replica(installed)
-    old = first.serves
-    new = rotate(installed, INSTALLATION, NOW).bundle
-    seen = []
-    for after in (0.0, 5.0, 5.1, 3600.0):
-        for replica in (first, second):
-            replica.looks(after)
-            assert is_trusted(replica.serves, believed(installed), NOW)
-            seen.append(replica.serves)
-    assert seen == [old, old, old, old, new.pair, new.pair, new.pair, new.pair]
-    assert believed(installed) == new.authority.certificate
-
-
-def test_a_replica_that_begins_in_between_serves_what_all_know(installed: FakeCluster) -> None:
-    old = Replica(installed).serves
-    new = rotate(installed, INSTALLATION, NOW).bundle
-    late = Replica(installed)
-    assert late.serves == old
-    late.looks(10.1)
-    assert late.serves == new.pair
-
-
-def test_whoever_serves_goes_on_while_a_lost_secret_is_made_anew(installed: FakeCluster) -> None:
-    replica = Replica(installed)
-    old = replica.serves
-    installed.delete(SECRET)
-    replica.looks(0.1)
-    assert replica.serves == old
-    assert is_trusted(old, believed(installed), NOW)
-    replica.looks(10.1)
-    assert replica.serves != old
-    assert is_trusted(replica.serves, believed(installed), NOW)
-    assert is_trusted(old, believed(installed), NOW)
-    replica.looks(3600)
-    replica.looks(0.1)
-    assert not is_trusted(old, believed(installed), NOW)
-
-
-def test_one_authority_after_another_is_measured(installed: FakeCluster) -> None:
-    replica = Replica(installed)
-
-    def value(name: str) -> float:
-        lines = replica.measures.exposition().decode().splitlines()
-        (found,) = (line for line in lines if line.startswith(f"edl_webhook_{name} "))
-        return float(found.split()[1])
-
-    assert (value("trusted_authorities"), value("certificate_loads_total")) == (1, 1)
-    rotate(installed, INSTALLATION, NOW)
-    replica.looks(0.1)
-    assert value("trusted_authorities") == 2
-    replica.looks(10.1)
-    assert value("certificate_loads_total") == 2
-    ends = (NOW + LIFETIMES.authority).replace(microsecond=0)
-    assert value("authority_expiry_timestamp_seconds") == ends.timestamp()
-
-
-def test_until_the_api_server_is_told_of_us_no_traffic_should_come(installed: FakeCluster) -> None:
-    mutating = Target(WEBHOOK_KINDS[0], "", "edl")
-    taken = installed.get(mutating)
-    installed.delete(mutating)
-    replica = Replica(installed)
-    assert replica.certificate.problem(NOW) == "no MutatingWebhookConfiguration edl yet"
-    installed.create(mutating, {"webhooks": taken["webhooks"]})
-    replica.looks(0.1)
-    assert replica.certificate.problem(NOW) == ""
-    installed.delete(mutating)
-    replica.looks(0.1)
-    assert replica.certificate.problem(NOW) == "", "what it did before it goes on to do"
+def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster, certificate = FakeCluster(lambda: NOW), ServingCertificate()
+    cluster.create(SECRET, {"metadata": {}})
+    keeper = Keeper(certificate, from_secret(cluster, SECRET), Measures(), lambda: NOW)
+    for _ in range(3):
+        asyncio.run(keeper.refresh())
+    assert certificate.problem(NOW) == "no certificate is loaded"
+    (message,) = caplog.messages
+    assert message == (
+        "no certificate yet, so no connection is accepted: "
+        "Secret edl-system/edl-webhook-tls: tls.crt and tls.key missing"
+    )
+    for pair in (BUNDLE.pair, RENEWED):
+        filled(cluster, pair)
+        asyncio.run(keeper.refresh())
+        assert shown(certificate, BUNDLE.trust) == der(pair)
+    cluster.patch(SECRET, {"data": None})
+    asyncio.run(keeper.refresh())
+    assert shown(certificate, BUNDLE.trust) == der(RENEWED)
 
 
 def keeper_of(directory: Path) -> tuple[Keeper, ServingCertificate]:
@@ -254,7 +190,7 @@ def test_the_keeper_cannot_start_without_a_certificate(tmp_path: Path) -> None:
 def test_no_trouble_of_the_source_ends_the_keeping(
     trouble: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def source(_: datetime) -> Offer:
+    def source(_: datetime) -> Pair:
         raise trouble
 
     certificate = ServingCertificate()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from certs.bundle import Names
 from certs.issue import issue_authority
 from webhook.clients import Clients, ClientsError, names_of
 
@@ -11,6 +12,8 @@ CERTIFICATE = {
     "subject": ((("organizationName", "system:masters"),), (("commonName", "kube-apiserver"),)),
     "subjectAltName": (("DNS", "api.example.com"), ("IP Address", "10.0.0.1")),
 }
+
+NAMES = Names(("kube-apiserver",))
 
 
 def context() -> ssl.SSLContext:
@@ -42,7 +45,7 @@ def test_another_name_is_told_which_are_welcome(tmp_path: Path) -> None:
 
 def test_a_certificate_is_demanded_as_soon_as_the_authority_is_read(tmp_path: Path) -> None:
     file, served = tmp_path / "ca.crt", context()
-    file.write_bytes(issue_authority(datetime.now(UTC)).certificate)
+    file.write_bytes(issue_authority(NAMES, datetime.now(UTC)).certificate)
     clients = Clients(file, frozenset())
     assert clients.demand(served) is True
     assert served.verify_mode is ssl.CERT_REQUIRED
@@ -53,7 +56,7 @@ def test_a_new_authority_is_trusted_besides_the_old_one(tmp_path: Path) -> None:
     file, served = tmp_path / "ca.crt", context()
     clients = Clients(file, frozenset())
     for _ in range(2):
-        file.write_bytes(issue_authority(datetime.now(UTC)).certificate)
+        file.write_bytes(issue_authority(NAMES, datetime.now(UTC)).certificate)
         assert clients.demand(served) is True
     assert len(served.get_ca_certs()) == 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from certs import directory as files_in
-from certs.bundle import CERTIFICATE, KEY, Bundle, service_names
+from certs.bundle import CERTIFICATE, KEY, Bundle, local_names, service_names
 from certs.issue import issue
 from tests.webhook import doors, reviews, wire
 from tests.webhook.doors import Opened, Streams
@@ -209,7 +209,7 @@ async def until_room_has(door: Opened, count: int) -> None:
 
 @pytest.fixture(scope="module")
 def bundle() -> Bundle:
-    return issue(service_names("edl-webhook", "edl-system"), datetime.now(UTC))
+    return issue(local_names(service_names("edl-webhook", "edl-system")), datetime.now(UTC))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from certs import directory as files_in
-from certs.bundle import service_names, to_files
+from certs.bundle import local_names, service_names, to_files
 from certs.issue import issue_pair
 from tests.webhook import reviews, wire
 from tests.webhook.wire import Answered, Process
@@ -222,7 +222,7 @@ class Load:
 
 async def renew(served: Process) -> None:
     """Write a new certificate of the same authority; return when it is shown."""
-    names = service_names("edl-webhook", "edl-system")
+    names = local_names(service_names("edl-webhook", "edl-system"))
     pair = issue_pair(served.bundle.authority, names, datetime.now(UTC))
     files_in.write(served.certificates, to_files(replace(served.bundle, pair=pair)))
     wanted = ssl.PEM_cert_to_DER_cert(pair.certificate.decode())

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import ParamSpec, Self
 
 from certs import directory as files_in
-from certs.bundle import Bundle, service_names, to_files
+from certs.bundle import Bundle, local_names, service_names, to_files
 from certs.issue import issue
 from sandbox.layout import free_ports
 
@@ -46,7 +46,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 def fresh_bundle() -> Bundle:
-    return issue(service_names("edl-webhook", "edl-system"), datetime.now(UTC))
+    return issue(local_names(service_names("edl-webhook", "edl-system")), datetime.now(UTC))
 
 
 @dataclass(frozen=True)

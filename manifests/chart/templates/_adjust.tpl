@@ -26,6 +26,9 @@
 {{- $_ := set $container "volumeMounts" (append $container.volumeMounts (dict "name" "certificate" "mountPath" "/etc/edl-webhook" "readOnly" true)) }}
 {{- $_ := set $pod "volumes" (append $pod.volumes (dict "name" "certificate" "secret" (dict "secretName" "edl-webhook-tls"))) }}
 {{- end }}
+{{- if and (not $isWebhook) $values.certManager.enabled }}
+{{- $_ := set $container "args" (without $container.args "--certificates") }}
+{{- end }}
 {{- if and $isWebhook $values.webhook.clientCertificate.enabled }}
 {{- $words := list "--client-ca" "/etc/edl-clients/ca.crt" }}
 {{- range $values.webhook.clientCertificate.names }}{{ $words = concat $words (list "--client-name" .) }}{{ end }}
@@ -83,14 +86,14 @@
 {{- end }}
 
 {{- define "edl.Role" -}}
-{{- if and .values.certManager.enabled (eq .document.metadata.name "edl-webhook") }}
+{{- if and .values.certManager.enabled (has .document.metadata.name (list "edl-webhook" "edl-reconciler-certificates")) }}
 {{- $_ := set .document "rules" list }}
 {{- end }}
 {{- end }}
 
 {{- define "edl.ClusterRole" -}}
-{{- if and .values.certManager.enabled (eq .document.metadata.name "edl-webhook") }}
-{{- $_ := set .document "rules" (rest .document.rules) }}
+{{- if and .values.certManager.enabled (eq .document.metadata.name "edl-reconciler-certificates") }}
+{{- $_ := set .document "rules" list }}
 {{- end }}
 {{- end }}
 

@@ -12,16 +12,19 @@ kustomize, kubectl and this chart. Values change it in _adjust.tpl.
 {{- toJson $documents }}
 {{- end }}
 
-{{/* The base with the components that the values switch on, as a JSON array. */}}
+{{/* The base with the components that the values switch on, as a JSON array. Without the fence its policy goes. */}}
 {{- define "edl.documents" -}}
 {{- $names := list "base" }}
 {{- if .Values.networkPolicy.enabled }}{{ $names = append $names "network-policy" }}{{ end }}
-{{- if .Values.fence.enabled }}{{ $names = append $names "fence" }}{{ end }}
 {{- if .Values.certManager.enabled }}{{ $names = append $names "cert-manager" }}{{ end }}
 {{- if .Values.monitoring.enabled }}{{ $names = append $names "monitoring" }}{{ end }}
 {{- $documents := list }}
 {{- range $names }}
-{{- $documents = concat $documents (include "edl.file" (dict "files" $.Files "name" .) | fromJsonArray) }}
+{{- range include "edl.file" (dict "files" $.Files "name" .) | fromJsonArray }}
+{{- if or $.Values.fence.enabled (not (hasPrefix "ValidatingAdmissionPolicy" .kind)) }}
+{{- $documents = append $documents . }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- toJson $documents }}
 {{- end }}

@@ -3,7 +3,7 @@
 import base64
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from certs import directory as files_in
-from certs.bundle import Bundle, from_files, service_names, to_files
-from certs.installation import Installation, ensure, secret_target
+from certs.bundle import Bundle, CertificateError, local_names, to_files
+from certs.installation import ensure, read_issuer, read_pair, usual
 from certs.issue import issue
 from certs.verify import bundle_problem
 from edl.errors import Forbidden
@@ -23,8 +23,9 @@ from tests.integration.support.webhook import Webhook, as_account, labelled, rea
 
 pytestmark = pytest.mark.integration
 
-NAMES = service_names("edl-webhook", "edl-system")
-SECRET = secret_target("edl-system/edl-webhook-tls")
+INSTALLATION = usual("127.0.0.1")
+NAMES = INSTALLATION.names
+AUTHORITY, SERVING = INSTALLATION.authority, INSTALLATION.serving
 CONFIGURATION = Target("MutatingWebhookConfiguration", "", "edl")
 
 
@@ -44,8 +45,14 @@ def trusted(webhook: Webhook) -> set[bytes]:
 
 
 def kept(webhook: Webhook) -> Bundle:
-    data: dict[str, str] = read(webhook.cluster, SECRET)["data"]
-    return from_files({name: base64.b64decode(text) for name, text in data.items()})
+    api = connect(str(webhook.cluster.kubeconfig))
+    return Bundle(read_issuer(api, AUTHORITY), read_pair(api, SERVING))
+
+
+def emptied(webhook: Webhook, *secrets: Target) -> None:
+    api = connect(str(webhook.cluster.kubeconfig))
+    for secret in secrets:
+        api.patch(secret, {"data": None})
 
 
 @pytest.fixture
@@ -58,7 +65,7 @@ def restored(webhook: Webhook) -> Iterator[Webhook]:
 def test_an_authority_that_did_not_sign_is_named_in_the_refusal(
     restored: Webhook, tmp_path: Path
 ) -> None:
-    files_in.write(tmp_path, to_files(issue(NAMES, datetime.now(UTC))))
+    files_in.write(tmp_path, to_files(issue(local_names(NAMES), datetime.now(UTC))))
     done = certs(restored, "install", "--configuration", "edl", "--dir", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     job = labelled("mnist")
@@ -92,21 +99,43 @@ def test_applying_the_manifests_again_takes_no_certificate_away(
     assert trusted(restored) == trust == {before.trust}
 
 
-def test_replicas_agree_under_the_webhooks_own_rights(restored: Webhook, tmp_path: Path) -> None:
-    kubeconfig = as_account(restored.cluster, "edl-webhook", tmp_path)
-    restored.cluster.kubectl(
-        "patch", "-n", "edl-system", "secret", SECRET.name, "-p", '{"data":null}'
-    )
-    installation = Installation(SECRET, ("edl",), NAMES)
+def test_leaders_that_overlap_agree_under_the_reconcilers_own_rights(
+    restored: Webhook, tmp_path: Path
+) -> None:
+    kubeconfig = as_account(restored.cluster, "edl-reconciler", tmp_path)
+    emptied(restored, AUTHORITY, SERVING)
 
-    def start(_: int) -> Bundle:
-        return ensure(connect(str(kubeconfig)), installation, datetime.now(UTC)).bundle
+    def keep(_: int) -> None:
+        ensure(connect(str(kubeconfig)), INSTALLATION, datetime.now(UTC))
 
-    with ThreadPoolExecutor(4) as replicas:
-        bundles = set(replicas.map(start, range(4)))
-    assert bundles == {kept(restored)}
-    assert trusted(restored) == {kept(restored).trust}
-    assert bundle_problem(kept(restored), NAMES, datetime.now(UTC)) == ""
+    with ThreadPoolExecutor(4) as leaders:
+        list(leaders.map(keep, range(4)))
+    assert trusted(restored) == {read_issuer(connect(str(kubeconfig)), AUTHORITY).trust}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        AUTHORITY,
+        Target("Secret", "edl-system", "another"),
+        Target("Secret", "default", "edl-webhook-tls"),
+        CONFIGURATION,
+        Target("MutatingWebhookConfiguration", "", "another"),
+        Target("Job", "default", "mnist"),
+        Target("Node", "", "any"),
+    ],
+)
+def test_the_webhooks_account_reaches_nothing_but_its_certificate(
+    webhook: Webhook, tmp_path: Path, target: Target
+) -> None:
+    cluster = connect(str(as_account(webhook.cluster, "edl-webhook", tmp_path)))
+    with pytest.raises(Forbidden):
+        cluster.get(target)
+    for wanted in (target, SERVING):
+        with pytest.raises(Forbidden):
+            cluster.patch(wanted, {"metadata": {"labels": {"a": "b"}}})
+    with pytest.raises(Forbidden):
+        cluster.create(SERVING, {"metadata": {"name": "another", "namespace": "edl-system"}})
 
 
 @pytest.mark.parametrize(
@@ -114,39 +143,94 @@ def test_replicas_agree_under_the_webhooks_own_rights(restored: Webhook, tmp_pat
     [
         Target("Secret", "edl-system", "another"),
         Target("Secret", "default", "edl-webhook-tls"),
-        Target("MutatingWebhookConfiguration", "", "another"),
-        Target("Job", "default", "mnist"),
-        Target("Node", "", "any"),
     ],
 )
-def test_the_webhooks_account_reaches_nothing_else(
+def test_the_reconcilers_account_reads_no_other_secret(
     webhook: Webhook, tmp_path: Path, target: Target
 ) -> None:
-    cluster = connect(str(as_account(webhook.cluster, "edl-webhook", tmp_path)))
+    cluster = connect(str(as_account(webhook.cluster, "edl-reconciler", tmp_path)))
     with pytest.raises(Forbidden):
         cluster.get(target)
-    with pytest.raises(Forbidden):
-        cluster.patch(target, {"metadata": {"labels": {"a": "b"}}})
 
 
-def test_a_webhook_with_the_clusters_certificate_is_called_and_survives_its_loss(
-    restored: Webhook, tmp_path: Path
-) -> None:
-    kubeconfig = as_account(restored.cluster, "edl-webhook", tmp_path)
+@pytest.fixture
+def apart(restored: Webhook, tmp_path: Path) -> Iterator[tuple[Webhook, Callable[[], None]]]:
+    """A webhook that reads an empty Secret, and what starts the reconciler that fills it."""
     cluster, port = restored.cluster, restored.installation.webhook_port
+    emptied(restored, AUTHORITY, SERVING)
     cluster.stop("webhook")
-    own = [*("--secret", "edl-system/edl-webhook-tls"), *("--kubeconfig", str(kubeconfig))]
-    words = [*own, "--port", str(port), "--image", "x", "--refresh", "0.2", "--drain", "0"]
-    cluster.launch("secret-webhook", [sys.executable, "-m", "webhook", *words])
+    running = ["apart"]
+    own = ("--secret", "edl-system/edl-webhook-tls", "--port", str(port), "--image", "x")
+    paced = ("--refresh", "0.2", "--drain", "0")
+    kubeconfig = ("--kubeconfig", str(as_account(cluster, "edl-webhook", tmp_path)))
+    cluster.launch("apart", [sys.executable, "-m", "webhook", *own, *paced, *kubeconfig])
+
+    def start_leader() -> None:
+        names = ("--certificates", "--certificate-name", "127.0.0.1")
+        paced = ("--certificate-refresh", "0.5", "--metrics-port", "0")
+        kubeconfig = ("--kubeconfig", str(as_account(cluster, "edl-reconciler", tmp_path)))
+        command = [sys.executable, "-m", "reconciler", *names, *paced, *kubeconfig]
+        cluster.launch("leader", command)
+        running.append("leader")
+
     try:
-        restored.wait_until_called()
-        first = kept(restored).trust
-        empty = ("patch", "-n", "edl-system", "secret", SECRET.name, "-p", '{"data":null}')
-        cluster.kubectl(*empty)
-        until(lambda: "data" in read(cluster, SECRET) and kept(restored).trust != first)
-        restored.wait_until_called()
-        assert trusted(restored) == {kept(restored).trust}
+        yield restored, start_leader
         cluster.check()
     finally:
-        cluster.stop("secret-webhook")
+        for name in running:
+            cluster.stop(name)
         cluster.start("webhook")
+
+
+def test_a_webhook_waits_for_its_certificate_and_survives_the_loss_of_both_secrets(
+    apart: tuple[Webhook, Callable[[], None]],
+) -> None:
+    webhook, start_leader = apart
+    until(lambda: "no certificate yet" in webhook.cluster.log("apart").read_text())
+    assert "failed calling webhook" in webhook.dry_run(labelled("probe"))
+    start_leader()
+    webhook.wait_until_called()
+    first = kept(webhook)
+    assert bundle_problem(first, NAMES, datetime.now(UTC)) == ""
+    emptied(webhook, AUTHORITY, SERVING)
+    until(lambda: again(webhook, first))
+    webhook.wait_until_called()
+    assert trusted(webhook) == {kept(webhook).trust}
+
+
+def test_an_installation_whose_webhook_was_its_own_authority_is_taken_over(
+    apart: tuple[Webhook, Callable[[], None]],
+) -> None:
+    """Its key is dropped, what it signed is served until the successor is known to all."""
+    webhook, start_leader = apart
+    former = issue(local_names(NAMES), datetime.now(UTC))
+    api = connect(str(webhook.cluster.kubeconfig))
+    held = {name: base64.b64encode(file).decode() for name, file in to_files(former).items()}
+    api.patch(SERVING, {"data": held})
+    trust(webhook, former.trust)
+    webhook.wait_until_called()
+    start_leader()
+    until(lambda: set(read(webhook.cluster, SERVING)["data"]) == {"tls.crt", "tls.key"})
+    until(lambda: kept(webhook).pair != former.pair)
+    assert kept(webhook).authority != former.authority
+    webhook.wait_until_called()
+
+
+def again(webhook: Webhook, first: Bundle) -> bool:
+    try:
+        found = kept(webhook)
+    except CertificateError:
+        return False
+    return found.authority != first.authority and found.pair != first.pair
+
+
+def trust(webhook: Webhook, authority: bytes) -> None:
+    """Have the API server trust this authority (PEM) alone."""
+    api = connect(str(webhook.cluster.kubeconfig))
+    encoded = base64.b64encode(authority).decode()
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        target = Target(kind, "", "edl")
+        webhooks = api.get(target)["webhooks"]
+        for one in webhooks:
+            one["clientConfig"]["caBundle"] = encoded
+        api.patch(target, {"webhooks": webhooks})

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography import x509
 
-from certs.bundle import each_certificate, service_names
-from certs.installation import Installation, rotate, secret_target
+from certs.bundle import each_certificate
+from certs.installation import rotate, usual
 from edl.errors import NotFound
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
@@ -25,11 +25,13 @@ from sandbox.layout import free_ports
 from sandbox.namespaces import temporary
 from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 
-NAMES = service_names("edl-webhook", "edl-system")
-SECRET = secret_target("edl-system/edl-webhook-tls")
-INSTALLATION = Installation(SECRET, ("edl",), NAMES)
+INSTALLATION = usual("127.0.0.1")
+AUTHORITY, SERVING = INSTALLATION.authority, INSTALLATION.serving
 CONFIGURATION = Target("MutatingWebhookConfiguration", "", "edl")
 SECONDS = 1 / 86_400
 LIVES = ("--certificate-days", str(9 * SECONDS), "--authority-days", str(18 * SECONDS))
@@ -80,7 +82,7 @@ def under(load: Load, clients: int = 3) -> Iterator[None]:
 
 
 class Shown:
-    """What a webhook shows to who connects: serial numbers, and who signed, in order."""
+    """What a webhook shows to a client: serial numbers, and authorities, in order."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -108,16 +110,18 @@ class Shown:
 
 @pytest.fixture
 def replicas(webhook: Webhook, tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """Ports of two webhooks that keep the cluster's certificate; the first is called."""
-    kubeconfig = as_account(webhook.cluster, "edl-webhook", tmp_path)
+    """Ports of two webhooks that serve what the reconcilers' leader issues; the first is called."""
     cluster, called = webhook.cluster, webhook.installation.webhook_port
     (beside,) = free_ports(1)
     cluster.stop("webhook")
+    names = list(leaders(webhook, tmp_path))
+    until(lambda: filled(webhook, SERVING))
+    kubeconfig = as_account(cluster, "edl-webhook", tmp_path)
     own = [*("--secret", "edl-system/edl-webhook-tls"), *("--kubeconfig", str(kubeconfig))]
-    options = [*own, "--image", "x", "--refresh", "0.2", "--drain", "0", *LIVES]
-    names = {"rotating": called, "beside": beside}
-    for name, port in names.items():
+    options = [*own, "--image", "x", "--refresh", "0.2", "--drain", "0"]
+    for name, port in {"rotating": called, "beside": beside}.items():
         cluster.launch(name, [sys.executable, "-m", "webhook", "--port", str(port), *options])
+        names.append(name)
     try:
         webhook.wait_until_called()
         until(lambda: answers(beside))
@@ -127,6 +131,24 @@ def replicas(webhook: Webhook, tmp_path: Path) -> Iterator[tuple[int, int]]:
             cluster.stop(name)
         cluster.start("webhook")
         webhook.restore()
+
+
+def leaders(webhook: Webhook, folder: Path) -> Iterator[str]:
+    """Two reconcilers, one of which leads, under the account's own rights; their names."""
+    kubeconfig = as_account(webhook.cluster, "edl-reconciler", folder)
+    own = ("--certificates", "--certificate-name", "127.0.0.1", "--certificate-refresh", "0.4")
+    where = ("--kubeconfig", str(kubeconfig), "--metrics-port", "0")
+    for name in ("leader", "follower"):
+        command = [sys.executable, "-m", "reconciler", "--identity", name, *where, *own, *LIVES]
+        webhook.cluster.launch(name, command)
+        yield name
+
+
+def filled(webhook: Webhook, secret: Target) -> bool:
+    try:
+        return bool(read(webhook.cluster, secret).get("data"))
+    except NotFound:
+        return False
 
 
 def answers(port: int) -> bool:
@@ -180,39 +202,32 @@ def test_no_review_fails_while_certificates_and_authorities_follow_each_other(
     assert left > datetime.now(UTC).timestamp() - 1
 
 
-def test_no_review_fails_while_the_secret_is_emptied_damaged_and_deleted(
+def test_no_review_fails_while_the_secrets_are_emptied_damaged_and_deleted(
     webhook: Webhook, replicas: tuple[int, int]
 ) -> None:
     api = connect(str(webhook.cluster.kubeconfig))
     shown = Shown(replicas[0])
     garbage = base64.b64encode(b"garbage").decode()
-
-    def struck(strike: str) -> None:
-        """What it holds is good again, and somebody else's."""
-        before = authority()
-        {
-            "emptied": lambda: api.patch(SECRET, {"data": None}),
-            "damaged": lambda: api.patch(SECRET, {"data": {"ca.key": garbage}}),
-            "deleted": lambda: api.delete(SECRET),
-            "rotated": lambda: rotate(api, INSTALLATION, datetime.now(UTC)),
-        }[strike]()
-        until(lambda: authority() not in (b"", before))
-        signers = len(shown.signers)
-        until(lambda: shown.look() or len(shown.signers) > signers)
-
-    def authority() -> bytes:
-        try:
-            data = read(webhook.cluster, SECRET).get("data") or {}
-        except NotFound:
-            return b""
-        return next(iter(each_certificate(base64.b64decode(data.get("ca.crt", "")))), b"")
+    strikes: list[tuple[Target, Callable[[], object]]] = [
+        (AUTHORITY, lambda: api.patch(AUTHORITY, {"data": None})),
+        (AUTHORITY, lambda: api.patch(AUTHORITY, {"data": {"ca.key": garbage}})),
+        (AUTHORITY, lambda: api.delete(AUTHORITY)),
+        (AUTHORITY, lambda: rotate(api, INSTALLATION, datetime.now(UTC))),
+        (SERVING, lambda: api.patch(SERVING, {"data": None})),
+        (SERVING, lambda: api.patch(SERVING, {"data": {"tls.key": garbage}})),
+        (SERVING, lambda: api.delete(SERVING)),
+    ]
 
     with temporary(webhook.cluster) as namespace:
         load = Load(api, namespace)
         shown.look()
         with under(load):
-            for strike in ("emptied", "damaged", "deleted", "rotated"):
-                struck(strike)
+            for secret, strike in strikes:
+                seen = shown.signers if secret == AUTHORITY else shown.serials
+                before = len(seen)
+                strike()
+                until(lambda: shown.look() or len(seen) > before)  # noqa: B023 - called here
+                until(lambda: filled(webhook, secret))  # noqa: B023 - called here
     assert load.failures == []
     assert load.reviewed > 50
     assert len(shown.signers) >= 5

@@ -1,0 +1,91 @@
+"""One authority after another in time: what a single process, the leader, does again and again."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from certs.installation import Installation, Installed, ensure
+from certs.issue import LIFETIMES, Lifetimes
+from certs.renew import Progress
+from certs.verify import is_signed_by
+from edl.kube.cluster import Cluster
+
+SETTLES: Final = timedelta(seconds=10)
+"""After that every API server has heard of a change of its webhook configurations."""
+_RETIRES: Final = timedelta(hours=1)
+_SHARE_OF_LIFE: Final = 10
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How fast one authority follows another.
+
+    `settles` after it was published it signs what is served; when that has been served for
+    `retires`, no replica serves anything else any more: not even one that reads a volume, which a
+    kubelet brings up to date within some minutes.
+    """
+
+    lifetimes: Lifetimes = LIFETIMES
+    settles: timedelta = SETTLES
+
+    @property
+    def retires(self) -> timedelta:
+        return self.settles + min(_RETIRES, self.lifetimes.authority / _SHARE_OF_LIFE)
+
+
+_USUAL_PACE: Final = Pace()
+
+
+class Rotation:
+    """Each call keeps the certificates of an installation, and takes the step that is due.
+
+    How long something has been published is counted by this process from when it saw it: clocks of
+    two machines are never compared, and a new leader counts anew.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        installation: Installation,
+        pace: Pace = _USUAL_PACE,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster = cluster
+        self._installation = installation
+        self._pace = pace
+        self._published = _Seen(monotonic)
+        self._served = _Seen(monotonic)
+
+    def __call__(self, now: datetime) -> Installed:
+        """Raises ClusterError, CertificateError."""
+        progress = Progress(
+            settled=self._published.longer_than(self._pace.settles),
+            served=self._served.longer_than(self._pace.retires),
+        )
+        lifetimes = self._pace.lifetimes
+        installed = ensure(self._cluster, self._installation, now, lifetimes, progress)
+        authority, pair = installed.issuer.authority.certificate, installed.pair
+        self._published.see(authority)
+        own = pair is not None and is_signed_by(pair.certificate, authority)
+        self._served.see(authority if own else b"")
+        return installed
+
+
+class _Seen:
+    """A value, and since when it has been the same, in seconds of one process."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._value = b""
+        self._since = 0.0
+
+    def see(self, value: bytes) -> None:
+        if value != self._value:
+            self._value, self._since = value, self._monotonic()
+
+    def longer_than(self, wait: timedelta) -> bytes:
+        """The value once it has been the same for so long; empty before."""
+        age = timedelta(seconds=self._monotonic() - self._since)
+        return self._value if age >= wait else b""

@@ -1,0 +1,119 @@
+"""The leader keeps the webhook's certificate, and nothing else does."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+
+import click
+import pytest
+from prometheus_client import CollectorRegistry
+
+from certs.bundle import each_certificate
+from certs.installation import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
+from certs.rotation import Rotation
+from certs.verify import facts_of, is_trusted
+from edl.errors import Forbidden, NotFound
+from edl.kube.fake import FakeCluster
+from edl.model import Target
+from reconciler import certificates
+from reconciler.certificates import Certificates, Gauges, Settings
+from reconciler.guarded import Guarded, NotLeading
+
+NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+EVERY = timedelta(seconds=10)
+INSTALLATION = usual()
+
+
+class Duty:
+    """Whether this process leads."""
+
+    def __init__(self, *, leading: bool) -> None:
+        self.leading = leading
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    cluster = FakeCluster(lambda: NOW)
+    for kind in WEBHOOK_KINDS:
+        cluster.create(Target(kind, "", "edl"), {"webhooks": [{"name": "a", "clientConfig": {}}]})
+    return cluster
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+def keeping(cluster: FakeCluster, duty: Duty, registry: CollectorRegistry) -> Certificates:
+    rotation = Rotation(Guarded(cluster, duty), INSTALLATION)
+    return Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+
+
+def test_a_leader_fills_the_secrets_and_measures_the_authority(
+    cluster: FakeCluster, registry: CollectorRegistry
+) -> None:
+    kept = keeping(cluster, Duty(leading=True), registry)
+    assert kept.turn() == EVERY.total_seconds()
+    issuer = rotate(cluster, INSTALLATION, NOW).issuer
+    kept.turn()
+    assert is_trusted(read_pair(cluster, INSTALLATION.serving), issuer.trust, NOW)
+    assert registry.get_sample_value("edl_trusted_authorities") == 2
+    ends = facts_of(each_certificate(issuer.trust)[0]).ends.timestamp()
+    assert registry.get_sample_value("edl_authority_expiry_timestamp_seconds") == ends
+
+
+def test_a_process_that_does_not_lead_writes_nothing(
+    cluster: FakeCluster, registry: CollectorRegistry
+) -> None:
+    follows = Duty(leading=False)
+    kept = keeping(cluster, follows, registry)
+    kept.turn()
+    ended = Event()
+    thread = Thread(target=kept.run, args=(follows, ended))
+    thread.start()
+    ended.set()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+    with pytest.raises(NotFound):
+        cluster.get(INSTALLATION.authority)
+    assert registry.get_sample_value("edl_certificate_failures_total") == 0
+
+
+def test_a_failure_is_counted_told_once_and_tried_again_with_back_off(
+    registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcomes: list[Exception] = [Forbidden("no right", 403)] * 9 + [RuntimeError("a defect")]
+
+    def rotation(_: datetime) -> Installed:
+        raise outcomes.pop(0)
+
+    kept = Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+    pauses = [kept.turn() for _ in range(10)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (1.0, 60.0)
+    assert registry.get_sample_value("edl_certificate_failures_total") == 10
+    warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert [each.getMessage() for each in warnings] == [
+        "the webhook's certificate is not looked after: no right",
+        "the webhook's certificate is not looked after: RuntimeError",
+    ]
+
+
+def test_a_leadership_that_ends_in_between_is_no_failure(registry: CollectorRegistry) -> None:
+    def rotation(_: datetime) -> Installed:
+        raise NotLeading("left to the new leader")
+
+    Certificates(rotation, Gauges(registry), lambda: NOW, EVERY).turn()
+    assert registry.get_sample_value("edl_certificate_failures_total") == 0
+
+
+def test_the_options_say_whether_for_which_names_and_how_long() -> None:
+    @click.command()
+    @certificates.options
+    def command(**_: object) -> None: ...
+
+    words = ["--certificates", "--certificate-name", "10.0.0.1", "--certificate-days", "2"]
+    found = certificates.take(dict(command.make_context("command", words).params))
+    assert (found.enabled, found.names) == (True, ("10.0.0.1",))
+    assert found.lifetimes.serving == timedelta(days=2)
+    assert certificates.take(dict(command.make_context("command", []).params)) == Settings()
