@@ -1,17 +1,25 @@
 """/healthz, /readyz, /metrics and perhaps /debug/plan, for the kubelet, Prometheus and people."""
 
 import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from socket import SHUT_RDWR
+from threading import BoundedSemaphore, Lock, Thread
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+CONNECTIONS: Final = 32
+"""At once: a few probes and scrapers are honest, each for some milliseconds."""
 _IDLE_SECONDS: Final = 10
+_PLACE_SECONDS: Final = 1.0
+"""Until a connection that was told to end has left its place."""
+_SCRAPE_SECONDS: Final = 1.0
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -48,12 +56,72 @@ def pages(health: Health, registry: CollectorRegistry) -> Pages:
     return {
         "/healthz": health.healthz,
         "/readyz": health.readyz,
-        "/metrics": lambda: Page(generate_latest(registry), content_type=CONTENT_TYPE_LATEST),
+        "/metrics": Scrape(
+            lambda: Page(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+        ),
     }
 
 
+class Scrape:
+    """A page that is made at most once a second, by one thread, for however many clients ask."""
+
+    def __init__(
+        self, make: Callable[[], Page], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._make = make
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._page: Page | None = None
+        self._made_at = 0.0
+
+    def __call__(self) -> Page:
+        with self._lock:
+            now = self._monotonic()
+            if self._page is None or now - self._made_at >= _SCRAPE_SECONDS:
+                self._page = self._make()
+                self._made_at = now
+            return self._page
+
+
 class _Server(ThreadingHTTPServer):
+    """A thread a connection, up to CONNECTIONS; for one more the oldest is hung up on.
+
+    An honest client is answered at once, so the oldest is one that is slow or silent.
+    """
+
     daemon_threads = True
+    request_queue_size = CONNECTIONS
+
+    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - its parent's
+        super().__init__(*given)
+        self._places = BoundedSemaphore(CONNECTIONS)
+        self._open: dict[Any, None] = {}
+        self._lock = Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its parent's
+        if not self._places.acquire(blocking=False):
+            self._hang_up_on_the_oldest()
+            if not self._places.acquire(timeout=_PLACE_SECONDS):
+                self.shutdown_request(request)
+                return
+        with self._lock:
+            self._open[request] = None
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401 - its parent's
+        with self._lock:
+            placed = request in self._open
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+        if placed:
+            self._places.release()
+
+    def _hang_up_on_the_oldest(self) -> None:
+        with self._lock:
+            oldest = next(iter(self._open), None)
+            if oldest is not None:
+                with suppress(OSError):  # it may just have ended by itself
+                    oldest.shutdown(SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its parent's
         """Who hangs up is no news either: a probe waits a second for us, and then no longer."""
