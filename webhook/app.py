@@ -16,15 +16,14 @@ from edl.errors import EdlError
 from edl.inject.admission import Context
 from edl.namespaces import SILENT, NamespacePolicy
 from webhook import judge
+from webhook.budget import MOST_VALUES, values
 from webhook.complaints import Complaints
 from webhook.inline import ERRAND
 from webhook.judge import Core, Judge, Judgement
+from webhook.limits import LIMIT
 from webhook.measures import Measures
 from webhook.policies import Errand, Policies, Silent
 from webhook.review import BadReview, Review, decode, encode
-
-LIMIT: Final = 7 * 1024 * 1024
-"""Bytes of a body: the API server's own limit for an object is 3 MiB, and an update carries two."""
 
 _NAMESPACE: Final = "Namespace"
 _JSON: Final = "application/json"
@@ -73,11 +72,11 @@ def _review(desk: Desk, decide: Judge) -> Response:
     if request.mimetype != _JSON:
         found = request.mimetype or "no content type"
         raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    body = request.get_data(cache=False)
+    postponed: _Postponed | None = request.environ.get(ERRAND)
     started = desk.clock()
-    review = decode(body)
+    review = postponed.review if postponed else _decoded()
     try:
-        policy = _policy(desk, review)
+        policy = postponed.errand.result() if postponed else _policy(desk, review)
     except EdlError as error:
         judgement = judge.unread(review, error)
     else:
@@ -90,17 +89,34 @@ def _review(desk: Desk, decide: Judge) -> Response:
     return Response(answer, content_type=_JSON)
 
 
+class _Postponed(msgspec.Struct, frozen=True):
+    """A review that waits for its namespace: an errand that has no more need of the body."""
+
+    review: Review
+    errand: Errand
+
+    def __call__(self) -> None:
+        self.errand()
+
+
+def _decoded() -> Review:
+    """The size of what is made of the body is known before it is made."""
+    body = request.get_data(cache=False)
+    if (found := values(body)) > MOST_VALUES:
+        what = f"the body has {found} values, more than {MOST_VALUES}"
+        raise BadReview(what, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    return decode(body)
+
+
 def _policy(desk: Desk, review: Review) -> NamespacePolicy | None:
     """None when the namespace must be fetched first: that is left as an errand."""
     if review.kind == _NAMESPACE:
         return SILENT
-    if (known := desk.policies.known(review.namespace)) is not None:
-        return known
-    errand: Errand | None = request.environ.get(ERRAND)
-    if errand is not None:
-        return errand.result()
-    request.environ[ERRAND] = Errand(partial(desk.policies.fetch, review.namespace))
-    return None
+    known = desk.policies.known(review.namespace)
+    if known is None:
+        fetch = partial(desk.policies.fetch, review.namespace)
+        request.environ[ERRAND] = _Postponed(review, Errand(fetch))
+    return known
 
 
 def _tell(review: Review, judgement: Judgement) -> None:

@@ -2,10 +2,13 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
 _MOST: Final = 20
+"""Lines of one client, so that its noise hides no other one's."""
+_MOST_IN_ALL: Final = 400
 _SECONDS: Final = 60.0
 _log: Final = logging.getLogger(__name__)
 
@@ -16,13 +19,18 @@ class Complaints:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._begun = clock()
-        self._said = 0
+        self._said: Counter[str] = Counter()
+        """Lines by client: no more clients than lines."""
+        self._left_out = 0
 
     def say(self, client: str, line: str) -> None:
         if self._clock() - self._begun >= _SECONDS:
-            if self._said > _MOST:
-                _log.warning("and rejected %d more requests", self._said - _MOST)
-            self._begun, self._said = self._clock(), 0
-        self._said += 1
-        if self._said <= _MOST:
-            _log.warning("rejected a request from %s: %s", client, line)
+            if self._left_out:
+                _log.warning("and rejected %d more requests", self._left_out)
+            self._begun, self._left_out = self._clock(), 0
+            self._said.clear()
+        if self._said[client] >= _MOST or self._said.total() >= _MOST_IN_ALL:
+            self._left_out += 1
+            return
+        self._said[client] += 1
+        _log.warning("rejected a request from %s: %s", client, line)

@@ -4,24 +4,31 @@ from typing import Final
 
 import msgspec
 
+LIMIT: Final = 7 * 1024 * 1024
+"""Bytes of a body: the API server's own limit for an object is 3 MiB, and an update carries two."""
 KEEP_ALIVE_SECONDS: Final = 120.0
 """Above the 90 s after which Go's client drops an idle connection: the server is never first."""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Of one listener, in seconds, bytes and counts. A body has limits of its own (`Inline`).
+    """Of one listener, in seconds, bytes and counts.
 
     An API server needs milliseconds for what these allow seconds, and a dozen connections.
     """
 
     connections: int = 1_100
-    """Open at once, some 120 KiB each. For one more the longest silent one is closed."""
+    """Open at once, some 120 KiB each. For one more the fullest client loses one."""
+    each: int = 500
+    """Of one client; an API server that creates as many Jobs at once as it can has fewer."""
     handshake: float = 10.0
     head: float = 10.0
     """From the first byte of a request to the end of its headers."""
+    body: float = 30.0
+    """From the end of the headers to the end of the body: the API server gives up much earlier."""
+    body_bytes: int = LIMIT
     idle: float = KEEP_ALIVE_SECONDS
     answer: float = 60.0
-    """From the end of the headers until the client has taken the answer."""
+    """From the end of the request until the client has taken the answer."""
     head_bytes: int = 32 * 1024
     headers: int = 100
     look: float = 0.5

@@ -13,6 +13,7 @@ from webhook.connection import Connection, House
 BACKLOG: Final = 2048
 _AT_ONCE: Final = 64
 _PAUSE_SECONDS: Final = 0.1
+_TICK_SECONDS: Final = 0.02
 _NO_CERTIFICATE: Final = ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED")
 """OpenSSL's names. Any other end of a handshake is noise: port scans, probes by TCP alone."""
 _log: Final = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 class Listener:
-    """What uvicorn calls a server: it can be closed and waited for. Made on the running loop."""
+    """Listens until it is closed. Made on the running loop."""
 
     def __init__(
         self,
@@ -49,14 +50,20 @@ class Listener:
         found: int = self._socket.getsockname()[1]
         return found
 
-    def close(self) -> None:
-        self._looking.cancel()
+    async def close(self, grace: float) -> None:
+        """Take no more connections; end each as soon as what has begun is answered, or then."""
         self._loop.remove_reader(self._socket)
         self._socket.close()
         for handshake in self._handshakes:
             handshake.cancel()
-
-    async def wait_closed(self) -> None:
+        room, end = self._house.room, self._loop.time() + grace
+        while room and self._loop.time() < end:
+            for connection in room.everybody():
+                connection.retire()
+            await asyncio.sleep(_TICK_SECONDS)
+        for connection in room.everybody():
+            connection.expel()
+        self._looking.cancel()
         await asyncio.gather(*self._handshakes, self._looking, return_exceptions=True)
 
     def _listen(self) -> None:
@@ -80,7 +87,7 @@ class Listener:
     def _welcome(self, accepted: socket.socket, client: str) -> None:
         accepted.settimeout(0)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection(self._house)
+        connection = Connection(self._house, client)
         handshake = self._loop.create_task(self._shake(accepted, client, connection))
         connection.welcome(handshake)
         self._handshakes.add(handshake)
@@ -97,10 +104,11 @@ class Listener:
             if getattr(error, "reason", "") in _NO_CERTIFICATE:
                 self._house.rejected(client, f"its certificate: {error}", HTTPStatus.FORBIDDEN)
         finally:
-            if connection.transport is None:
+            if not connection.shaken:
                 self._house.room.leave(connection)
 
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(self._house.limits.look)
-            self._house.room.check(self._loop.time())
+            for connection in self._house.room.everybody():
+                connection.check(self._loop.time())

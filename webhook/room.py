@@ -1,12 +1,14 @@
-"""Who is connected, and who has to go when there is no room for one more."""
+"""The connections that are open, by client; and which has to go when there is no room for more."""
 
 from collections import OrderedDict
-from itertools import chain
 from typing import Protocol
 
 
 class Guest(Protocol):
     """A connection, from the moment that it was accepted."""
+
+    @property
+    def client(self) -> str: ...
 
     @property
     def busy(self) -> bool:
@@ -21,42 +23,54 @@ class Guest(Protocol):
         """End it if it is over its time; `now` is the loop's."""
         ...
 
+    def retire(self) -> None:
+        """End it if nothing has begun."""
+        ...
+
 
 class Room:
-    """At most `most` guests. Who has never asked anything goes first, then who is silent longest.
+    """At most `most` connections, at most `each` of one client.
 
-    So whoever only holds connections pushes out its own, and never an API server at work.
+    For one more, the client with the most connections loses the one that is silent longest. So a
+    client that only holds connections pushes out its own, and never another one with fewer.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, each: int) -> None:
         self._most = most
-        self._strangers: OrderedDict[Guest, None] = OrderedDict()
-        self._known: OrderedDict[Guest, None] = OrderedDict()
+        self._each = each
+        self._size = 0
+        self._guests: dict[str, OrderedDict[Guest, None]] = {}
+        """By client; the one that is silent longest first."""
 
     def __len__(self) -> int:
-        return len(self._strangers) + len(self._known)
+        return self._size
 
     def enter(self, guest: Guest) -> None:
-        if len(self) >= self._most:
-            self._make_room()
-        self._strangers[guest] = None
+        own = self._guests.get(guest.client, OrderedDict())
+        if len(own) >= self._each:
+            self._make_room(own)
+        elif self._size >= self._most:
+            self._make_room(max(self._guests.values(), key=len))
+        self._guests.setdefault(guest.client, OrderedDict())[guest] = None
+        self._size += 1
 
-    def asks(self, guest: Guest) -> None:
-        """It has sent the head of a request."""
-        self.leave(guest)
-        self._known[guest] = None
+    def speaks(self, guest: Guest) -> None:
+        """It has sent the head of a request, or has been answered."""
+        self._guests[guest.client].move_to_end(guest)
 
     def leave(self, guest: Guest) -> None:
-        self._strangers.pop(guest, None)
-        self._known.pop(guest, None)
+        own = self._guests.get(guest.client, OrderedDict())
+        if guest in own:
+            del own[guest]
+            self._size -= 1
+        if not own:
+            self._guests.pop(guest.client, None)
 
-    def check(self, now: float) -> None:
-        for guest in (*self._strangers, *self._known):
-            guest.check(now)
+    def everybody(self) -> tuple[Guest, ...]:
+        return tuple(guest for own in self._guests.values() for guest in own)
 
-    def _make_room(self) -> None:
-        idle = (guest for guest in self._known if not guest.busy)
-        # Where all are busy: who has been for longest, for a review takes a millisecond.
-        longest = next(chain(self._strangers, idle, self._known))
+    def _make_room(self, own: OrderedDict[Guest, None]) -> None:
+        # Where all are busy: the one that has been for longest, for a review takes a millisecond.
+        longest = next((guest for guest in own if not guest.busy), next(iter(own)))
         self.leave(longest)
         longest.expel()

@@ -1,34 +1,33 @@
-"""The server: uvicorn around the apps, with our TLS context and an end that loses nothing."""
+"""The server: listeners around the apps, with one TLS context and an end that loses nothing."""
 
 import asyncio
 import gc
 import logging
 import resource
+import signal
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
-from types import FrameType
-from typing import Final, cast
+from typing import Final
 from wsgiref.types import WSGIApplication
 
 import msgspec
-import uvicorn
 import uvloop
 
 from edl.errors import EdlError
-from webhook.app import LIMIT
+from webhook.budget import Budget
 from webhook.certificate import ServingCertificate
 from webhook.clients import Clients, ClientsError
 from webhook.connection import House, Rejected
-from webhook.inline import Inline
+from webhook.inline import Errands
 from webhook.keeper import Keeper
 from webhook.limits import Limits
 from webhook.listener import Listener, bound
 from webhook.room import Room
 
 _GRACE_SECONDS: Final = 10
-_TICK_SECONDS: Final = 0.1
 _OTHER_FILES: Final = 100
 """File descriptors for all that is no connection of a client."""
 _log: Final = logging.getLogger(__name__)
@@ -83,73 +82,47 @@ class Lifecycle:
         return self.certificate.problem(self._clock()) or self._problem()
 
 
-class _Server(uvicorn.Server):
+class _Server:
     """A first signal turns traffic away gently, a second one ends at once."""
 
     def __init__(self, lifecycle: Lifecycle, settings: Settings) -> None:
-        configs = [_config(door, lifecycle) for door in settings.doors]
-        super().__init__(configs[0])
         self._lifecycle = lifecycle
-        self._drain = settings.drain
-        self._opened = [
-            (door, _bound(settings.host, door.port), self._house(door, config, settings.rejected))
-            for door, config in zip(settings.doors, configs, strict=True)
-        ]
+        self._settings = settings
+        self._budget, self._errands = Budget(), Errands()
+        self._signals = asyncio.Semaphore(0)
+        self._sockets = [_bound(settings.host, door.port) for door in settings.doors]
 
-    def _house(self, door: Door, config: uvicorn.Config, rejected: Rejected) -> House:
-        objection = door.clients.problem if door.clients else _welcome
-        room = Room(door.limits.connections)
-        return House(config, self.server_state, door.limits, room, rejected, objection)
+    async def serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._signals.release)
+        doors = zip(self._settings.doors, self._sockets, strict=True)
+        listeners = [self._open(door, listening) for door, listening in doors]
+        await self._signals.acquire()
+        self._lifecycle.closing = True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._signals.acquire(), self._settings.drain.total_seconds())
+        ending = asyncio.gather(*(listener.close(_GRACE_SECONDS) for listener in listeners))
+        again = asyncio.create_task(self._signals.acquire())
+        await asyncio.wait((ending, again), return_when=asyncio.FIRST_COMPLETED)
+        again.cancel()
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """The original knows one listener, and neither handshakes' nor idle connections' time."""
-        del sockets
-        await self.lifespan.startup()
-        # All that is asked of these is to be closed, and waited for.
-        listeners = [
-            Listener(listening, house, self._context if door.tls else None)
-            for door, listening, house in self._opened
-        ]
-        self.servers = cast("list[asyncio.Server]", listeners)
-        for door, listening, _ in self._opened:
-            _log.info("listening on %s, TLS: %s", listening.getsockname(), door.tls)
-        self.started = True
+    def _open(self, door: Door, listening: socket.socket) -> Listener:
+        house = House(
+            door.app,
+            door.limits,
+            Room(door.limits.connections, door.limits.each),
+            self._budget,
+            self._errands,
+            self._settings.rejected,
+            objection=door.clients.problem if door.clients else _welcome,
+            closing=lambda: self._lifecycle.closing,
+        )
+        _log.info("listening on %s, TLS: %s", listening.getsockname(), door.tls)
+        return Listener(listening, house, self._context if door.tls else None)
 
     def _context(self) -> ssl.SSLContext:
         return self._lifecycle.certificate.context
-
-    async def main_loop(self) -> None:
-        await super().main_loop()
-        self._lifecycle.closing = True
-        for _ in range(round(self._drain.total_seconds() / _TICK_SECONDS)):
-            if not self.force_exit:
-                await asyncio.sleep(_TICK_SECONDS)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # Not handed on: uvicorn would raise the signal again, and a graceful end has exit code 0.
-        del sig, frame
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-
-def _config(door: Door, lifecycle: Lifecycle) -> uvicorn.Config:
-    config = uvicorn.Config(
-        Inline(door.app, LIMIT, lambda: lifecycle.closing),
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        # Its warnings are of what strangers send, as often as they like: `rejected` tells of these.
-        log_level="error",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=round(door.limits.idle),
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-    config.load()
-    return config
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -178,9 +151,7 @@ def serve(lifecycle: Lifecycle, keeper: Keeper, settings: Settings) -> None:
         runner.run(_run(server, keeper, lifecycle, settings))
 
 
-async def _run(
-    server: uvicorn.Server, keeper: Keeper, lifecycle: Lifecycle, settings: Settings
-) -> None:
+async def _run(server: _Server, keeper: Keeper, lifecycle: Lifecycle, settings: Settings) -> None:
     keeping = asyncio.create_task(keeper.keep(settings.refresh))
     looking = asyncio.create_task(_keep_demanding(lifecycle, settings))
     try:

@@ -12,7 +12,7 @@ from edl import contract
 from edl.writes import Json
 from tests.fuzz import twists
 from tests.fuzz.seeds import seeds
-from webhook.app import LIMIT
+from webhook.limits import LIMIT
 
 JSON: Final = "application/json"
 NAMESPACES: Final = ("lab", "lab", "lab", "opted-in", "tight", "garbled")

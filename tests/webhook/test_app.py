@@ -7,8 +7,9 @@ from edl.errors import Denied, Finding
 from edl.inject.admission import Context
 from tests.webhook import reviews
 from tests.webhook.cores import failing
-from webhook.app import LIMIT, Desk, create_app
+from webhook.app import Desk, create_app
 from webhook.judge import Core
+from webhook.limits import LIMIT
 
 CONTEXT = Context(frozenset(), "kubectl-edl:test")
 LABELLED = reviews.review(reviews.job(framework="none"))
@@ -143,3 +144,10 @@ def test_names_from_outside_make_no_new_metrics() -> None:
     text = served.get("/metrics").text
     assert 'kind="other",operation="other",outcome="unchanged",path="/validate"} 2.0' in text
     assert "Foo" not in text
+
+
+def test_a_body_of_more_values_than_any_job_has_is_not_decoded() -> None:
+    body = reviews.review(reviews.job() | {"junk": [{}] * 250_000})
+    answer = client().post("/mutate", data=body, content_type="application/json")
+    assert answer.status_code == 413
+    assert answer.text.startswith("the body has ")

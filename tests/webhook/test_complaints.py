@@ -24,3 +24,18 @@ def test_a_flood_of_bad_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureF
         "and rejected 480 more requests",
         "rejected a request from 10.0.0.2: no type",
     ]
+
+
+def test_the_noise_of_one_client_hides_no_other_one(caplog: pytest.LogCaptureFixture) -> None:
+    complaints = Complaints(Clock())
+    for _ in range(500):
+        complaints.say("10.0.0.1", "no review")
+    complaints.say("10.0.0.2", "no type")
+    assert caplog.messages[20:] == ["rejected a request from 10.0.0.2: no type"]
+
+
+def test_many_clients_are_no_flood_of_lines_either(caplog: pytest.LogCaptureFixture) -> None:
+    complaints = Complaints(Clock())
+    for number in range(5_000):
+        complaints.say(f"10.0.0.{number}", "no review")
+    assert len(caplog.messages) == 400

@@ -1,36 +1,29 @@
+"""What the app sees of a request, what its memory costs, and what it waits for."""
+
 import asyncio
-from collections.abc import Iterable, Iterator
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from webhook.inline import ERRAND, SMALL, Inline, Message, Scope
+from tests.webhook import doors, wire
+from tests.webhook.doors import Opened
+from webhook.budget import SMALL, Budget
+from webhook.inline import ERRAND
+from webhook.limits import Limits
 
-LIMIT = 100
-
-
-class Client:
-    """The ASGI side of one request: what it sends, and what it gets."""
-
-    def __init__(self, *messages: Message) -> None:
-        self._messages = list(messages)
-        self.received: list[Message] = []
-
-    async def receive(self) -> Message:
-        return self._messages.pop(0)
-
-    async def send(self, message: Message) -> None:
-        self.received.append(message)
+LIMITS = Limits(look=0.02, body_bytes=10 * SMALL)
 
 
 class Seen:
     """A WSGI app that remembers what it was called with."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: bytes = b"ab") -> None:
         self.environ: WSGIEnvironment = {}
         self.body = b""
         self.closed = False
+        self.answer = answer
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         self.environ = environ
@@ -39,38 +32,32 @@ class Seen:
         return self
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter((b"a", b"b"))
+        return iter((self.answer[:1], self.answer[1:]))
 
     def close(self) -> None:
         self.closed = True
 
 
-def part(body: bytes, *, more: bool = False) -> Message:
-    return {"type": "http.request", "body": body, "more_body": more}
+def asked(app: Seen, request: bytes, *, closing: bool = False) -> bytes:
+    """The whole answer to the only request of a connection."""
+    found = b""
 
+    async def test() -> None:
+        nonlocal found
+        async with doors.opened(LIMITS, app=app, closing=closing) as door:
+            reader, writer = await door.connect()
+            writer.write(request)
+            found = await asyncio.wait_for(reader.readuntil(app.answer), wire.SECONDS)
+            assert door.budget.left == Budget().left
 
-def scope(**changes: Any) -> Scope:  # noqa: ANN401 - ASGI
-    return {
-        "type": "http",
-        "method": "POST",
-        "path": "/mutate",
-        "query_string": b"timeout=5s",
-        "http_version": "1.1",
-        "scheme": "https",
-        "server": ("127.0.0.1", 8443),
-        "client": ("10.0.0.1", 40000),
-        "headers": [(b"content-type", b"application/json"), (b"x-two", b"2")],
-    } | changes
-
-
-def call(app: Seen, client: Client, *, closing: bool = False, **changes: Any) -> None:  # noqa: ANN401
-    served = Inline(app, LIMIT, lambda: closing)
-    asyncio.run(served(scope(**changes), client.receive, client.send))
+    doors.run(test)
+    return found
 
 
 def test_the_app_sees_the_request_and_the_client_the_response() -> None:
-    app, client = Seen(), Client(part(b"he", more=True), part(b"llo"))
-    call(app, client)
+    app = Seen()
+    head = "POST /mutate?timeout=5s HTTP/1.1\r\nContent-Type: application/json\r\nX-Two: 2\r\n"
+    answer = asked(app, f"{head}Content-Length: 5\r\n\r\nhello".encode())
     assert app.body == b"hello"
     wanted = {
         "REQUEST_METHOD": "POST",
@@ -79,105 +66,166 @@ def test_the_app_sees_the_request_and_the_client_the_response() -> None:
         "CONTENT_TYPE": "application/json",
         "CONTENT_LENGTH": "5",
         "HTTP_X_TWO": "2",
-        "REMOTE_ADDR": "10.0.0.1",
-        "wsgi.url_scheme": "https",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.url_scheme": "http",
     }
     assert {name: app.environ[name] for name in wanted} == wanted
-    assert client.received == [
-        {"type": "http.response.start", "status": 200, "headers": [(b"X-One", b"1")]},
-        {"type": "http.response.body", "body": b"ab"},
-    ]
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\nX-One: 1\r\ncontent-length: 2\r\ndate: ")
     assert app.closed
 
 
 def test_of_a_body_that_is_too_large_only_the_size_is_kept() -> None:
     app = Seen()
-    call(app, Client(*(part(b"x" * 40, more=True) for _ in range(50)), part(b"")))
-    assert len(app.body) == LIMIT + 1
-    assert app.environ["CONTENT_LENGTH"] == "2000"
+    asked(app, wire.request("POST", "/", b"x" * 20 * SMALL))
+    assert len(app.body) == LIMITS.body_bytes + 1
+    assert app.environ["CONTENT_LENGTH"] == f"{20 * SMALL}"
 
 
-def test_a_content_length_that_lies_is_not_believed() -> None:
+def test_a_client_that_asks_before_it_sends_a_body_is_told_to_go_on() -> None:
     app = Seen()
-    call(app, Client(part(b"hello")), headers=[(b"content-length", b"3")])
-    assert (app.body, app.environ["CONTENT_LENGTH"]) == (b"hello", "5")
-
-
-class Endless(Client):
-    """Sends the first half of its body and waits; the server has it all when it goes on."""
-
-    def __init__(self, size: int) -> None:
-        half = b"x" * (size // 2)
-        super().__init__(part(half, more=True), part(half))
-        self.goes_on = asyncio.Event()
-        self.waits = asyncio.Event()
-
-    async def receive(self) -> Message:
-        if len(self._messages) == 1:
-            self.waits.set()
-            await self.goes_on.wait()
-        return await super().receive()
-
-
-def test_large_bodies_share_their_memory_and_small_ones_need_none() -> None:
-    async def test() -> None:
-        served = Inline(Seen(), 10 * SMALL, bool, shared=3 * SMALL)
-        first, second = Endless(6 * SMALL), Client(part(b"x" * 4 * SMALL))
-        small = Client(part(b"x" * SMALL))
-        reading = asyncio.create_task(served(scope(), first.receive, first.send))
-        await first.waits.wait()
-        await served(scope(), second.receive, second.send)
-        await served(scope(), small.receive, small.send)
-        assert [each.received[0]["status"] for each in (second, small)] == [503, 200]
-        assert second.received[1]["body"] == b"too many large bodies are being read; try again\n"
-        first.goes_on.set()
-        await reading
-        assert first.received[0]["status"] == 503, "its second half is too much as well"
-        alone = Client(part(b"x" * 4 * SMALL))
-        await served(scope(), alone.receive, alone.send)
-        assert alone.received[0]["status"] == 200, "what was read and left is free again"
-
-    asyncio.run(test())
-
-
-def test_nothing_is_asked_for_a_client_that_left() -> None:
-    app, client = Seen(), Client(part(b"he", more=True), {"type": "http.disconnect"})
-    call(app, client)
-    assert app.environ == {}
-    assert client.received == []
+    head = b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n"
+    assert asked(app, head + b"hi").startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
 
 
 def test_a_closing_server_asks_its_clients_to_go_elsewhere() -> None:
-    client = Client(part(b""))
-    call(Seen(), client, closing=True)
-    assert (b"connection", b"close") in client.received[0]["headers"]
+    answer = asked(Seen(), wire.request("GET", "/"), closing=True)
+    assert b"\r\nconnection: close\r\n" in answer
 
 
-@pytest.mark.parametrize("path", ["/ü", "/%41", "/a b"])
-def test_any_path_reaches_the_app(path: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [("/%C3%BC", "/ü"), ("/%2541", "/%41"), ("/a%20b", "/a b"), ("http://x/a", "/a")],
+)
+def test_any_path_reaches_the_app(url: str, path: str) -> None:
     app = Seen()
-    call(app, Client(part(b"")), path=path)
+    asked(app, wire.request("GET", url))
     assert app.environ["PATH_INFO"].encode("latin-1").decode() == path
 
 
+def test_large_requests_share_their_memory_and_small_ones_need_none() -> None:
+    async def test() -> None:
+        budget = Budget(3 * SMALL)
+        async with doors.opened(LIMITS, app=Seen(), budget=budget) as door:
+            whole = wire.request("POST", "/", b"x" * 4 * SMALL)
+            _, half = await door.connect()
+            half.write(whole[:-SMALL])
+            await wire.until(lambda: has_left(door, SMALL))
+            assert await door.ask(whole) == (
+                503,
+                b"too many large requests are being answered; try again\n",
+            )
+            assert await door.ask(wire.request("POST", "/", b"x" * SMALL)) == (200, b"ab")
+            half.transport.abort()
+            await wire.until(lambda: has_left(door, 3 * SMALL))
+            assert (await door.ask(whole))[0] == 200, "what was read and left is free again"
+
+    doors.run(test)
+
+
+def test_what_is_decoded_of_a_body_counts_before_it_is_decoded() -> None:
+    async def test() -> None:
+        app = Seen()
+        async with doors.opened(LIMITS, app=app, budget=Budget(9 * SMALL)) as door:
+            assert (await door.ask(wire.request("POST", "/", b"[" * SMALL)))[0] == 503
+            assert app.environ == {}
+
+    doors.run(test)
+
+
+def test_an_answer_holds_its_memory_until_it_is_taken() -> None:
+    async def test() -> None:
+        size = 64 * SMALL  # more than the sockets between us take
+        budget = Budget(size)
+        async with doors.opened(LIMITS, app=Seen(b"a" * size), budget=budget) as door:
+            reader, writer = await door.connect()
+            writer.transport.pause_reading()
+            writer.write(wire.request("GET", "/"))
+            await wire.until(lambda: has_left(door, SMALL))
+            assert (await door.ask(wire.request("GET", "/")))[0] == 503
+            writer.transport.resume_reading()
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            await reader.readexactly(size)
+            await wire.until(lambda: has_left(door, size))
+
+    doors.run(test)
+
+
+async def has_left(door: Opened, size: int) -> bool:
+    return door.budget.left == size
+
+
 class Waiting(Seen):
-    """Leaves an errand on its first call."""
+    """Leaves an errand at its first look at a request; each waits until it may go on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.bodies: list[bytes] = []
-        self.done: list[str] = []
+        self.threads: list[str] = []
+        self.goes_on = threading.Event()
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        if not self.done:
-            environ[ERRAND] = lambda: self.done.append("errand")
+        if ERRAND not in environ:
+            environ[ERRAND] = self._wait
         answer = super().__call__(environ, start)
         self.bodies.append(self.body)
         return answer
 
+    def _wait(self) -> None:
+        self.threads.append(threading.current_thread().name)
+        self.goes_on.wait(wire.SECONDS)
 
-def test_an_app_that_leaves_an_errand_is_called_again_with_the_same_request() -> None:
-    app, client = Waiting(), Client(part(b"hello"))
-    call(app, client)
-    assert (app.done, app.bodies) == (["errand"], [b"hello", b"hello"])
-    assert len(client.received) == 2, "one response"
+
+def waiting(test: Callable[[Waiting, Opened], "asyncio.Future[None] | object"]) -> None:
+    async def run() -> None:
+        app = Waiting()
+        async with doors.opened(LIMITS, app=app) as door:
+            await test(app, door)  # type: ignore[misc]
+            app.goes_on.set()
+
+    doors.run(run)
+
+
+LARGE = wire.request("POST", "/", b"x" * 5 * SMALL)
+
+
+def test_an_app_that_leaves_an_errand_is_called_again_without_the_body() -> None:
+    async def test(app: Waiting, door: Opened) -> None:
+        app.goes_on.set()
+        assert await door.ask(LARGE) == (200, b"ab")
+        assert app.bodies == [b"x" * 5 * SMALL, b""]
+
+    waiting(test)
+
+
+def test_what_waits_for_an_errand_holds_its_memory() -> None:
+    async def test(app: Waiting, door: Opened) -> None:
+        whole = Budget().left
+        answer = asyncio.create_task(door.ask(LARGE))
+        await wire.until(lambda: has_left(door, whole - 4 * SMALL))
+        _, gone = await door.connect()
+        gone.write(LARGE)
+        await wire.until(lambda: has_left(door, whole - 8 * SMALL))
+        gone.transport.abort()
+        await asyncio.sleep(0.1)
+        assert door.budget.left == whole - 8 * SMALL, "its errand runs on"
+        app.goes_on.set()
+        assert (await answer)[0] == 200
+        await wire.until(lambda: has_left(door, whole))
+
+    waiting(test)
+
+
+def test_errands_are_bounded_and_leave_other_threads_alone() -> None:
+    async def test(app: Waiting, door: Opened) -> None:
+        small = wire.request("POST", "/")
+        answers = [asyncio.create_task(door.ask(small)) for _ in range(4)]
+        done, _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+        (refused,) = done
+        assert refused.result() == (503, b"too many namespaces are being read; try again\n")
+        assert await asyncio.to_thread(lambda: "a certificate is looked for") != ""
+        app.goes_on.set()
+        assert sorted([(await each)[0] for each in answers]) == [200, 200, 200, 503]
+        assert all(name.startswith("errand") for name in app.threads)
+
+    waiting(test)

@@ -5,6 +5,7 @@ import ssl
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.webhook import doors, reviews, wire
 from tests.webhook.doors import Opened, Streams
 from webhook.limits import Limits
 
-SOON = Limits(look=0.02)
+SOON = Limits(look=0.02, each=1_100)
 QUESTION = wire.request("POST", "/mutate", reviews.review(reviews.job()))
 
 
@@ -170,27 +171,57 @@ def test_what_is_no_request_is_told_so_once(sent: bytes, line: str) -> None:
     doors.run(test)
 
 
-def test_requests_in_one_piece_are_answered_one_by_one() -> None:
+def test_of_requests_in_one_piece_the_first_is_answered_and_the_others_asked_again() -> None:
     async def test() -> None:
         async with doors.opened(SOON) as door:
             streams = await door.connect()
             streams[1].write(QUESTION * 3)
-            for _ in range(3):
-                head = await streams[0].readuntil(b"\r\n\r\n")
-                assert head.startswith(b"HTTP/1.1 200")
-                length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-                await streams[0].readexactly(int(length))
+            text = await asyncio.wait_for(streams[0].read(), wire.SECONDS)
+            assert text.count(b"HTTP/1.1 200") == 1
+            assert b"\r\nconnection: close\r\n" in text
 
     doors.run(test)
 
 
-def test_when_it_is_full_who_said_nothing_makes_room() -> None:
+def test_a_body_that_does_not_end_is_told_so() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(body=0.1)) as door:
+            streams = await door.connect()
+            streams[1].write(QUESTION[:-1])
+            assert await said(streams) == (408, "the body did not end within 0.1 s")
+
+    doors.run(test)
+
+
+def test_a_client_that_does_not_take_its_answer_is_let_go() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(answer=0.2), app=large) as door:
+            reader, writer = await door.connect()
+            writer.transport.pause_reading()
+            writer.write(QUESTION)
+            await until_room_has(door, 1)
+            await until_room_has(door, 0)
+            writer.transport.resume_reading()
+            assert len(await reader.read()) < len(_LARGE)
+
+    doors.run(test)
+
+
+_LARGE = b"x" * 20_000_000
+
+
+def large(_: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+    start("200 OK", [])
+    return [_LARGE]
+
+
+def test_when_it_is_full_the_connection_that_is_silent_longest_ends() -> None:
     async def test() -> None:
         async with doors.opened(patient(connections=5)) as door:
+            silent = [await door.connect() for _ in range(4)]
+            await until_room_has(door, 4)
             first = await door.connect()
             assert await is_answered(first)
-            silent = [await door.connect() for _ in range(4)]
-            await until_room_has(door, 5)
             newer = [await door.connect() for _ in range(4)]
             for one in silent:
                 assert await hangs_up(one)
@@ -269,7 +300,7 @@ def test_a_thousand_connections_without_a_handshake_stall_nobody(
 def test_a_thousand_silent_connections_stall_nobody(tmp_path: Path) -> None:
     async def test(served: wire.Process) -> None:
         async with AsyncExitStack() as silent:
-            connections = [served.connection() for _ in range(1_000)]
+            connections = [served.connection(source=f"127.0.0.{2 + n % 3}") for n in range(1_000)]
             for some in range(0, 1_000, 50):
                 entered = map(silent.enter_async_context, connections[some : some + 50])
                 await asyncio.gather(*entered)

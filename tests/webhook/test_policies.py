@@ -1,6 +1,5 @@
 """Where the webhook knows namespaces from, and what it does about one that it does not know."""
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +16,9 @@ from edl.model import Target
 from edl.namespaces import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
-from tests.webhook import reviews
-from webhook.app import LIMIT, Desk, create_app
-from webhook.inline import Inline, Message
+from tests.webhook import doors, reviews, wire
+from webhook.app import Desk, create_app
+from webhook.limits import Limits
 from webhook.policies import Errand, Policies, Silent, Watched
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -203,35 +202,20 @@ class Remembering(Silent):
 
 
 class Conversation:
-    """One request to the app as uvicorn passes it on."""
+    """One request to the app as the webhook serves it."""
 
     def __init__(self, policies: Policies, path: str, body: bytes) -> None:
-        app = create_app(Desk(Context(frozenset(), "x"), str, policies=policies))
-        self._served = Inline(app, LIMIT, lambda: False)
-        self._path = path
-        self._body = body
-        self._sent: list[Message] = []
-        self._app = app
+        self._app = create_app(Desk(Context(frozenset(), "x"), str, policies=policies))
+        self._request = wire.request("POST", path, body)
+        self._answer = (0, b"")
 
     def answer(self) -> tuple[int, bytes]:
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": self._path,
-            "query_string": b"",
-            "http_version": "1.1",
-            "scheme": "https",
-            "headers": [(b"content-type", b"application/json")],
-        }
-        asyncio.run(self._served(scope, self._receive, self._send))
-        start, body = self._sent
-        return start["status"], body["body"]
+        doors.run(self._ask)
+        return self._answer
 
-    async def _receive(self) -> Message:
-        return {"type": "http.request", "body": self._body}
-
-    async def _send(self, message: Message) -> None:
-        self._sent.append(message)
+    async def _ask(self) -> None:
+        async with doors.opened(Limits(), app=self._app) as door:
+            self._answer = await door.ask(self._request)
 
     def metrics(self) -> str:
         return self._app.test_client().get("/metrics").text

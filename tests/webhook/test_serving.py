@@ -21,7 +21,7 @@ from certs.bundle import local_names, service_names, to_files
 from certs.issue import issue_pair
 from tests.webhook import reviews, wire
 from tests.webhook.wire import Answered, Process
-from webhook.app import LIMIT
+from webhook.limits import LIMIT
 
 LABELLED = reviews.review(reviews.job(framework="none", min="1", max="3"))
 

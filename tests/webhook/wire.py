@@ -66,8 +66,8 @@ class Process:
     log: Path
     bundle: Bundle
 
-    def connection(self, identity: Path | None = None) -> "Connection":
-        return Connection(self.port, self.bundle.trust, identity)
+    def connection(self, identity: Path | None = None, source: str = "127.0.0.1") -> "Connection":
+        return Connection(self.port, self.bundle.trust, identity, source)
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         os.kill(self.process.pid, number)
@@ -79,9 +79,12 @@ class Process:
 class Connection:
     """One TLS connection; `async with` opens it. Bytes go out exactly as they are given."""
 
-    def __init__(self, port: int, trust: bytes, identity: Path | None = None) -> None:
+    def __init__(
+        self, port: int, trust: bytes, identity: Path | None = None, source: str = "127.0.0.1"
+    ) -> None:
         """`identity` is a file NAME.crt beside its NAME.key: the client's own certificate."""
         self._port = port
+        self._source = source
         self._context = ssl.create_default_context(cadata=trust.decode())
         if identity is not None:
             self._context.load_cert_chain(identity, identity.with_suffix(".key"))
@@ -91,7 +94,11 @@ class Connection:
     async def __aenter__(self) -> Self:
         self.reader, self.writer = await asyncio.wait_for(
             asyncio.open_connection(
-                "127.0.0.1", self._port, ssl=self._context, server_hostname="localhost"
+                "127.0.0.1",
+                self._port,
+                ssl=self._context,
+                server_hostname="localhost",
+                local_addr=(self._source, 0),
             ),
             SECONDS,
         )
