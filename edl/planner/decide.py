@@ -16,10 +16,11 @@ from edl.planner.outcome import Outcome
 from edl.planner.overdrawn import keep_budgets
 from edl.planner.plan import Evacuation, Plan
 from edl.planner.policies import Policy
-from edl.planner.queue import Queue, seat_unbound
+from edl.planner.queue import Queue
 from edl.planner.rebalance import Rebalance
 from edl.planner.rehearsal import Rehearsal
 from edl.planner.rest import shrink, suspend
+from edl.planner.unbound import seat_unbound
 
 
 def decide(

@@ -77,8 +77,7 @@ class Fit:
 
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""
-        plain = self.binding is None and self.packing is None
-        return plain and not fitting(self._grid, self.need, self.eligible, now=False).any()
+        return self.is_plain and not fitting(self._grid, self.need, self.eligible, now=False).any()
 
     def _cursor(self, *, now: bool) -> Cursor:
         if self.binding is None and self.packing is None:
@@ -125,13 +124,21 @@ class Fit:
 
     def by_room(self, room: Ints, horizon: Horizon) -> Ints:
         """The same, whatever rules about other pods say."""
+        found = self.by_sums(room)
+        return found if self.packing is None else self.packing.most(found, horizon)
+
+    def by_sums(self, room: Ints, rows: Ints | None = None) -> Ints:
+        """The same, whatever other pods are there; `room` may be that of some nodes only."""
+        eligible = self.eligible if rows is None else self.eligible[rows]
         if not self.need:
-            return np.where(self.eligible, _UNBOUNDED, 0)
+            return np.where(eligible, _UNBOUNDED, 0)
         most = fewest(room[line] // amount for line, amount in self.need)
-        found: Ints = np.where(self.eligible, np.maximum(most, 0), 0)
-        if self.packing is not None:
-            found = self.packing.most(found, horizon)
-        return found
+        return np.where(eligible, np.maximum(most, 0), 0)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but sums decides where its pods fit."""
+        return self.binding is None and self.packing is None
 
 
 _UNBOUNDED = 2**31

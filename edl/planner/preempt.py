@@ -5,25 +5,24 @@ one priority who is not nearly finished, then the youngest. A victim keeps its p
 and its room is the claim's, so it starts again when there is room for both.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from edl.model import JobKey, TrainingJob
+from edl.model import TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill
-from edl.planner.fit import Want, pack
-from edl.planner.grid import Horizon
+from edl.planner.fit import Fit, Want, pack
+from edl.planner.grid import Horizon, Ints
 from edl.planner.ledger import Ledger, note_yield
 from edl.planner.reclaim import Claim, Extras, make_room
 from edl.planner.standing import NOWHERE, Seat, Standing
-
-if TYPE_CHECKING:
-    from edl.planner.grid import Ints
 
 
 class Asker(NamedTuple):
@@ -36,12 +35,22 @@ class Asker(NamedTuple):
     """What is said to those who make room."""
 
 
-@dataclass(slots=True)
+class Held(NamedTuple):
+    """Pods of one shape by node; int64[nodes that hold some]."""
+
+    fit: Fit
+    rows: Ints
+    pods: Ints
+
+
+@dataclass(slots=True, eq=False)
 class Victim:
     """One started training job, which may be taken off its nodes."""
 
     job: TrainingJob
     standings: list[Standing]
+    held: list[Held]
+    """What it holds besides extras, which claims may take anyway."""
     taken: list[tuple[Standing, Seat, bool]] = field(default_factory=list)
     """What has been taken off, the first first; the last says whether it was an extra."""
 
@@ -58,10 +67,20 @@ class Preemption:
     board: Board
     ledger: Ledger
     extras: Extras
+    _movable: set[Standing] = field(init=False)
+    _victims: list[Victim] = field(init=False)
+    """Those that are left, in their order."""
+    _freed: dict[int, Ints] = field(default_factory=dict)
+    """What all of a lower priority hold, by priority; int64[resources, nodes]."""
+
+    def __post_init__(self) -> None:
+        self._movable = set(self.extras.all)
+        found = candidates(self.board.standings, self._movable)
+        self._victims = sorted(found, key=lambda victim: victim.order)
 
     def serve(self, asker: Asker, bill: Bill | None = None) -> Claim | None:
         """Room for all that is asked for, or nothing and no change."""
-        chosen = self._victims(asker)
+        chosen = self._choose(asker)
         if not chosen:
             return None
         self._take_off(chosen)
@@ -70,51 +89,45 @@ class Preemption:
             self._put_back(chosen)
             return None
         note_yield(claim.risen, asker.reason)
-        self._suspend({victim.job.key for victim in chosen}, reasons.preempted(asker.reason))
+        self._suspend(chosen, reasons.preempted(asker.reason))
         return claim
 
     def some(self, asker: Asker) -> list[int]:
         """Room for as many pods of the one want as can be had; their nodes."""
         (want,) = asker.wants
-        room = self.extras.spare.room(asker.level)
-        for victim in _candidates(self.board, asker.priority):
-            _add(room, victim, self._movable)
-        most = pack(room, [want], Horizon.EMPTY)[0]
+        most = pack(self._most(asker), [want], Horizon.EMPTY)[0]
         claim = self.serve(asker._replace(wants=(Want(want.fit, most),))) if most else None
         return claim.placed[0] if claim else []
 
-    @property
-    def _movable(self) -> set[Standing]:
-        return set(self.extras.all)
+    def _most(self, asker: Asker) -> Ints:
+        """The room if all extras and all victims within reach were gone."""
+        freed = self._freed.get(asker.priority)
+        if freed is None:
+            freed = np.zeros_like(self.board.grid.soon)
+            for victim in self._below(asker.priority):
+                add(freed, victim, 1)
+            self._freed[asker.priority] = freed
+        found: Ints = self.extras.spare.room(asker.level) + freed
+        return found
 
-    def _victims(self, asker: Asker) -> list[Victim]:
+    def _below(self, priority: int) -> list[Victim]:
+        return self._victims[
+            : bisect_left(self._victims, priority, key=lambda one: one.job.priority)
+        ]
+
+    def _choose(self, asker: Asker) -> list[Victim]:
         """Whom to suspend so that all these pods fit; nobody if they would not fit even then."""
-        candidates = _candidates(self.board, asker.priority)
-        found = sorted(candidates, key=lambda victim: victim.order)
-        spare, movable = self.extras.spare.room(asker.level), self._movable
-
-        def fits(chosen: Sequence[Victim]) -> bool:
-            room = spare.copy()
-            for victim in chosen:
-                _add(room, victim, movable)
-            return pack(room, asker.wants, Horizon.EMPTY) == [want.pods for want in asker.wants]
-
-        if not found or not fits(found):
+        pods = [want.pods for want in asker.wants]
+        found = self._below(asker.priority)
+        if not found or pack(self._most(asker), asker.wants, Horizon.EMPTY) != pods:
             return []
-        chosen = found[: _fewest(len(found), lambda count: fits(found[:count]))]
-        # Those who matter most are spared first.
-        for victim in reversed(chosen):
-            rest = [other for other in chosen if other is not victim]
-            if rest and fits(rest):
-                chosen = rest
-        return chosen
+        return spared(found, Relief(self.extras.spare.room(asker.level), asker.wants))
 
     def _take_off(self, chosen: Iterable[Victim]) -> None:
-        movable = self._movable
         for victim in chosen:
             for standing in victim.standings:
                 while standing.seats:
-                    extra = standing in movable and standing.size > standing.floor
+                    extra = standing in self._movable and standing.size > standing.floor
                     rise = self.extras.rise if extra else self._rise
                     victim.taken.append((standing, rise(standing), extra))
                 self.extras.back(standing)
@@ -123,7 +136,6 @@ class Preemption:
         return standing.rise(self.board.grid)
 
     def _put_back(self, chosen: Sequence[Victim]) -> None:
-        movable = self._movable
         for victim in reversed(chosen):
             while victim.taken:
                 standing, seat, extra = victim.taken.pop()
@@ -131,51 +143,126 @@ class Preemption:
                     self.extras.sit_again(standing, seat)
                 else:
                     standing.sit_again(self.board.grid, seat)
-            for standing in movable.intersection(victim.standings):
+            for standing in self._movable.intersection(victim.standings):
                 self.extras.back(standing)
 
-    def _suspend(self, gone: set[JobKey], reason: str) -> None:
-        board = self.board
-        self.ledger.suspended.update({job.key: reason for job in board.jobs if job.key in gone})
-        for key in gone:
-            self.ledger.held.pop(key, None)
+    def _suspend(self, chosen: Sequence[Victim], reason: str) -> None:
+        gone = set(chosen)
+        self._victims = [victim for victim in self._victims if victim not in gone]
+        for victim in sorted(chosen, key=lambda one: one.standings[0].place):
+            self.ledger.suspended[victim.job.key] = reason
+            self.ledger.held.pop(victim.job.key, None)
+            for priority, freed in self._freed.items():
+                if victim.job.priority < priority:
+                    add(freed, victim, -1)
+
+    def leave(self) -> None:
+        """Take those that were suspended out of the plan."""
+        board, gone = self.board, self.ledger.suspended
         board.standings = [found for found in board.standings if found.job.key not in gone]
         board.jobs = [job for job in board.jobs if job.key not in gone]
 
 
-def _candidates(board: Board, priority: int) -> list[Victim]:
-    """Started jobs of a lower priority; a start that is half done is completed first."""
-    lower = [
-        found
-        for found in board.standings
-        if found.job.priority < priority and not (found.starts or found.job.problem)
-    ]
-    lower.sort(key=lambda found: found.rank)
-    groups = (list(group) for _, group in groupby(lower, key=lambda found: found.place))
-    return [Victim(group[0].job, group) for group in groups if not _partial(group[0].job)]
+def candidates(standings: Iterable[Standing], movable: AbstractSet[Standing]) -> Iterator[Victim]:
+    """Started jobs; a start that is half done is completed first."""
+    started = [found for found in standings if not (found.starts or found.job.problem)]
+    started.sort(key=lambda found: found.rank)
+    for _, group in groupby(started, key=lambda found: found.place):
+        roles = list(group)
+        if not any(role.suspended for role in roles[0].job.live):
+            yield Victim(roles[0].job, roles, [_held(one, extras=one in movable) for one in roles])
 
 
-def _partial(job: TrainingJob) -> bool:
-    return any(role.suspended for role in job.live)
+def _held(standing: Standing, *, extras: bool) -> Held:
+    seats = standing.seats[: standing.floor] if extras else standing.seats
+    rows = [seat.row for seat in seats if seat.row != NOWHERE]
+    return Held(standing.fit, *np.unique(np.array(rows, dtype=np.int64), return_counts=True))
 
 
-def _fewest(most: int, enough: Callable[[int], bool]) -> int:
-    """The smallest number that is enough, where `most` is."""
-    low, high = 1, most
+def add(room: Ints, victim: Victim, sign: int) -> None:
+    """Give what a victim holds to this room, or take it back (-1)."""
+    for held in victim.held:
+        for line, amount in held.fit.need:
+            room[line, held.rows] += sign * amount * held.pods
+
+
+class Relief:
+    """Room for some wants, while victims leave their nodes one by one, or come back.
+
+    What one victim changes is counted on its own nodes, so that many victims cost no more each.
+    """
+
+    def __init__(self, room: Ints, wants: Sequence[Want]) -> None:
+        self._room, self._wants = room, wants
+        self._capacity = [want.fit.by_sums(room) for want in wants]
+        self._total = [int(found.sum()) for found in self._capacity]
+        self._exact = len(wants) == 1 and wants[0].fit.is_plain
+
+    def change(self, victim: Victim, sign: int) -> None:
+        add(self._room, victim, sign)
+        for held in victim.held:
+            for at, want in enumerate(self._wants):
+                capacity = self._capacity[at]
+                found = want.fit.by_sums(self._room[:, held.rows], held.rows)
+                self._total[at] += int(found.sum()) - int(capacity[held.rows].sum())
+                capacity[held.rows] = found
+
+    def may_do(self) -> bool:
+        """Whether there is room for each want alone, by sums."""
+        return all(total >= want.pods for total, want in zip(self._total, self._wants, strict=True))
+
+    def is_enough(self) -> bool:
+        if self._exact or not self.may_do():
+            return self.may_do()
+        placed = pack(self._room, self._wants, Horizon.EMPTY)
+        return placed == [want.pods for want in self._wants]
+
+
+def spared(found: Sequence[Victim], relief: Relief) -> list[Victim]:
+    """The first victims that are enough together, but those that can be reprieved.
+
+    Those that matter most are reprieved first, as by kube-scheduler's preemption.
+    """
+    chosen = found[: _prefix(found, relief)]
+    kept: list[Victim] = []
+    at, step = len(chosen), 1
+    while at > 0:
+        batch = chosen[max(at - step, 0) : at]
+        for victim in batch:
+            relief.change(victim, -1)
+        spares = relief.is_enough()
+        if not spares:
+            for victim in batch:
+                relief.change(victim, 1)
+        if spares or step == 1:
+            at -= len(batch)
+            kept += [] if spares else batch
+        step = 2 * step if spares else max(step // 2, 1)
+    return kept[::-1]
+
+
+def _prefix(found: Sequence[Victim], relief: Relief) -> int:
+    """How many must go, in their order; just those have left when it returns."""
+    at, count, step = 0, len(found), 1
+    while at < count and not (at and relief.may_do()):
+        at = _move(found, relief, at, at + 1)
+    low = high = at
+    while high < count and not relief.is_enough():
+        low, high, step = high + 1, min(high + step, count), 2 * step
+        at = _move(found, relief, at, high)
     while low < high:
         middle = (low + high) // 2
-        if enough(middle):
+        at = _move(found, relief, at, middle)
+        if relief.is_enough():
             high = middle
         else:
             low = middle + 1
-    return low
+    return _move(found, relief, at, high)
 
 
-def _add(room: "Ints", victim: Victim, movable: set[Standing]) -> None:
-    """Give a victim's seats to this room; its extras are there already."""
-    for standing in victim.standings:
-        seats = standing.seats[: standing.floor] if standing in movable else standing.seats
-        rows = np.array([seat.row for seat in seats if seat.row != NOWHERE], dtype=np.int64)
-        counts = np.bincount(rows, minlength=room.shape[1])
-        for line, amount in standing.fit.need:
-            room[line] += counts * amount
+def _move(found: Sequence[Victim], relief: Relief, at: int, to: int) -> int:
+    for victim in found[at:to]:
+        relief.change(victim, 1)
+    for victim in found[to:at]:
+        relief.change(victim, -1)
+    return to

@@ -33,22 +33,6 @@ from edl.planner.why import why_not
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
-def seat_unbound(board: Board) -> None:
-    """Pods of started roles without a node: they are on their way, minimums before extras."""
-    for minimum in (True, False):
-        for standing in board.restless:
-            for position, _ in standing.unbound:
-                if (position < standing.floor) == minimum:
-                    _seat(board, standing, position)
-
-
-def _seat(board: Board, standing: Standing, position: int) -> None:
-    for now in (True, False):
-        if rows := place(board.grid, Want(standing.fit, 1), now=now):
-            standing.take_place(position, Seat(rows[0], now=now, fresh=False))
-            return
-
-
 @dataclass(slots=True)
 class Queue:
     """Serves the claims of one plan in their order, so that room only gets less meanwhile."""
@@ -56,6 +40,7 @@ class Queue:
     board: Board
     ledger: Ledger
     _extras: Extras | None = None
+    _preempting: Preemption | None = None
     asked: bool = False
     """Whether somebody waits for whom running jobs will shrink in a moment (`Policy.patience`)."""
     _heads: list[Gang] = field(default_factory=list)
@@ -93,9 +78,13 @@ class Queue:
             if isinstance(claim, Demand):
                 self._demand(claim)
             elif isinstance(claim, Standing):
+                self._leave()
+                if claim.job.key in self.ledger.suspended:
+                    continue
                 raise_to_minimum(self.board.grid, self.extras, claim)
             else:
                 self._gang(gang(self.board, claim.job) if claim.returns else claim)
+        self._leave()
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.board.jobs:
@@ -123,6 +112,7 @@ class Queue:
         rows = claim.placed[0] + self._preempt(Asker((rest,), job.priority, level, reason))
         for position, row in zip(lacking, rows, strict=False):
             standing.take_place(position, Seat(row, now=False, fresh=False))
+        self._leave()
         self.ledger.hold(job.key, reasons.MINIMUM_PENDING)
 
     def _complete(self, found: Gang) -> None:
@@ -230,7 +220,15 @@ class Queue:
 
     @property
     def _preemption(self) -> Preemption:
-        return Preemption(self.board, self.ledger, self.extras)
+        if self._preempting is None:
+            self._preempting = Preemption(self.board, self.ledger, self.extras)
+        return self._preempting
+
+    def _leave(self) -> None:
+        """Who was suspended leaves the plan; what the others hold is read anew."""
+        if self._preempting is not None:
+            self._preempting.leave()
+            self._preempting = None
 
     def _level(self, job: TrainingJob) -> float:
         """Whose extras it may take: who has just come, only those of lower priorities."""

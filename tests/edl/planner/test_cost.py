@@ -12,8 +12,6 @@ from edl.planner.policies import POLICIES
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.work import instructions
 
-LIMITS = Limits()
-
 
 def gangs_of_two_roles(size: int) -> ClusterState:
     """They fill the cluster, so that most of them start a moment later."""
@@ -50,6 +48,17 @@ def terms(key: str) -> Callable[[Selector], tuple[Term, ...]]:
     return lambda own: (Term(key, own),)
 
 
+def preempted(size: int, roles: int = 1, gangs: int = 1) -> ClusterState:
+    """Gangs of a higher priority, in all for half of the nodes, which gangs of two pods fill."""
+    found = [node(f"node-{n:04}", 4) for n in range(size)]
+    low = [worker(f"low-{n}", 2, 2, shape=shape(2), on=[f"node-{n:04}"] * 2) for n in range(size)]
+    each = size // 2 // gangs
+    parts = [role("worker", each, each, shape=shape(4 / roles))]
+    parts += [role("ps", each, each, shape=shape(4 / roles, "1Gi"))] if roles > 1 else []
+    high = [job(f"high-{n}", *parts, priority=1) for n in range(gangs)]
+    return cluster(*found, *low, *high)
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -57,6 +66,8 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "spread over zones and hosts": partial(one_gang, spread=spread_over("zone", "host")),
     "apart on hosts": partial(one_gang, apart=terms("host")),
     "together in a zone": partial(one_gang, near=terms("zone")),
+    "victims of one gang": preempted,
+    "victims of a gang of two roles": partial(preempted, roles=2),
 }
 
 
@@ -67,4 +78,5 @@ def test_eight_times_the_cluster_is_about_eight_times_the_work(name: str) -> Non
 
 
 def work(state: ClusterState) -> int:
-    return instructions(lambda: decide(state, POLICIES["fair"], LIMITS))
+    limits = Limits(preempt=any(job.priority for job in state.jobs))
+    return instructions(lambda: decide(state, POLICIES["fair"], limits))
