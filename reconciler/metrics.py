@@ -33,6 +33,7 @@ class Metrics(msgspec.Struct, frozen=True):
     failures: Counter
     conflicts: Counter
     watches: Counter
+    event_age: Gauge
     writes: Counter
     write_seconds: Histogram
     rounds: Counter
@@ -65,6 +66,12 @@ class Metrics(msgspec.Struct, frozen=True):
             failures=counter("edl_failures", "Writes and rounds that failed.", "kind"),
             conflicts=counter("edl_conflicts", "Steps decided again from fresh state."),
             watches=counter("edl_watches", "Watches begun.", "kind"),
+            event_age=Gauge(
+                "edl_last_event_age_seconds",
+                "Since the last list, event or bookmark; the API server sends one a minute.",
+                ("kind",),
+                registry=registry,
+            ),
             writes=counter("edl_writes", "Writes.", "verb", "kind", "outcome"),
             write_seconds=histogram("edl_write_seconds", "How long a write took.", "verb"),
             rounds=counter("edl_rounds", "Decisions about the whole cluster."),

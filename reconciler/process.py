@@ -58,7 +58,12 @@ class Process:
         self._elector = elector
         self._leadership: Leadership = elector or Alone()
         self._stores = Stores.empty(self._alarm.ring)
-        self._informers = informers(cluster, self._stores, self._watched)
+        self._informers = informers(cluster, self._stores, self._watched, self._heard)
+        self._heard_at: dict[str, float] = {}
+        for selection, _ in self._stores:
+            self._heard(selection.kind)
+            age = self.metrics.event_age.labels(selection.kind)
+            age.set_function(partial(self._silence, selection.kind))
         guarded = self.guarding(cluster)
         self._announcer = Announcer(guarded, clocks.now)
         self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
@@ -126,6 +131,13 @@ class Process:
 
     def _watched(self, kind: str) -> None:
         self.metrics.watches.labels(kind).inc()
+
+    def _heard(self, kind: str) -> None:
+        self._heard_at[kind] = self._clocks.monotonic()
+
+    def _silence(self, kind: str) -> float:
+        """Seconds since the API server said anything of a kind, or since the beginning."""
+        return self._clocks.monotonic() - self._heard_at[kind]
 
     def _pages(self, *, debug: bool) -> Pages:
         found = pages(Health(self._alive, self._unready, self._duty), self.metrics.registry)

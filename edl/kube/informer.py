@@ -1,7 +1,7 @@
 """List, then watch, for as long as the process lives: one `Informer`, one thread, one kind.
 
-It outlives every failure: a watch that ends is resumed, one that is too old is listed again, and
-an API server that refuses or is away is asked again, ever more slowly.
+It outlives every failure: a watch that ends is resumed, one that is too old or refused again and
+again is listed again, and an API server that refuses or is away is asked again, ever more slowly.
 """
 
 import logging
@@ -26,6 +26,8 @@ _log: Final = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 15.0
+RESUMES: Final = 3
+"""Refusals of a watch from one version, one after another, until all is listed again."""
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -41,7 +43,10 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 class Informer(Generic[T]):
-    """Keeps one store like the cluster. `restarted` is told of every watch that is begun."""
+    """Keeps one store like the cluster.
+
+    `restarted` is told of every watch that is begun, `heard` of every list, event and bookmark.
+    """
 
     def __init__(
         self,
@@ -49,16 +54,19 @@ class Informer(Generic[T]):
         selection: Selection,
         store: Store[T],
         restarted: Callable[[], None] = lambda: None,
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
         self.store = store
         self.selection = selection
         self._cluster = cluster
         self._restarted = restarted
+        self._heard = heard
         self._stopped = Event()
         self._lock = Lock()
         self._watch: Watch | None = None
         self._version = ""
         self._failures = 0
+        self._refusals = 0
         self._troubled = False
 
     def start(self) -> Thread:
@@ -100,6 +108,8 @@ class Informer(Generic[T]):
             items.update((item.name, item) for item in map(self.store.item, page.items))
         self.store.replace(items, int(version))
         self._version = version
+        self._refusals = 0
+        self._heard()
 
     def _follow(self) -> bool:
         watch = self._cluster.watch(self.selection, self._version)
@@ -112,7 +122,8 @@ class Informer(Generic[T]):
         self._failures += 1  # until it brings something
         for event in watch:
             self._take(event)
-            self._failures = 0
+            self._failures = self._refusals = 0
+            self._heard()
         return self._failures == 0
 
     def _take(self, event: RawEvent) -> None:
@@ -125,7 +136,8 @@ class Informer(Generic[T]):
 
     def _failed(self, error: Exception) -> None:
         self._failures += 1
-        if not _can_resume(error):
+        self._refusals += not _is_away(error)
+        if self._refusals >= RESUMES or not _can_resume(error):
             self._version = ""
         if not self._troubled and not isinstance(error, Gone):
             self._troubled = True
@@ -137,6 +149,11 @@ class Informer(Generic[T]):
         if self._troubled:
             self._troubled = False
             _log.info("following %s again", self.selection.kind)
+
+
+def _is_away(error: Exception) -> bool:
+    """No answer, or no time for one: as for client-go, that says nothing about our version."""
+    return isinstance(error, Unreachable) and error.status in (0, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def _can_resume(error: Exception) -> bool:

@@ -135,10 +135,19 @@ def fill(cluster: Cluster, selection: Selection, store: Store[Any]) -> None:
 
 
 def informers(
-    cluster: Cluster, stores: Stores, restarted: Callable[[str], None] = lambda _kind: None
+    cluster: Cluster,
+    stores: Stores,
+    restarted: Callable[[str], None] = lambda _kind: None,
+    heard: Callable[[str], None] = lambda _kind: None,
 ) -> list[Informer[Any]]:
     """One informer a store, not started yet."""
     return [
-        Informer(cluster, selection, store, partial(restarted, selection.kind))
+        Informer(
+            cluster,
+            selection,
+            store,
+            partial(restarted, selection.kind),
+            partial(heard, selection.kind),
+        )
         for selection, store in stores
     ]

@@ -64,6 +64,7 @@ def _of_reconciler() -> Iterator[Metric]:
     metrics.latest.decided = Decided(ClusterState(_LONG_AGO, (), ()), Plan())
     metrics.wrote(Told("patch", "Job", "done", 0.0))
     metrics.watches.labels("Pod")
+    metrics.event_age.labels("Pod")
     return iter(text_string_to_metric_families(generate_latest(metrics.registry).decode()))
 
 

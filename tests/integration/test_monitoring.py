@@ -217,6 +217,10 @@ def healths(prometheus: Prometheus) -> list[bool]:
 _RAISED_BY = {
     "EdlNoLeader": {'edl_leading{pod="a"}': "0x60", 'edl_leading{pod="b"}': "0x60"},
     "EdlNoDecisions": {"edl_rounds_total": "7x60"},
+    "EdlWatchSilent": {
+        'edl_last_event_age_seconds{kind="Pod",pod="a"}': "0+60x60",
+        'edl_last_event_age_seconds{kind="Pod",pod="b"}': "30x60",
+    },
     "EdlReconcileErrors": {'edl_failures_total{kind="Forbidden"}': "0+30x60"},
     "EdlDecisionsSlow": {
         'edl_decide_seconds_bucket{le="2.5"}': "0x60",
@@ -247,6 +251,7 @@ _HEALTHY = {
     "edl_rounds_total": "0+1x90",
     'edl_failures_total{kind="Conflict"}': "0+1x90",
     "edl_queue_oldest_seconds": "600x90",
+    'edl_last_event_age_seconds{kind="Pod"}': "60x90",
     'edl_webhook_reviews_total{outcome="failed"}': "0x90",
     "edl_webhook_certificate_expiry_timestamp_seconds": "9000000x90",
     "edl_webhook_certificate_failures_total": "0x90",

@@ -255,6 +255,20 @@ def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
         process.stop()
 
 
+def test_it_tells_for_how_long_the_api_server_has_said_nothing_of_a_kind(fake: FakeCluster) -> None:
+    time = Time()
+    process = Process(fake, PLAN, time.clocks)
+    port = process.start(Address("127.0.0.1", 0))
+    try:
+        until(lambda: get(port, "/readyz")[0] == 200)
+        time.seconds += 100
+        fake.create(Target("Node", "", "n2"), manifests.node("n2"))
+        until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
+        assert 'edl_last_event_age_seconds{kind="Pod"} 100.0' in get(port, "/metrics")[1]
+    finally:
+        process.stop()
+
+
 def test_readiness_says_what_is_missing_and_who_leads(fake: FakeCluster) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["list"] = [Forbidden("not yet", 403)] * 100_000  # until the test says so

@@ -25,7 +25,9 @@ class Watched:
         self.cluster = FaultyCluster(self.fake)
         self.changed = Event()
         self.store: Store[facts.NamespaceFacts] = Store(facts.namespace, self.changed.set)
-        self.informer = Informer(self.cluster, Selection("Namespace"), self.store)
+        self.heard = 0
+        namespaces = Selection("Namespace")
+        self.informer = Informer(self.cluster, namespaces, self.store, heard=self._heard)
         self.pauses: list[float] = []
         self._stopped = Event()
 
@@ -52,6 +54,9 @@ class Watched:
             self.changed.wait(0.01)
             self.changed.clear()
         pytest.fail("it did not come to pass")
+
+    def _heard(self) -> None:
+        self.heard += 1
 
     def _pause(self, seconds: float) -> bool:
         self.pauses.append(seconds)
@@ -135,6 +140,38 @@ def test_a_broken_watch_is_resumed_from_where_it_was(running: Watched) -> None:
     running.create("second")
     running.expect("first", "second")
     assert running.cluster.asked["list"] == 1
+
+
+def test_a_version_that_the_server_goes_on_to_refuse_is_listed_again(running: Watched) -> None:
+    refused = [Unreachable("etcd event received with PrevKv=nil", 500)] * 7
+    running.cluster.fails["watch"] = [*refused]
+    running.fake.end_watches()
+    running.create("second")
+    running.expect("first", "second")
+    running.until(lambda: not running.cluster.fails["watch"])
+    assert running.cluster.asked["list"] == 3
+    assert running.pauses[-1] > running.pauses[0], "the pauses grow over lists, too"
+
+
+@pytest.mark.parametrize("error", [Unreachable("refused"), Unreachable("overloaded", 429)])
+def test_a_server_that_is_away_or_overloaded_is_not_asked_for_lists_besides(
+    running: Watched, error: Unreachable
+) -> None:
+    running.cluster.fails["watch"] = [error] * 10
+    running.fake.end_watches()
+    running.create("second")
+    running.expect("first", "second")
+    assert running.cluster.asked["list"] == 1
+
+
+def test_lists_and_events_are_told_and_failures_are_not(running: Watched) -> None:
+    running.until(lambda: running.heard == 1)
+    running.create("second")
+    running.until(lambda: running.heard == 2)
+    running.cluster.fails["watch"] = [Unreachable("refused")] * 3
+    running.fake.end_watches()
+    running.until(lambda: not running.cluster.fails["watch"])
+    assert running.heard == 2
 
 
 def test_a_version_that_the_server_never_reaches_is_listed_again(running: Watched) -> None:
