@@ -66,6 +66,7 @@ HOSTFILE: Final = "edl.dev/hostfile"
 MPI_HOSTFILE: Final = "edl.dev/mpi-hostfile"
 DISCOVER_HOSTS: Final = "edl.dev/discover-hosts"
 KUBEXEC_SCRIPT: Final = "edl.dev/kubexec-script"
+LEAVING: Final = "edl.dev/leaving"
 PUBLISHED_AT: Final = "edl.dev/published-at"
 CONFIRMED_AT: Final = "edl.dev/confirmed-at"
 

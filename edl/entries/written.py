@@ -117,6 +117,12 @@ WRITTEN: Final[tuple[Entry, ...]] = (
     ours(contract.NEW_WORKER, RECONCILER, "0, 1", "whether its training began without this worker"),
     ours(contract.PUBLISHED_AT, RECONCILER, TIME, "when the host list was last written"),
     ours(
+        contract.LEAVING,
+        RECONCILER,
+        "JSON",
+        "the workers that its host list does not name any more: they leave, and never come back on",
+    ),
+    ours(
         contract.CONFIRMED_AT,
         RECONCILER,
         TIME,

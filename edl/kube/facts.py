@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from edl import contract, namespaces
+from edl import contract, host_lists, namespaces
 from edl.kube import bare, shares
 from edl.kube.bare import Bare
 from edl.kube.objects import (
@@ -174,6 +174,7 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
         created_at=found.metadata.creation_timestamp,
         version=found.metadata.resource_version,
         hosts=notes.hosts if notes.published_at else None,
+        leaving=host_lists.read_leaving(notes.leaving),
         published_at=time(notes.published_at),
         confirmed_at=time(notes.confirmed_at),
         ready_since=ready.last_transition_time if ready else None,

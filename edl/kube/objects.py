@@ -102,6 +102,7 @@ class RuntimeClassObject(_Part, frozen=True):
 class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     index: str = msgspec.field(name=contract.COMPLETION_INDEX_ANNOTATION, default="")
     hosts: str = msgspec.field(name=contract.HOSTFILE, default="")
+    leaving: str = msgspec.field(name=contract.LEAVING, default="")
     published_at: str = msgspec.field(name=contract.PUBLISHED_AT, default="")
     confirmed_at: str = msgspec.field(name=contract.CONFIRMED_AT, default="")
     gpus: str = msgspec.field(name=contract.SHARED_GPU_UUID, default="")

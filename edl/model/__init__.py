@@ -8,7 +8,7 @@ from edl.model.devices import Device, Held, Share
 from edl.model.jobs import Ending, Phase, Refusal, Resizing, Role, Scaling, TrainingJob
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Node, Shape, Taint, Toleration
-from edl.model.pods import Pod, PodPhase
+from edl.model.pods import Leaving, Pod, PodPhase
 from edl.model.rules import Neighbours, Port, Rules, Spread, Term
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.state import ClusterState, Demand
@@ -23,6 +23,7 @@ __all__ = [
     "Held",
     "JobKey",
     "Labels",
+    "Leaving",
     "Neighbours",
     "Node",
     "Owner",

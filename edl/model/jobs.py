@@ -7,12 +7,13 @@ from operator import attrgetter
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from edl.contract import CleanUp
 from edl.model.budgets import Charge
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Shape
-from edl.model.pods import Pod
+from edl.model.pods import Leaving, Pod
 from edl.model.selectors import Labels
 
 
@@ -206,6 +207,21 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return max((role.duration for role in self.roles if role.duration), default=None)
 
     @cached_property
+    def leaving(self) -> Leaving | None:
+        """Its workers that a host list does not name any more, as long as they are there."""
+        lists = [
+            replace(pod.leaving, since=pod.published_at)
+            for role in self.live
+            if role.decides
+            for pod in role.pods
+            if pod.leaving and pod.active
+        ]
+        named = frozenset[str]().union(*(one.pods for one in lists))
+        there = {pod.name for role in self.live for pod in role.pods if pod.active} if named else ()
+        pods = named.intersection(there)
+        return replace(min(lists, key=_SIZE), pods=pods) if pods else None
+
+    @cached_property
     def suspended(self) -> bool:
         """Whether every role is that has not ended."""
         return all(role.suspended for role in self.live)
@@ -227,6 +243,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
 
 _INDEX: Final = attrgetter("index")
+_SIZE: Final = attrgetter("size")
 
 
 def _home(role: Role) -> tuple[str, ...]:

@@ -16,6 +16,18 @@ class PodPhase(StrEnum):
     UNKNOWN = "Unknown"
 
 
+class Leaving(msgspec.Struct, frozen=True):
+    """Workers that were taken off a launcher's host list, and end a few seconds later."""
+
+    pods: frozenset[str]
+    """By name: who comes in their place stays."""
+    size: int
+    """Of their role, when they have left."""
+    reason: str
+    since: datetime | None = None
+    """When the list was written; on the pod that is `published_at`."""
+
+
 class Pod(msgspec.Struct, frozen=True):
     """A pod of a training job. `node` is empty until it is bound; `index` is -1 without ranks."""
 
@@ -31,6 +43,8 @@ class Pod(msgspec.Struct, frozen=True):
     version: str
     hosts: str | None = None
     """The host list that was published to this pod (a launcher), None before the first."""
+    leaving: Leaving | None = None
+    """Who was taken off that list."""
     published_at: datetime | None = None
     confirmed_at: datetime | None = None
     """The publication of which its kubelet was reminded."""
@@ -45,6 +59,11 @@ class Pod(msgspec.Struct, frozen=True):
     @property
     def gated(self) -> bool:
         return bool(self.gates)
+
+    @property
+    def active(self) -> bool:
+        """Whether it neither has ended nor is about to."""
+        return not (self.ended or self.terminating)
 
     @property
     def ended(self) -> bool:

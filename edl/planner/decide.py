@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey
 from edl.planner.board import Board
+from edl.planner.departures import departed, with_departures
 from edl.planner.displace import displaced
 from edl.planner.evacuate import evacuations
 from edl.planner.growth import Ceiling, grow
@@ -36,6 +37,7 @@ def decide(
     decided = outcome(state, policy, limits, memory.leave_board())
     plan = decided.plan()
     plan = replace(plan, evacuations=_evacuations(state, decided, _busy(plan)))
+    plan = with_departures(plan, state)
     memory.keep(state, plan, decided.board)
     return plan
 
@@ -47,7 +49,7 @@ def outcome(
 
     `last` is the board of the plan before; nobody else has it.
     """
-    board, ledger = set_up(state, policy, limits, last), Ledger()
+    board, ledger = set_up(departed(state), policy, limits, last), Ledger()
     ceiling = Ceiling(board)
     seat(board, ledger, ceiling)
     return Outcome(board, ceiling, ledger)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, host_lists
 from edl.model import Pod, Role, Scaling
 from edl.writes import Patch
 
@@ -46,6 +46,9 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
         pod,
         hosts=annotations.get(contract.HOSTFILE, pod.hosts),
         published_at=published or pod.published_at,
+        leaving=host_lists.read_leaving(annotations.get(contract.LEAVING) or "")
+        if contract.LEAVING in annotations
+        else pod.leaving,
         confirmed_at=_time(annotations.get(contract.CONFIRMED_AT)) or pod.confirmed_at,
         gates=pod.gates if gates is None else tuple(gate["name"] for gate in gates),
         finalizers=tuple(metadata.get("finalizers", pod.finalizers)),

@@ -12,6 +12,6 @@ def bare(job: TrainingJob, now: datetime) -> tuple[Step, timedelta | None]:
     """What is due now, and when to look again though nothing may have changed."""
     if job.problem:
         return Step(job.key, ()), None
-    published = publish(job, {}, now)
+    published = publish(job, (), now)
     # Around first: a launcher whose gate is taken away needs its ServiceAccount.
     return Step(job.key, (*surroundings(job), *published.writes)), published.recheck

@@ -6,18 +6,18 @@ change it tells its first worker, once: who joins before that one listens is nev
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from edl import addresses, contract
+from edl import addresses, contract, host_lists
 from edl.frameworks import FRAMEWORKS
-from edl.model import Pod, Role, TrainingJob
+from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import newcomers, patches
-from edl.steps.removal import going
+from edl.steps.removal import going, reason
 from edl.writes import Patch
 
 LEAVE: Final = timedelta(seconds=3)
@@ -47,6 +47,8 @@ class _Workers(msgspec.Struct, frozen=True):
 
     role: Role
     size: int
+    leaving: Leaving
+    """Who is to go, whether or not a list says so yet."""
     ready: frozenset[int]
     joining: timedelta | None
 
@@ -55,9 +57,9 @@ class _Workers(msgspec.Struct, frozen=True):
         return self.size < self.role.size or bool(going(self.role))
 
 
-def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publication:
-    """The launchers' lists as they should be when the roles have these target sizes."""
-    workers = _workers(job, targets, now)
+def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publication:
+    """The launchers' lists as they should be when these resizes are done."""
+    workers = _workers(job, resizes, now)
     if workers is None:
         return Publication()
     launchers = [
@@ -71,9 +73,7 @@ def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publ
         return Publication()
     lists = [(pod, _next_list(pod, workers, now)) for pod in launchers]
     writes = [
-        _patch(job, pod, workers.role, indexes, now)
-        for pod, indexes in lists
-        if indexes is not None
+        _patch(job, pod, workers, indexes, now) for pod, indexes in lists if indexes is not None
     ]
     waits = [_time_to_leave(pod, indexes, now) for pod, indexes in lists if not _is_gated(pod)]
     waits += [_time_for_somebody(pod, workers, now) for pod in launchers]
@@ -85,33 +85,40 @@ def publish(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> Publ
     return Publication(tuple(writes), wait, min(filter(None, rechecks), default=None))
 
 
-def _workers(job: TrainingJob, targets: Mapping[str, int], now: datetime) -> _Workers | None:
+def _workers(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> _Workers | None:
     name = _published(job)
     role = next((role for role in job.live if name and role.name == name), None)
     if role is None:
         return None
-    size = min(targets.get(role.name, role.size), role.size)
-    wanted = _staying(role, size)
+    resize = next((one for one in resizes if one.role == role.name), None)
+    size = min(resize.after, role.size) if resize else role.size
+    wanted = _staying(job, role, size)
     ready = frozenset(pod.index for pod in wanted if pod.ready)
     left = [_left(JOIN, pod.created_at, now) for pod in wanted if not pod.ready]
     # A pod that the Job controller has yet to create joins as well, but a quota may forbid it.
     since = role.resized_at or job.started_at
     missing = [_left(JOIN, since, now)] if since and len(wanted) < size else []
     joining = min(filter(None, left + missing), default=None)
-    return _Workers(role, size, ready, joining)
+    return _Workers(role, size, _leaving(job, role, size, resize), ready, joining)
+
+
+def _leaving(job: TrainingJob, role: Role, size: int, resize: Resize | None) -> Leaving:
+    staying = {pod.name for pod in _staying(job, role, size)}
+    names = frozenset(pod.name for pod in role.pods if pod.active and pod.name not in staying)
+    before = job.leaving.reason if job.leaving else ""
+    why = reason(role) if role.removing else before
+    return Leaving(names, size, resize.reason if resize else why)
 
 
 def _published(job: TrainingJob) -> str:
     return FRAMEWORKS[job.framework].publishes or newcomers.role_of(job)
 
 
-def _staying(role: Role, size: int) -> list[Pod]:
-    """The pods that are there and shall be at this size."""
-    leaving = going(role)
+def _staying(job: TrainingJob, role: Role, size: int) -> list[Pod]:
+    """The pods that are there and shall be at this size, but none that a list has left out."""
+    gone = {pod.name for pod in going(role)} | (job.leaving.pods if job.leaving else frozenset())
     return [
-        pod
-        for pod in role.pods
-        if 0 <= pod.index < size and not (pod.terminating or pod.ended or pod in leaving)
+        pod for pod in role.pods if 0 <= pod.index < size and pod.active and pod.name not in gone
     ]
 
 
@@ -123,9 +130,9 @@ def leaves_nobody(job: TrainingJob, resize: Resize) -> bool:
     if _published(job) != resize.role or resize.after > resize.before:
         return False
     role = next(role for role in job.roles if role.name == resize.role)
-    if not going(role) or any(pod.ready for pod in _staying(role, resize.after)):
+    if not going(role) or any(pod.ready for pod in _staying(job, role, resize.after)):
         return False
-    return any(pod.ready for pod in _staying(role, role.size))
+    return any(pod.ready for pod in _staying(job, role, role.size))
 
 
 def _is_gated(pod: Pod) -> bool:
@@ -197,15 +204,18 @@ def _left(wait: timedelta, since: datetime, now: datetime) -> timedelta | None:
 
 
 def _patch(
-    job: TrainingJob, pod: Pod, workers: Role, indexes: frozenset[int], now: datetime
+    job: TrainingJob, pod: Pod, workers: _Workers, indexes: frozenset[int], now: datetime
 ) -> Patch:
-    service, namespace = job.key.name, job.key.namespace
-    hosts = [addresses.host(workers.job, index, service, namespace) for index in sorted(indexes)]
-    annotations = {
-        contract.HOSTFILE: "".join(f"{host}:{workers.slots}\n" for host in hosts),
-        contract.MPI_HOSTFILE: "".join(f"{host} slots={workers.slots}\n" for host in hosts),
+    service, namespace, role = job.key.name, job.key.namespace, workers.role
+    hosts = [addresses.host(role.job, index, service, namespace) for index in sorted(indexes)]
+    annotations: dict[str, str | None] = {
+        contract.HOSTFILE: "".join(f"{host}:{role.slots}\n" for host in hosts),
+        contract.MPI_HOSTFILE: "".join(f"{host} slots={role.slots}\n" for host in hosts),
         contract.PUBLISHED_AT: patches.timestamp(now),
     }
+    if workers.leaving.pods or pod.leaving:
+        leaves = workers.leaving.pods and host_lists.leaving_text(workers.leaving)
+        annotations[contract.LEAVING] = leaves or None
     if newcomers.role_of(job):
         annotations[contract.WORKER_HOSTS] = "".join(f"{host}\n" for host in hosts)
     if not _is_gated(pod):

@@ -32,7 +32,7 @@ def live(
     if any(resize.restart for resize in resizes):
         return restart(job, resizes, now), None
     resizes = [resize for resize in resizes if not leaves_nobody(job, resize)]
-    published = publish(job, {resize.role: resize.after for resize in resizes}, now)
+    published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
     # Who comes last must be an owner of what surrounds them too.
     around = () if job.missing else (*surroundings(job), *missed_keys(job, now))

@@ -29,7 +29,10 @@ def job(
 
 
 def pod(
-    key: JobKey, found: Pod, annotations: Mapping[str, str], spec: Mapping[str, Any] | None = None
+    key: JobKey,
+    found: Pod,
+    annotations: Mapping[str, str | None],
+    spec: Mapping[str, Any] | None = None,
 ) -> Patch:
     metadata = {"resourceVersion": found.version, "annotations": dict(annotations)}
     body = {"metadata": metadata} | ({"spec": dict(spec)} if spec is not None else {})

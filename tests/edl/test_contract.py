@@ -45,6 +45,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.RESIZED_AT,
         contract.REASON,
         contract.START_REFUSED,
+        contract.LEAVING,
         contract.CLUSTER,
         contract.HOSTFILE,
         contract.MPI_HOSTFILE,

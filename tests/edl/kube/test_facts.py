@@ -186,6 +186,12 @@ def test_a_namespace_tells_what_it_allows_and_asks_of_its_jobs() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["disabled", "true", "Enabled", "enabled ", "", "yes"])
+def test_only_enabled_lets_launchers_exec(text: str) -> None:
+    body = {"metadata": manifests.metadata("lab", labels={"edl.dev/kubexec": text})}
+    assert not facts.namespace(msgspec.json.encode(body)).kubexec
+
+
 def test_a_namespace_that_says_nothing_has_no_policy() -> None:
     found = facts.namespace(b'{"metadata": {"name": "lab"}}')
     assert not found.kubexec

@@ -68,12 +68,12 @@ def shrink(job: TrainingJob, after: int) -> tuple[Step, timedelta | None]:
 
 
 def first_list(job: TrainingJob) -> str | None:
-    return published(publish(job, {}, NOW).writes)
+    return published(publish(job, (), NOW).writes)
 
 
 def test_a_launcher_starts_with_its_first_list() -> None:
     job = horovod(launcher(), pods("worker", range(3)))
-    (patch,) = publish(job, {}, NOW).writes
+    (patch,) = publish(job, (), NOW).writes
     assert patch.body["spec"] == {"schedulingGates": [{"name": "example.com/quota"}]}
     assert written(patch) == {
         contract.HOSTFILE: hostfile(range(3)),
@@ -84,7 +84,7 @@ def test_a_launcher_starts_with_its_first_list() -> None:
 
 def test_it_waits_while_somebody_may_join() -> None:
     job = horovod(launcher(), (*pods("worker", [0, 1]), *joining(2, age=seconds(10))))
-    found = publish(job, {}, NOW)
+    found = publish(job, (), NOW)
     assert found.writes == ()
     assert found.recheck == JOIN - seconds(10)
 
@@ -92,7 +92,7 @@ def test_it_waits_while_somebody_may_join() -> None:
 def test_it_waits_for_pods_that_are_not_made_yet() -> None:
     job = horovod(launcher(), pods("worker", [0, 1]), resized_at=NOW)
     assert first_list(job) is None
-    assert publish(job, {}, NOW).recheck == JOIN
+    assert publish(job, (), NOW).recheck == JOIN
 
 
 def test_pods_that_are_never_made_do_not_keep_it_waiting() -> None:
@@ -107,7 +107,7 @@ def test_who_does_not_get_ready_in_time_is_left_out_at_first() -> None:
 
 def test_it_never_starts_below_the_minimum() -> None:
     job = horovod(launcher(), (*pods("worker", [0]), *joining(1, 2, age=JOIN)))
-    assert publish(job, {}, NOW).writes == ()
+    assert publish(job, (), NOW).writes == ()
 
 
 def test_slots_are_the_workers() -> None:
@@ -152,12 +152,12 @@ def test_a_pod_that_cannot_work_is_not_listed(gone: dict[str, Any]) -> None:
 
 def test_a_list_is_never_empty() -> None:
     job = horovod(launcher(range(3)), joining(0, 1, 2, age=JOIN))
-    assert publish(job, {}, NOW).writes == ()
+    assert publish(job, (), NOW).writes == ()
 
 
 def test_nothing_is_published_twice() -> None:
     job = horovod(launcher(range(3)), pods("worker", range(3)))
-    found = publish(job, {}, NOW)
+    found = publish(job, (), NOW)
     assert (found.writes, found.wait, found.recheck) == ((), None, None)
 
 
@@ -195,7 +195,7 @@ def test_nobody_waits_for_a_publication_that_is_still_to_come() -> None:
 
 def test_a_publication_that_is_still_to_come_is_confirmed_at_once() -> None:
     told = launcher(range(3), published_at=NOW + seconds(3600), confirmed_at=None)
-    (reminder,) = publish(horovod(told, pods("worker", range(3))), {}, NOW).writes
+    (reminder,) = publish(horovod(told, pods("worker", range(3))), (), NOW).writes
     assert contract.CONFIRMED_AT in written(reminder)
 
 
@@ -211,7 +211,7 @@ def test_a_restart_in_the_middle_continues_where_it_was() -> None:
     done, _ = shrink(horovod(later, pods("worker", range(4)), size=4), 2)
     assert job_patches(done) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
     after = horovod(later, pods("worker", [0, 1]), size=2)
-    assert publish(after, {}, NOW).writes == ()
+    assert publish(after, (), NOW).writes == ()
 
 
 def test_the_kubelet_is_reminded_of_each_publication_once() -> None:
@@ -221,19 +221,19 @@ def test_the_kubelet_is_reminded_of_each_publication_once() -> None:
         (FORGET, [], None),
     ):
         told = launcher(range(3), published_at=NOW - age, confirmed_at=LONG_AGO)
-        found = publish(horovod(told, pods("worker", range(3))), {}, NOW)
+        found = publish(horovod(told, pods("worker", range(3))), (), NOW)
         assert [written(patch) for patch in found.writes] == [
             {contract.CONFIRMED_AT: timestamp(moment)} for moment in reminded
         ]
         assert found.recheck == recheck
         again = replace(told, confirmed_at=told.published_at)
-        assert publish(horovod(again, pods("worker", range(3))), {}, NOW).writes == ()
+        assert publish(horovod(again, pods("worker", range(3))), (), NOW).writes == ()
 
 
 def test_a_launcher_is_told_who_joins_when_its_first_worker_listens() -> None:
     starting = launcher(range(2), ready_since=NOW - seconds(5))
     job = horovod(starting, pods("worker", range(3)))
-    found = publish(job, {}, NOW)
+    found = publish(job, (), NOW)
     assert (found.writes, found.recheck) == ((), SETTLE - seconds(5))
     later = launcher(range(2), ready_since=NOW - SETTLE)
     assert first_list(horovod(later, pods("worker", range(3)))) == hostfile(range(3))
@@ -254,25 +254,25 @@ def test_a_launcher_that_comes_again_gets_a_list_of_its_own() -> None:
     old = launcher(range(3), terminating=True)
     job = horovod(None, pods("worker", range(3)))
     both = replace(job, roles=(replace(job.roles[0], pods=(old, launcher())), job.roles[1]))
-    (patch,) = publish(both, {}, NOW).writes
+    (patch,) = publish(both, (), NOW).writes
     assert "spec" in patch.body
 
 
 def test_lists_have_their_precondition() -> None:
     job = horovod(launcher([0]), pods("worker", range(3)))
-    (patch,) = publish(job, {}, NOW).writes
+    (patch,) = publish(job, (), NOW).writes
     assert patch.version == patch.body["metadata"]["resourceVersion"] == launcher([0]).version
     assert "spec" not in patch.body
 
 
 def test_queued_jobs_are_not_looked_at_again_and_again() -> None:
     job = horovod(None, (), resized_at=None)
-    assert publish(job, {}, NOW).recheck is None
+    assert publish(job, (), NOW).recheck is None
 
 
 def test_frameworks_without_launchers_publish_nothing() -> None:
     job = training(role("chief", pods=pods("chief", [0])), role("worker", 1, 3))
-    found = publish(job, {"worker": 1}, NOW)
+    found = publish(job, [Resize(KEY, "worker", 3, 1, "room")], NOW)
     assert (found.writes, found.wait, found.recheck) == ((), None, None)
 
 
@@ -284,7 +284,7 @@ def test_a_list_that_is_not_ours_is_replaced() -> None:
             role("worker", 2, 8, pods=pods("worker", range(2))),
             framework="horovod",
         )
-        assert published(publish(job, {}, NOW).writes) == hostfile(range(2))
+        assert published(publish(job, (), NOW).writes) == hostfile(range(2))
 
 
 def test_a_worker_that_a_quota_forbids_is_not_waited_for_for_ever() -> None:
@@ -296,5 +296,5 @@ def test_a_worker_that_a_quota_forbids_is_not_waited_for_for_ever() -> None:
         started_at=LONG_AGO,
     )
     for started in (LONG_AGO, None):
-        found = publish(replace(job, started_at=started), {}, NOW)
+        found = publish(replace(job, started_at=started), (), NOW)
         assert published(found.writes) == hostfile(range(2))

@@ -3,12 +3,12 @@
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import Pod, Role, TrainingJob
+from edl.model import Pod, Resizing, Role, TrainingJob
 from edl.planner.plan import Evacuation, Resize
 from edl.steps.hosts import JOIN, LEAVE
 from edl.steps.life import live
 from edl.steps.removal import evacuated
-from edl.writes import Delete, Step
+from edl.writes import Delete, Patch, Step
 from tests.edl.trainings import (
     KEY,
     LONG_AGO,
@@ -109,6 +109,38 @@ def test_without_a_new_size_its_index_comes_back_at_the_same_size() -> None:
     (patch,) = patches(step)
     assert "spec" not in patch.body
     assert written(patch)[contract.HISTORY].endswith(f" removed 3 3 removed by name: {NAMED}")
+
+
+def test_a_named_work_item_is_ended_whatever_its_index() -> None:
+    """Indexes of work items go up to `completions`: no new size ends them."""
+    named = "mnist-worker-7-abcde"
+    items = role(
+        "worker",
+        1,
+        4,
+        tandem=False,
+        resizing=Resizing.ITEMS,
+        size=2,
+        pods=pods("worker", [6, 7]),
+        removing=frozenset({named}),
+    )
+    step, _ = live(training(items, framework="none"), [], NOW)
+    assert [target.name for target in deleted(step)] == [named]
+
+
+def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> None:
+    """What it does not track, it does not count as failed."""
+    tracked = ("example.com/own", contract.JOB_TRACKING)
+    found = pods("worker", range(3), finalizers=tracked)
+    job = training(role("ps", pods=pods("ps", [0])), workers(*found, size=3))
+    step, _ = live(job, [], NOW)
+    release, end = step.writes[:2]
+    assert isinstance(release, Patch)
+    assert release.target.name == NAMED
+    assert release.version == f"v-{NAMED}"
+    assert release.body == {"metadata": {"finalizers": ["example.com/own"]}}
+    assert isinstance(end, Delete)
+    assert end.target.name == NAMED
 
 
 def test_it_never_takes_the_last_two_at_once() -> None:

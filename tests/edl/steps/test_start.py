@@ -3,11 +3,20 @@ import json
 from msgspec.structs import replace
 
 from edl import contract, pins
-from edl.model import Resizing
+from edl.model import Resizing, Scaling
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
 from edl.writes import Create, Patch, Step
-from tests.edl.trainings import KEY, NOW, job_patches, patches, role, training, written
+from tests.edl.trainings import (
+    KEY,
+    NOW,
+    job_patches,
+    patches,
+    role,
+    seconds,
+    training,
+    written,
+)
 
 CHIEF = role("chief", suspended=True)
 WORKER = role("worker", 2, 4, suspended=True)
@@ -113,6 +122,29 @@ def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
     ]
     assert all(patch.version for patch in patches(step))
     assert [note.reason for note in step.notes] == ["Suspended", "Suspended"]
+
+
+def test_the_clock_of_a_growth_stops_with_its_job() -> None:
+    """It begins anew with the next start: off its nodes nothing could come in time."""
+    waiting = replace(WORKER, suspended=False, scaling=Scaling(seconds(60), None, NOW, 2))
+    step = stop(training(role("chief"), waiting), Suspension(KEY, "paused"), NOW)
+    chief, worker = map(written, patches(step))
+    assert contract.SCALING not in chief
+    assert worker[contract.SCALING] is None
+
+
+def test_pins_wait_until_the_job_controller_has_seen_the_stop() -> None:
+    """Before that the API server refuses a new template; a start without pins needs none."""
+    admission = Admission(KEY, (("chief", 1), ("worker", 2)), "room", PINS)
+    for role_of, waits in (
+        (replace(WORKER, settled=False), True),
+        (replace(WORKER, settled=True), False),
+    ):
+        assert (start(training(CHIEF, role_of), admission, NOW).writes == ()) is waits
+    unpinned = replace(admission, nodes=())
+    kept = replace(WORKER, settled=False, pinned=True)
+    assert start(training(CHIEF, kept), unpinned, NOW).writes == ()
+    assert start(training(CHIEF, replace(kept, pinned=False)), unpinned, NOW).writes
 
 
 PINS = (("worker", ("n1", "n2")),)

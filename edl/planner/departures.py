@@ -1,0 +1,87 @@
+"""Workers that were taken off their launcher's host list: a plan treats them as gone.
+
+Horovod starts all workers again whenever its list changes. So what was published to leave leaves,
+whatever the next plan would rather do; it sees the role as it will be a few seconds later.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from edl.model import ClusterState, Leaving, Pod, Role, TrainingJob
+from edl.planner.plan import Evacuation, Plan, Resize
+
+
+def departed(state: ClusterState) -> ClusterState:
+    """The state as it will be without them; itself where there are none."""
+    if not any(job.leaving for job in state.jobs):
+        return state
+    jobs = (_departed(job, job.leaving) if job.leaving else job for job in state.jobs)
+    return replace(state, jobs=tuple(jobs))
+
+
+def _departed(job: TrainingJob, leaving: Leaving) -> TrainingJob:
+    roles = (_without(role, leaving) if _concerns(leaving, role) else role for role in job.roles)
+    return replace(job, roles=tuple(roles))
+
+
+def _concerns(leaving: Leaving, role: Role) -> bool:
+    return role.ending is None and any(pod.name in leaving.pods for pod in role.pods)
+
+
+def _without(role: Role, leaving: Leaving) -> Role:
+    """Pods above the size leave by it; those below it come again, under the same index."""
+    size = _size(role, leaving)
+    pods = (
+        replace(pod, terminating=True) if _again(pod, leaving, size) else pod for pod in role.pods
+    )
+    moment = max(filter(None, (role.resized_at, leaving.since)), default=None)
+    return replace(role, size=size, pods=tuple(pods), resized_at=moment, reason=leaving.reason)
+
+
+def _size(role: Role, leaving: Leaving) -> int:
+    """Whoever may patch pods may write any size: never below the minimum, never more than now."""
+    return min(max(leaving.size, role.min), role.size)
+
+
+def _again(pod: Pod, leaving: Leaving, size: int) -> bool:
+    return pod.name in leaving.pods and pod.index < size
+
+
+def with_departures(plan: Plan, state: ClusterState) -> Plan:
+    """The plan for `departed(state)` as one for `state`: they leave in it."""
+    stopped = {entry.job for entry in plan.suspensions}
+    found = [
+        (job, role, job.leaving)
+        for job in state.jobs
+        if job.leaving and not job.problem and job.key not in stopped
+        for role in job.live
+        if _concerns(job.leaving, role)
+    ]
+    for job, role, leaving in found:
+        plan = _with(plan, job, role, leaving)
+    return plan
+
+
+def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
+    key = (job.key, role.name)
+    planned = next((one for one in plan.resizes if (one.job, one.role) == key), None)
+    after = planned.after if planned else _size(role, leaving)
+    reason = planned.reason if planned else leaving.reason
+    resizes = [one for one in plan.resizes if one is not planned]
+    if after != role.size:
+        resizes.append(Resize(job.key, role.name, role.size, after, reason))
+    moved = [one for one in plan.evacuations if (one.job, one.role) == key]
+    others = [one for one in plan.evacuations if one not in moved]
+    names = {name for one in moved for name in one.pods} | set(_to_end(role, leaving, after))
+    if names:
+        why = moved[0].reason if moved else leaving.reason
+        others.append(Evacuation(job.key, role.name, tuple(sorted(names)), why))
+    return replace(plan, resizes=tuple(resizes), evacuations=tuple(others))
+
+
+def _to_end(role: Role, leaving: Leaving, after: int) -> Iterator[str]:
+    """Those that no new size ends, and that no user has named."""
+    for pod in role.pods:
+        if _again(pod, leaving, after) and pod.name not in role.removing:
+            yield pod.name

@@ -1,0 +1,82 @@
+"""Workers that a host list does not name any more: plans treat them as gone."""
+
+from msgspec.structs import replace
+
+from edl.model import Leaving, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Evacuation, Plan, Resize
+from edl.planner.policies import POLICIES
+from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
+
+KEY = job("hvd").key
+
+
+def hvd(leaving: Leaving | None, size: int = 4, low: int = 1) -> TrainingJob:
+    """A Horovod job whose launcher's list was written a second ago."""
+    launcher = pod(0, "a", name="launcher", leaving=leaving, published_at=at(-1))
+    workers = role("worker", low, 8, on=["a"] * size, decides=False, resized_at=at(-600))
+    named = tuple(replace(one, name=f"worker-{one.index}") for one in workers.pods)
+    cast = (role("launcher", pods=(launcher,), suspended=False, decides=True), workers)
+    return job("hvd", cast[0], replace(workers, pods=named), framework="horovod")
+
+
+def plan_for(*jobs: TrainingJob, roomy: int = 16) -> Plan:
+    return decide(cluster(node("a", roomy), *jobs), POLICIES["fair"], Limits())
+
+
+def gone(*indexes: int, size: int) -> Leaving:
+    return Leaving(frozenset(f"worker-{index}" for index in indexes), size, "makes room for web")
+
+
+def test_a_shrink_that_was_published_happens_though_the_room_is_free_again() -> None:
+    plan = plan_for(hvd(gone(2, 3, size=2)))
+    assert plan.resizes == (Resize(KEY, "worker", 4, 2, "makes room for web"),)
+
+
+def test_without_it_the_job_would_grow() -> None:
+    (resize,) = plan_for(hvd(None)).resizes
+    assert resize.after > 4
+
+
+def test_the_room_of_those_who_leave_is_for_others() -> None:
+    late = worker("late", 2, 2, decides=False)
+    found = hvd(gone(2, 3, size=2))
+    assert (
+        plan_for(found, late, roomy=5).held[0].reason
+        == "2 pods wait for room that leaving pods will free"
+    )
+
+
+def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:
+    plan = plan_for(hvd(gone(1, size=4)))
+    assert plan.resizes == ()
+    assert plan.evacuations == (Evacuation(KEY, "worker", ("worker-1",), "makes room for web"),)
+
+
+def test_a_size_between_ends_the_rest_by_name() -> None:
+    found = hvd(gone(2, 3, size=2))
+    launcher, workers = found.roles
+    held = replace(found, roles=(launcher, replace(workers, wanted=3)))
+    plan = plan_for(held)
+    assert plan.resizes == (Resize(KEY, "worker", 4, 3, "manual size"),)
+    assert [one.pods for one in plan.evacuations] == [("worker-2",)]
+
+
+def test_a_size_that_no_plan_would_give_is_held_to_the_minimum() -> None:
+    (resize,) = plan_for(hvd(gone(3, size=-7), low=3)).resizes
+    assert resize.after == 3
+
+
+def test_those_who_have_left_concern_nobody() -> None:
+    found = hvd(gone(4, 5, size=4))
+    assert found.leaving is None
+    ended = replace(found.roles[0], pods=(replace(found.roles[0].pods[0], terminating=True),))
+    over = replace(hvd(gone(3, size=3)), roles=(ended, found.roles[1]))
+    assert over.leaving is None
+
+
+def test_a_job_that_stops_stops() -> None:
+    plan = plan_for(replace(hvd(gone(3, size=3)), paused=True))
+    assert [one.job for one in plan.suspensions] == [KEY]
+    assert (plan.resizes, plan.evacuations) == ((), ())

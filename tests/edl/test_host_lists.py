@@ -1,0 +1,19 @@
+"""What stands on a launcher's pod about the workers that leave."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edl import host_lists
+from edl.model import Leaving
+
+LEAVING = st.builds(Leaving, st.frozensets(st.text()), st.integers(0, 9999), st.text())
+
+
+@given(LEAVING)
+def test_those_who_leave_are_read_as_they_were_written(leaving: Leaving) -> None:
+    assert host_lists.read_leaving(host_lists.leaving_text(leaving)) == leaving
+
+
+def test_what_is_no_such_text_names_nobody() -> None:
+    for text in ("", "{}", "x", '{"pods":"worker-1","size":1}', '{"pods":[],"size":"2"}'):
+        assert host_lists.read_leaving(text) is None

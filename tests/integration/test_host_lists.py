@@ -1,0 +1,131 @@
+"""Host lists on a real cluster: a worker that is off the list while its pod stays never returns.
+
+A watch sees each list and each worker. The cluster has four nodes with 8 CPU each.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl import contract
+from edl.errors import ClusterError
+from edl.kube.cluster import Selection
+from tests.integration.support.stage import horovod, web
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from edl.kube.cluster import RawEvent, Watch
+    from edl.writes import Json
+    from tests.integration.support.stage import Stage
+
+pytestmark = pytest.mark.integration
+
+
+@dataclass
+class Observer:
+    """What a watch of one namespace's pods said, in its order."""
+
+    workers: dict[str, str] = field(default_factory=dict)
+    """The uid of the pod that has a host name, as long as it is there and not told to go."""
+    lists: dict[str, set[str]] = field(default_factory=dict)
+    """By launcher's pod."""
+    left: set[str] = field(default_factory=set)
+    returned: list[str] = field(default_factory=list)
+    changes: int = 0
+
+    def hear(self, event: RawEvent) -> None:
+        pod = json.loads(event.object)
+        metadata = pod["metadata"]
+        notes = metadata.get("annotations", {})
+        if contract.HOSTFILE in notes:
+            self._list(metadata["name"], notes[contract.HOSTFILE])
+        host = pod.get("spec", {}).get("hostname", "")
+        gone = event.type == "DELETED" or "deletionTimestamp" in metadata
+        if gone and self.workers.get(host) == metadata["uid"]:
+            del self.workers[host]
+        elif host and not gone:
+            self.workers[host] = metadata["uid"]
+
+    def _list(self, launcher: str, text: str) -> None:
+        hosts = {line.partition(".")[0] for line in text.split()}
+        before = self.lists.get(launcher, hosts)
+        self.lists[launcher] = hosts
+        self.changes += hosts != before
+        self.left |= {self.workers[host] for host in before - hosts if host in self.workers}
+        back = [host for host in hosts - before if self.workers.get(host) in self.left]
+        self.returned += [f"{launcher}: {host}" for host in back]
+
+
+@contextmanager
+def observed(stage: Stage) -> Iterator[Observer]:
+    selection = Selection("Pod", stage.namespace)
+    listing = stage.api.list(selection)
+    watch: Watch = stage.api.watch(selection, listing.version)
+    observer = Observer()
+
+    def follow() -> None:
+        try:
+            for event in watch:
+                if event.type != "BOOKMARK":
+                    observer.hear(event)
+        except ClusterError:
+            return
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield observer
+    finally:
+        watch.close()
+        thread.join(5)
+
+
+def cordon(stage: Stage, name: str, *, on: bool) -> None:
+    stage.cluster.kubectl("cordon" if on else "uncordon", name)
+
+
+def test_no_worker_returns_to_a_list_though_its_node_or_its_room_is_free_again(
+    installed: Stage,
+) -> None:
+    installed.within = 120.0
+    with observed(installed) as observer:
+        installed.apply(*horovod("ring", "2..30"))
+        installed.until(lambda: len(installed.hosts("ring-launcher")) >= 25, "it fills the cluster")
+        installed.until(lambda: whole(installed), "all are listed")
+        for _ in range(2):
+            node = installed.pod("ring-worker", 3)["spec"]["nodeName"]
+            listed = observer.changes
+            cordon(installed, node, on=True)
+            try:
+                installed.until(lambda listed=listed: observer.changes > listed, "one is left out")  # type: ignore[misc]
+            finally:
+                cordon(installed, node, on=False)
+            installed.until(lambda: whole(installed), "it is whole again")
+        listed = observer.changes
+        installed.apply(web(4, cpu="2"))
+        installed.until(lambda: observer.changes > listed, "it makes room")
+        installed.kubectl("delete", "deployment", "web")
+        installed.until(lambda: whole(installed), "it is whole again")
+        time.sleep(5)
+    assert observer.returned == []
+    assert failed(installed.job("ring-worker")) == 0, "a pod that moves is no failure"
+
+
+def whole(stage: Stage) -> bool:
+    """All workers are there and listed, and nobody is left out."""
+    (launcher,) = stage.pods("ring-launcher")
+    leaves = contract.LEAVING in launcher["metadata"]["annotations"]
+    size = stage.size("ring-worker")
+    return not leaves and len(stage.hosts("ring-launcher")) == stage.running("ring-worker") == size
+
+
+def failed(job: Json) -> int:
+    return int(job["status"].get("failed", 0))
