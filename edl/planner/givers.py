@@ -36,6 +36,7 @@ class Givers:
         self._need = self._needs()
         self._by_line: dict[Line, Ints] = {}
         self._places = {standing: place for place, standing in enumerate(standings)}
+        self._ruled_out: set[Standing] = set()
         self._helpful: dict[Fit, Ints] = {}
         self._most: dict[tuple[Fit | None, int], float] = {}
         """How satisfied at most who helps a shape stays (None: anybody), by the priority asked."""
@@ -54,10 +55,15 @@ class Givers:
         place = self._places.get(standing)
         self.forget()
         if place is not None:
-            gives = standing.size > standing.floor
+            gives = standing.size > standing.floor and standing not in self._ruled_out
             self._share[place] = self._board.share(standing)
             self._after[place] = self._board.share(standing, -1) if gives else -np.inf
             self._row[place] = standing.seats[-1].row if gives else NOWHERE
+
+    def rule_out(self, standing: Standing) -> None:
+        """It gives nothing more in this plan."""
+        self._ruled_out.add(standing)
+        self.look_at(standing)
 
     def forget(self) -> None:
         """Room has moved: who helps whom is to be found out anew."""

@@ -3,11 +3,12 @@
 What strictly improves with each resize that no claim asks for is the sorted list of all roles'
 satisfactions (leximin). Growth raises one of them. A move needs givers that stay more satisfied
 than the taker was before it, and it needs the taker, or a less satisfied role, to get the room:
-so there is no move whose room the next plan would keep for a role in its cooldown. Sizes are
-finite, so resizes end, and none is undone.
+so there is no move whose room the next plan would keep for a role in its cooldown, and none whose
+room a giver might take when it comes back from its restart. Sizes are finite, so resizes end, and
+none is undone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import inf
@@ -21,6 +22,7 @@ from edl.planner.fit import Fit, Want
 from edl.planner.givers import Givers
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling, may_reserve
+from edl.planner.landing import leaves_room
 from edl.planner.reclaim import Claim, Extras, Rules, make_room
 from edl.planner.repack import one_more
 from edl.planner.standing import Seat, Standing
@@ -45,6 +47,8 @@ class Rebalance:
     """Shapes for which a search among several givers found nothing."""
     _deferred: dict[tuple[Fit, int], Standing] = field(default_factory=dict)
     """One role per shape and budget that is less satisfied than the taker, and in its cooldown."""
+    _taken: list[tuple[Fit, int]] = field(default_factory=list)
+    """The shapes that got room by moves, and the nodes."""
     _vain: dict[tuple[Fit, int], float] = field(default_factory=dict)
     """How satisfied is who asked in vain since the last move, by shape and priority: who has as
     much will do so, too."""
@@ -152,7 +156,11 @@ class Rebalance:
         now = seat.now and taker.fit.takes(seat.row, now=True)
         now = now and (taker.bill is None or taker.bill.allows(now=True))
         taker.sit(grid, seat.row, now=now)
-        self._gave(taker, giver)
+        if not self._leaves_room(taker, [giver]):
+            taker.rise(grid)
+            giver.sit_again(grid, seat)
+            return self._move(taker)
+        self._gave(taker, [giver])
         return True
 
     def _takes_several(self, taker: Standing) -> bool:
@@ -187,8 +195,11 @@ class Rebalance:
             return False
         taker.seats.append(Seat(claim.placed[0][0], now=False, fresh=True))
         taker.moved = True
-        for giver in claim.risen:
-            self._gave(taker, giver)
+        if not self._leaves_room(taker, claim.risen):
+            taker.seats.pop()
+            claim.undo(extras)
+            return self._take_several(taker, self.givers.candidates(taker))
+        self._gave(taker, claim.risen)
         return True
 
     def _goes_to_deferred(self) -> bool:
@@ -216,12 +227,29 @@ class Rebalance:
             size -= 1
         return size
 
-    def _gave(self, taker: Standing, giver: Standing) -> None:
-        self.givers.look_at(giver)
-        if giver.size < giver.role.size:
-            giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
-            giver.told = True
-            self._gave_up.append(giver)
+    def _leaves_room(self, taker: Standing, givers: Iterable[Standing]) -> bool:
+        """Whether the taker gets its room wherever the givers that restart come back.
+
+        If not, these give nothing in this plan.
+        """
+        restarts = [one for one in givers if one.restarts and one.size < one.role.size]
+        if not restarts:
+            return True
+        jobs = {one.job.key for one in (*restarts, *self._gave_up) if one.restarts}
+        if leaves_room(self.board, jobs, [*self._taken, (taker.fit, taker.seats[-1].row)]):
+            return True
+        for giver in restarts:
+            self.givers.rule_out(giver)
+        return False
+
+    def _gave(self, taker: Standing, givers: Iterable[Standing]) -> None:
+        self._taken.append((taker.fit, taker.seats[-1].row))
+        for giver in givers:
+            self.givers.look_at(giver)
+            if giver.size < giver.role.size:
+                giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
+                giver.told = True
+                self._gave_up.append(giver)
 
 
 def _weight(claim: Claim) -> float:

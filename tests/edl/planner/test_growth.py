@@ -213,3 +213,16 @@ def test_no_replica_moves_for_room_that_a_job_in_its_cooldown_would_get() -> Non
     assert plan_for(cluster(node("a", 10), cooling, poor, rich)).resizes == ()
     cooled = worker("cooling", 1, 9, on=["a"], resized_at=at(-20))
     assert sizes(plan_for(cluster(node("a", 10), cooled, poor, rich)))
+
+
+@pytest.mark.parametrize("resizing", [Resizing.LIVE, Resizing.RESTART])
+def test_a_job_gives_by_a_restart_only_if_it_comes_back_beside_the_taker(
+    resizing: Resizing,
+) -> None:
+    """Its four pods may come back two by two, and no node has room for the taker then."""
+    rich = worker("rich", 1, 5, resizing=resizing, on=["a", "a", "a", "b", "b"])
+    poor = worker("poor", 1, 3, shape=shape(2), on=["c"])
+    plan = plan_for(cluster(node("a", 3), node("b", 3), node("c", 2), rich, poor))
+    assert sizes(plan) == ({"rich": 4} if resizing is Resizing.LIVE else {})
+    roomy = plan_for(cluster(node("a", 3), node("b", 2), node("c", 4), rich, poor))
+    assert sizes(roomy) == {"poor": 2}
