@@ -205,7 +205,8 @@ class Follower:
         time = time_of(text)
         if track.resumed and time <= track.last:  # the API resumes at whole seconds
             return
-        track.last, track.excused = time, False
+        # From here on the lines are new, also several of one moment.
+        track.last, track.resumed, track.excused = time, False, False
         self._output.line(text, track.source)
 
     def _finish(self, track: _Track, error: ClusterError | None) -> None:

@@ -14,6 +14,13 @@ from edl.kube.refusals import Request, refusal, status_of
 
 T = TypeVar("T")
 
+LONGEST: Final = 2**20
+"""Bytes of a line that are kept until its end comes. A progress bar may never end its line…"""
+LONGEST_EVENT: Final = 16 * 2**20
+"""…but an object ends below 3 MiB, as does all that an API server takes."""
+_CHUNK: Final = 2**16
+_STAMP: Final = 64
+
 
 class _Event(msgspec.Struct):
     type: str
@@ -26,7 +33,8 @@ _decoder: Final = msgspec.json.Decoder(_Event)
 class LineStream(Generic[T]):
     """The lines of an answer while they come, each decoded. `close` may be called by any thread.
 
-    `unfinished`: a last line without its end counts, too.
+    `pieces`: a line above LONGEST comes in pieces, each behind the line's first word, and a last
+    line without its end counts, too.
     """
 
     def __init__(
@@ -35,12 +43,12 @@ class LineStream(Generic[T]):
         what: str,
         decode: Callable[[bytes], T],
         *,
-        unfinished: bool = False,
+        pieces: bool = False,
     ) -> None:
         self._response = response
         self._what = what
         self._decode = decode
-        self._unfinished = unfinished
+        self._pieces = pieces
         self._closed = False
 
     def __iter__(self) -> Iterator[T]:
@@ -59,12 +67,36 @@ class LineStream(Generic[T]):
             self._response.shutdown()
 
     def _lines(self) -> Iterator[bytes]:
-        rest = b""
-        for chunk in self._response.stream(None):
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from (line for line in lines if line)
-        if rest and self._unfinished:
-            yield rest
+        rest, size = [b""], 0
+        for chunk in self._response.stream(_CHUNK):
+            for number, part in enumerate(chunk.split(b"\n")):
+                if number:  # what came before ends here
+                    if line := b"".join(rest):
+                        yield line
+                    rest, size = [], 0
+                rest.append(part)
+                size += len(part)
+                if size >= self._most:
+                    *whole, last = self._cut(b"".join(rest))
+                    yield from whole
+                    rest, size = [last], len(last)
+        if self._pieces and (line := b"".join(rest)):
+            yield line
+
+    @property
+    def _most(self) -> int:
+        return LONGEST if self._pieces else LONGEST_EVENT
+
+    def _cut(self, line: bytes) -> Iterator[bytes]:
+        """Pieces below LONGEST, the last of which goes on."""
+        if not self._pieces:
+            raise ValueError(f"a line of more than {LONGEST_EVENT} bytes")
+        first, blank, _ = line[:_STAMP].partition(b" ")
+        stamp = first + blank if blank else b""
+        yield line[: LONGEST - 1]
+        step = LONGEST - 1 - len(stamp)
+        for start in range(LONGEST - 1, len(line), step):
+            yield stamp + line[start : start + step]
 
 
 def events(response: urllib3.BaseHTTPResponse, request: Request) -> LineStream[RawEvent]:
@@ -84,4 +116,4 @@ def events(response: urllib3.BaseHTTPResponse, request: Request) -> LineStream[R
 def text(response: urllib3.BaseHTTPResponse, request: Request) -> LineStream[str]:
     """One log: bytes that are no UTF-8 become marks."""
     what = f"the log of {request.name}"
-    return LineStream(response, what, lambda line: line.decode(errors="replace"), unfinished=True)
+    return LineStream(response, what, lambda line: line.decode(errors="replace"), pieces=True)

@@ -330,6 +330,16 @@ def test_a_connection_that_breaks_is_taken_up_again_without_a_line_twice(stage: 
     assert (again.tail, again.after) == (None, "2026-11-21T11:59:00.000000000Z")
 
 
+def test_lines_of_one_moment_are_all_shown_after_a_break(stage: Stage) -> None:
+    moment = "2026-11-21T11:59:59.000000000Z"
+    lines = [f"{moment} {text}" for text in ("a", "b")]
+    stage.cluster.logs.write(target("mnist-worker-0-x0"), "main", *lines)
+    stage.wrapped = lambda cluster: typed("Cluster", Broken(cluster))
+    stage.between = [lambda: None, lambda: None, lambda: over(stage)]
+    found = stage.run("logs", "mnist-worker", "-f", "--index", "0", "--tail", "3")
+    assert found.out == "[worker-0] bye\n[worker-0] a\n[worker-0] b\n"
+
+
 class Away(Broken):
     """An API server that does not reach the kubelets."""
 
