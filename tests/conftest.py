@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.figures import by_title
+
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
@@ -24,6 +26,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if passed < least and session.exitstatus == pytest.ExitCode.OK:
         reporter.write_line(f"\n{passed} tests passed; at least {least} must", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests measured; only here is the hook known before any worker collects them."""
+    tests = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    called = (report for report in tests if report.when == "call")
+    properties = (found for report in called for found in report.user_properties)
+    for title, rows in by_title(properties).items():
+        terminalreporter.section(title)
+        terminalreporter.write_line("\n".join(rows))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -79,7 +79,10 @@ WRITTEN: Final[tuple[Entry, ...]] = (
     ),
     annotation(contract.GPU_LIMIT, "`0.8`", "most of the GPU a share may use; default: the share"),
     annotation(
-        contract.KUBESHARE, "1, 2", "whose words ask for a share: annotations, labels; default: 2"
+        contract.KUBESHARE,
+        "1, 2",
+        "whose words ask for a share: labels (2, the default), or annotations for what makes 1.0's"
+        " SharePods of pods",
     ),
     annotation(contract.PORTS_NUM, "whole number", "paddle cloud: a pserver's ports; default: 1"),
     annotation(

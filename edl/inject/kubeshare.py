@@ -23,6 +23,10 @@ _TAKEN: Final = "such as 0.5, 1.0 or, above 1, whole GPUs with a point: 10.0"
 _LONGEST: Final = 19
 """Digits of an amount; nobody means more, and 1e999999 would be written out."""
 _LONGEST_VALUE: Final = 63
+_ONLY_SHARE_PODS: Final = (
+    f"{contract.KUBESHARE}: 1 only annotates the pods, and KubeShare 1.0 reads SharePods alone:"
+    " these pods get no share of a GPU unless something else makes SharePods of them"
+)
 _NO_SCHEDULER: Final = ("", "default-scheduler")
 
 
@@ -83,12 +87,17 @@ def with_tracking(pod: Json) -> Json:
 
 
 def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
-    """What 1.0's annotations on a new object's pods ask for and 2.0 has no word for."""
+    """What no KubeShare will do for a new object's pods as they are.
+
+    Of 1.0's annotations, 2.0 has no word for some; 1.0 itself reads none of a pod.
+    """
     pods = manifest if spec.rank is not None else (manifest.get("spec") or {}).get("template") or {}
     metadata = pods.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    done = contract.SHARED_GPU_LIMIT in (metadata.get("labels") or {})
-    if done or spec.kubeshare is KubeShare.ONE:
+    if spec.kubeshare is KubeShare.ONE:
+        shared = (spec.gpu and spec.gpu.request) or contract.KUBESHARE_1.keys() & annotations.keys()
+        return (_ONLY_SHARE_PODS,) if shared else ()
+    if contract.SHARED_GPU_LIMIT in (metadata.get("labels") or {}):
         return ()
     lost = [name for name in contract.KUBESHARE_1_ALONE if name in annotations]
     return tuple(

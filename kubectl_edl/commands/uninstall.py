@@ -22,6 +22,8 @@ Examples:
   kubectl edl uninstall --dry-run client
   # In a script
   kubectl edl uninstall --yes
+
+Exit code 5: deleted, but something is still there when the time is up; it may still go.
 """
 _HOW: Final = (
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),

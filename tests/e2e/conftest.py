@@ -16,7 +16,7 @@ from sandbox import Sandbox, inside
 from sandbox.real import missing
 from sandbox.shared import of_test_run
 from tests.e2e.support.install import install
-from tests.e2e.support.stalls import Stalls, rows
+from tests.e2e.support.stalls import Stalls
 from tests.e2e.support.training import training_in
 
 if TYPE_CHECKING:
@@ -77,11 +77,3 @@ def own_real_sandbox(request: pytest.FixtureRequest) -> Callable[[], Sandbox]:
         return made[-1]
 
     return make
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    tests = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
-    called = (report for report in tests if report.when == "call")
-    if table := rows(found for report in called for found in report.user_properties):
-        terminalreporter.section("seconds without a step at each resize")
-        terminalreporter.write_line("\n".join(table))

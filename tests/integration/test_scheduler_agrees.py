@@ -21,6 +21,7 @@ from edl.planner import reasons
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from sandbox.installation import install
+from tests.figures import titled
 from tests.integration.support.stage import Stage, elastic, stage
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
@@ -146,7 +147,7 @@ def create(made: Stage, job: Json) -> None:
 
 
 def test_admitted_gangs_run_at_once_and_all_after_the_repair(
-    many: tuple[Stage, Random], capsys: pytest.CaptureFixture[str]
+    many: tuple[Stage, Random], record_property: Callable[[str, object], None]
 ) -> None:
     made, random = many
     jobs = [job for cluster in range(CLUSTERS) for one in jobs_of(random, cluster) for job in one]
@@ -155,12 +156,12 @@ def test_admitted_gangs_run_at_once_and_all_after_the_repair(
     watch = Watch(made)
     watch.until_quiet(GANG_LIMIT + QUIET)
     began, late = len(watch.started), sorted(watch.late)
-    with capsys.disabled():
-        print(  # noqa: T201 — the figures are what the test is for
-            f"\nseed {SEED}: {CLUSTERS} clusters, {len(watch.stands)} gangs, {began} admitted, "
-            f"{began - len(late)} ran at once ({1 - len(late) / began:.1%}); late: {late}; "
-            f"half: {watch.halves}"
-        )
+    record_property(
+        titled("gangs that kube-scheduler placed as a whole at once"),
+        f"seed {SEED}: {CLUSTERS} clusters, {len(watch.stands)} gangs, {began} admitted, "
+        f"{began - len(late)} ran at once ({1 - len(late) / began:.1%}); late: {late}; "
+        f"half: {watch.halves}",
+    )
     assert not watch.halves, "no half gang is left"
     running = {name for name, sizes in watch.stands.items() if any(sizes)}
     assert watch.late <= running, "who was late runs after the repair"

@@ -2,7 +2,9 @@
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import jsonpatch
@@ -18,6 +20,7 @@ from tests.golden.cases import CONTEXT, Denial, Golden, denials, goldens, source
 from webhook import judge
 from webhook.review import Review
 
+ROOT = Path(__file__).parents[3]
 GOLDENS = goldens()
 DENIALS = denials()
 every_golden = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
@@ -59,9 +62,28 @@ def test_what_the_user_set_himself_is_still_there(golden: Golden) -> None:
     assert not list(_lost(golden.given, golden.stored, ()))
 
 
+_SOURCE = re.compile(
+    r"\b[\w-]+(?:/[\w.-]+)*\.(?:go|py|cc|md|yaml)\b"  # a file
+    r"|\b\w[\w-]+/\w[\w-]+"  # a repository
+    r"|\bcontract\b|\bAPI server\b|\bKubernetes' own|\bThe user's\b|\bJob's own"
+)
+_SECTIONS = re.compile(r"docs/kubernetes\.md (\d+)(?: and (\d+))?")
+
+
 @every_golden
-def test_each_says_where_its_values_come_from(golden: Golden) -> None:
-    assert len(sources(golden)) > len("As some other case.")
+def test_each_names_a_source_of_its_values(golden: Golden) -> None:
+    """What stands in another project's file cannot be looked up here; what is ours is."""
+    said = sources(golden)
+    framework = golden.name.partition("/")[0]
+    cases = {one.name.removeprefix(f"{framework}/") for one in GOLDENS}
+    others = re.findall(r"\b[Aa]s (?:in )?([a-z]+(?:-[a-z]+)*)", said)
+    assert _SOURCE.search(said) or cases.intersection(others), said
+    assert set(re.findall(r"^As ([a-z-]+)", said)) <= cases
+    pages = re.findall(r"\b((?:docs|edl|tests)/[\w/.-]+\.(?:md|py))", said)
+    assert [page for page in pages if not (ROOT / page).is_file()] == []
+    facts = (ROOT / "docs" / "kubernetes.md").read_text()
+    sections = [number for pair in _SECTIONS.findall(said) for number in pair if number]
+    assert [one for one in sections if f"\n{one}. **" not in facts] == []
 
 
 def test_every_framework_has_its_goldens() -> None:

@@ -198,7 +198,24 @@ def test_1_0s_own_annotations_stay_as_they_are_when_its_words_are_asked_for() ->
     manifest = worker({"annotations": own}, annotations={"kubeshare": "1"})
     assert annotations(template(created(manifest))) == own
     assert shared(manifest) == {}
-    assert create(manifest).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        worker(gpu="0.5", gpu_memory="3Gi", annotations={"kubeshare": "1"}),
+        worker({"annotations": {"kubeshare/gpu_request": "0.3"}}, annotations={"kubeshare": "1"}),
+    ],
+    ids=["our label", "its annotations"],
+)
+def test_a_share_of_1_0_is_warned_of_as_it_reads_no_pods(manifest: Json) -> None:
+    (warning,) = create(manifest).warnings
+    assert warning.startswith("edl.dev/kubeshare: 1 only annotates the pods")
+    assert "SharePods" in warning
+
+
+def test_without_a_share_nothing_is_said_of_1_0() -> None:
+    assert create(worker(annotations={"kubeshare": "1"})).warnings == ()
 
 
 def test_what_2_0_has_no_word_for_is_warned_of_once() -> None:

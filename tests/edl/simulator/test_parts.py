@@ -1,7 +1,7 @@
 """The parts of the simulator, each alone."""
 
 from itertools import count
-from math import isnan, nan
+from math import isnan
 
 import pytest
 from hypothesis import given
@@ -94,7 +94,7 @@ def test_jains_index_says_how_evenly_something_is_spread() -> None:
     assert jain([3, 3, 3]) == pytest.approx(1)
     assert jain([1, 0, 0, 0]) == 0.25
     assert jain([0, 0]) == 1
-    assert isnan(jain([])) == isnan(nan)
+    assert isnan(jain([])), "of nobody there is nothing to spread"
 
 
 # -- the scheduler -----------------------------------------------------------------------------
@@ -123,8 +123,8 @@ def test_pods_go_to_the_least_allocated_node() -> None:
     for name in ("one", "two", "three"):
         pods.ask(name, shape(2))
     assert pods.scheduler.run()
-    assert pods.on == {"one": "b", "two": "a", "three": "b"} or pods.on["one"] == "b"
-    assert sorted(pods.on.values()).count("b") == 2
+    # With one more pod of 2 CPU, a is left half of 4, b three quarters of 8, then half, then one.
+    assert pods.on == {"one": "b", "two": "a", "three": "b"}
 
 
 def test_who_does_not_fit_does_not_hold_up_who_does() -> None:
