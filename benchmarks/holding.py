@@ -1,9 +1,10 @@
 """What clients that hold connections cost a review: `python -m benchmarks.holding [--seconds 8]`.
 
-A process of its own holds 1,000 connections of one kind and opens each anew that is closed: before
-the TLS handshake, silent after it, with a head that never ends (a byte a second), or with a body
-that does not. Beside them reviews are asked at a steady pace, 100 a second on kept connections and
-10 on fresh ones, as an API server does; `alone` before and after shows the machine's own noise.
+A process of its own holds 1,000 connections of one kind, from three addresses as three pods would,
+and opens each anew that is closed: before the TLS handshake, silent after it, with a head that
+never ends (a byte a second), or with a body that does not. Beside them reviews are asked at a
+steady pace, 100 a second on kept connections and 10 on fresh ones, as an API server does; `alone`
+before and after shows the machine's own noise.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import uvloop
 from benchmarks.reviews import Server, http, job, resident_mib, review, webhook
 
 HELD: Final = 1_000
+HOLDERS: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 KEPT: Final = 4
 KEPT_RATE: Final = 100
 FRESH_RATE: Final = 10
@@ -44,9 +46,13 @@ def tls(trust: bytes) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=trust.decode())
 
 
-async def opened(server: Server, context: ssl.SSLContext) -> Streams:
+async def opened(server: Server, context: ssl.SSLContext, source: str = "127.0.0.1") -> Streams:
     return await asyncio.open_connection(
-        "127.0.0.1", server.port, ssl=context, server_hostname="localhost"
+        "127.0.0.1",
+        server.port,
+        ssl=context,
+        server_hostname="localhost",
+        local_addr=(source, 0),
     )
 
 
@@ -107,21 +113,22 @@ async def measure(server: Server, seconds: float) -> Measured:
     return Measured(*found, len(lost))
 
 
-async def before_handshake(server: Server, _: ssl.SSLContext) -> None:
+async def before_handshake(server: Server, _: ssl.SSLContext, source: str) -> None:
     loop = asyncio.get_running_loop()
     with socket.socket() as plain:
         plain.settimeout(0)
+        plain.bind((source, 0))
         await loop.sock_connect(plain, ("127.0.0.1", server.port))
         await loop.sock_recv(plain, 1)
 
 
-async def silent(server: Server, context: ssl.SSLContext) -> None:
-    reader, _ = await opened(server, context)
+async def silent(server: Server, context: ssl.SSLContext, source: str) -> None:
+    reader, _ = await opened(server, context, source)
     await reader.read()
 
 
-async def dribbling(server: Server, context: ssl.SSLContext) -> None:
-    reader, writer = await opened(server, context)
+async def dribbling(server: Server, context: ssl.SSLContext, source: str) -> None:
+    reader, writer = await opened(server, context, source)
     writer.write(b"POST /mutate HTTP/1.1\r\nx: ")
     while not reader.at_eof():
         writer.write(b"x")
@@ -129,13 +136,13 @@ async def dribbling(server: Server, context: ssl.SSLContext) -> None:
             await asyncio.wait_for(reader.read(1_000), 1.0)
 
 
-async def half_a_body(server: Server, context: ssl.SSLContext) -> None:
-    reader, writer = await opened(server, context)
+async def half_a_body(server: Server, context: ssl.SSLContext, source: str) -> None:
+    reader, writer = await opened(server, context, source)
     writer.write(QUESTION[:-1])
     await reader.read()
 
 
-KINDS: Final[dict[str, Callable[[Server, ssl.SSLContext], Awaitable[None]]]] = {
+KINDS: Final[dict[str, Callable[[Server, ssl.SSLContext, str], Awaitable[None]]]] = {
     "before the handshake": before_handshake,
     "silent after it": silent,
     "a head that never ends": dribbling,
@@ -146,15 +153,16 @@ KINDS: Final[dict[str, Callable[[Server, ssl.SSLContext], Awaitable[None]]]] = {
 def hold(kind: str, server: Server) -> None:
     """In a process of its own, until it is terminated."""
 
-    async def again_and_again(context: ssl.SSLContext) -> None:
+    async def again_and_again(context: ssl.SSLContext, source: str) -> None:
         while True:
             with contextlib.suppress(OSError, EOFError):
-                await KINDS[kind](server, context)
+                await KINDS[kind](server, context, source)
             await asyncio.sleep(0.05)
 
     async def all_of_them() -> None:
         context = tls(server.trust)
-        await asyncio.gather(*(again_and_again(context) for _ in range(HELD)))
+        sources = [HOLDERS[number % len(HOLDERS)] for number in range(HELD)]
+        await asyncio.gather(*(again_and_again(context, source) for source in sources))
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
         loop.run(all_of_them())
@@ -213,7 +221,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="for each line")
     parser.add_argument("--port", type=int, default=18_444)
     given = parser.parse_args()
-    print(f"{HELD} connections held by one client; milliseconds of a review on a kept connection")
+    print(
+        f"{HELD} connections held by three clients; milliseconds of a review on a kept connection"
+    )
     print("and on a fresh one, its handshake included")
     print(ROW.format("", "sockets", "p50", "p99", "fresh p50", "fresh p99", "lost", "MiB"))
     with webhook(given.port) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
