@@ -5,6 +5,7 @@ API server, may. Looked at once, at the door: inside, nobody doubts a list.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from types import NoneType
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -25,6 +26,7 @@ _LABELS: Final[dict[str, Shape]] = {}
 """Labels: short texts. Known likewise."""
 _LONGEST: Final = 63
 """Characters of a label's value. The API server looks at that only after its webhooks."""
+_MOST: Final = 100
 _META: Final[Shape] = {
     "labels": _LABELS,
     "annotations": _TEXTS,
@@ -101,13 +103,13 @@ _WORDS: Final[dict[type, str]] = {
 
 
 def check(manifest: Json) -> None:
-    """Raises Denied, with every path, where something in a Job, pod or Namespace is misshapen."""
+    """Raises Denied, with the first hundred paths, for a misshapen Job, pod or Namespace."""
     found = manifest.get("kind")
     kind = found if isinstance(found, str) and found in _SPECS else "Job"
     try:
         msgspec.convert(manifest, _COMPILED[kind])
     except msgspec.ValidationError:
-        if findings := list(_misfits("", manifest, _whole(_SPECS[kind]))):
+        if findings := list(islice(_misfits("", manifest, _whole(_SPECS[kind])), _MOST)):
             raise Denied(findings) from None
 
 

@@ -105,3 +105,7 @@ def test_a_label_is_no_longer_than_the_api_server_takes(place: str) -> None:
     manifest = changed(job(framework="none"), f"{place} labels", {"a": "b" * 64, "c": "d" * 63})
     path = f"{place.replace(' ', '.')}.labels[a]"
     assert findings(manifest) == [f'{path}: "{"b" * 63}…" has 64 characters; at most 63']
+
+
+def test_of_many_misfits_the_first_hundred_are_told() -> None:
+    assert len(findings(job(framework="none", pod={"containers": [[0]] * 5_000}))) == 100
