@@ -49,6 +49,7 @@ TUNER_SERVER_KEY: Final = "tuner-server-key"
 
 # Annotations: ours. Nobody else can write them; the webhook puts them back.
 INJECTED_MAX: Final = "edl.dev/injected-max"
+COMPLETED_BY: Final = "edl.dev/completed-by"
 STARTED_AT: Final = "edl.dev/started-at"
 FAILURES_AT_START: Final = "edl.dev/failures-at-start"
 RESIZED_AT: Final = "edl.dev/resized-at"

@@ -23,6 +23,7 @@ from webhook.keeper import Keeper
 from webhook.limits import Limits
 from webhook.measures import Measures
 from webhook.policies import Policies, Silent, Watched
+from webhook.release import release
 from webhook.server import Door, Lifecycle, Settings, serve
 
 _FETCH_SECONDS: Final = 2.0
@@ -116,7 +117,7 @@ def webhook(**given: object) -> None:
         keeper.start()  # a Secret's pair may come later: until then every handshake fails
     policies = _policies(options)
     lifecycle = Lifecycle(certificate, _now, policies.problem)
-    context = Context(frozenset(options.trusted), options.image)
+    context = Context(frozenset(options.trusted), options.image, release())
     desk = Desk(context, lifecycle.unready, measures, policies=policies)
     settings = Settings(
         host=options.host,

@@ -97,6 +97,7 @@ WRITTEN: Final[tuple[Entry, ...]] = (
     ours(
         contract.INJECTED_MAX, WEBHOOK, "whole number", "the max that the pods were completed for"
     ),
+    ours(contract.COMPLETED_BY, WEBHOOK, "a digest", "the release that completed the object"),
     ours(contract.DISCOVER_HOSTS, WEBHOOK, "script", f"content of `{contract.EDL_DISCOVER_HOSTS}`"),
     ours(contract.KUBEXEC_SCRIPT, WEBHOOK, "script", f"content of `{contract.MPI_KUBEXEC}`"),
     ours(

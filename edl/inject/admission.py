@@ -6,7 +6,7 @@ import msgspec
 
 from edl import contract, namespaces, success
 from edl.errors import Denied, Finding
-from edl.inject import ceilings, defaults, gpu, guard, kubeshare, misplaced, shape
+from edl.inject import ceilings, defaults, gpu, guard, kubeshare, misplaced, releases, shape
 from edl.inject.complete import complete
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.parse import parse
@@ -30,6 +30,8 @@ class Context(msgspec.Struct, frozen=True):
     trusted: frozenset[str]
     image: str
     """Our own image, from which a launcher takes kubectl."""
+    release: str = ""
+    """What tells our rules from another release's, where both serve; empty where one does."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -63,6 +65,9 @@ def validate(request: Request, context: Context) -> None:
         handed_back = guard.is_handed_back(request.manifest, request.old)
         if not handed_back and not _is_leaving(request.manifest):
             guard.check(request.manifest, request.old, request.policy)
+        return
+    if releases.completed_by(request.manifest) != context.release:
+        releases.check(request.manifest)
         return
     manifest = _as_it_was_completed(request.manifest)
     # Another replica may have completed it by the defaults of a moment ago: these are no change.
@@ -136,7 +141,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
         raise Denied([*denied.findings, *unreadable]) from None
     if _is_to_be_paused(manifest):
         clean = guard.paused(clean)
-    done = complete(clean, spec, context.image)
+    done = releases.marked(complete(clean, spec, context.image), context.release)
     own = [*success.findings(clean, spec), *gpu.findings(_pod(clean), spec.gpu)]
     if findings := [*unreadable, *own, *ceilings.exceeded(manifest, done, spec, policy)]:
         raise Denied(findings)

@@ -90,10 +90,10 @@ def _template(manifest: Json) -> Json:
 
 def paused(manifest: Json) -> Json:
     """`suspend: true` in the user's words becomes ours."""
-    return _annotated(manifest, {contract.PAUSED: contract.TRUE})
+    return annotated(manifest, {contract.PAUSED: contract.TRUE})
 
 
-def _annotated(manifest: Json, added: Mapping[str, str]) -> Json:
+def annotated(manifest: Json, added: Mapping[str, str]) -> Json:
     metadata = manifest.get("metadata") or {}
     return manifest | {"metadata": metadata | {"annotations": {**annotations(manifest), **added}}}
 

@@ -41,6 +41,7 @@ def test_no_two_constants_spell_the_same_name() -> None:
 def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
     assert {
         contract.INJECTED_MAX,
+        contract.COMPLETED_BY,
         contract.STARTED_AT,
         contract.RESIZED_AT,
         contract.REASON,

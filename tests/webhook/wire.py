@@ -149,8 +149,11 @@ def request(method: str, path: str, body: bytes = b"") -> bytes:
 
 
 @contextmanager
-def webhook(directory: Path, *words: str) -> Iterator[Process]:
-    """A webhook process with fresh certificates in `directory`; ended when the block ends."""
+def webhook(directory: Path, *words: str, code: Path | None = None) -> Iterator[Process]:
+    """A webhook process with fresh certificates in `directory`; ended when the block ends.
+
+    `code`: a folder with packages that it runs instead of ours.
+    """
     bundle = fresh_bundle()
     files_in.write(directory / "certificates", to_files(bundle))
     port, log = free_port(), directory / "log"
@@ -158,7 +161,7 @@ def webhook(directory: Path, *words: str) -> Iterator[Process]:
     command += ["--port", str(port), "--image", "kubectl-edl:test", "--drain", "0"]
     command += ["--no-namespaces", *words]
     with log.open("wb") as stream:
-        process = subprocess.Popen(command, stdout=stream, stderr=stream)
+        process = subprocess.Popen(command, stdout=stream, stderr=stream, cwd=code)
     running = Process(process, port, directory / "certificates", log, bundle)
     try:
         _wait_until_it_listens(running)
