@@ -72,7 +72,7 @@ def nodes(random: Random, count: int) -> list[Node]:
             ),
             Resources.of({"cpu": 1000, "memory": 2 * GI, "pods": 3}),
             Resources(),
-            labels={"zone": "abc"[number % 3]},
+            labels={"zone": "abc"[number % 3], "kubernetes.io/hostname": f"node-{number:05}"},
         )
         for number in range(count)
     ]

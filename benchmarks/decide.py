@@ -3,7 +3,8 @@
 `python -m benchmarks.decide [--runs 5] [--seed 1] [--largest 10000] [--plot benchmarks/decide.png]`
 
 From scratch: a full plan after a big release (half of all pods ended, so half of the room is free),
-nothing to do, and one new gang of 32 pods. With a memory: what is decided after one change in the
+nothing to do, and one new gang of 32 pods; and where each of the planner's rules decides
+(`benchmarks.rules`). With a memory: what is decided after one change in the
 cluster in which there was nothing to do.
 """
 
@@ -21,6 +22,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from benchmarks.clusters import Size, running, settled, with_gang
+from benchmarks.rules import SITUATIONS, Situation
 from edl.model import ClusterState, Pod, PodPhase, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -106,7 +108,8 @@ def moved(plan: Plan) -> str:
     grown = sum(max(found.after - found.before, 0) for found in plan.resizes)
     grown += sum(count for found in plan.admissions for _, count in found.sizes)
     shrunk = sum(max(found.before - found.after, 0) for found in plan.resizes)
-    return f"+{grown} -{shrunk} pods, {len(plan.held)} held"
+    off = f", {len(plan.suspensions)} suspended" if plan.suspensions else ""
+    return f"+{grown} -{shrunk} pods, {len(plan.held)} held{off}"
 
 
 def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
@@ -130,7 +133,17 @@ def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:
     steps(plan, full, quiet)
     again = measure(lambda: steps(plan, full, quiet), runs)
     found["steps again"] = report(size, "its steps again", again)
+    for name, make in SITUATIONS.items():
+        found[name] = ruled(size, name, make(size, seed), runs)
     return found
+
+
+def ruled(size: Size, name: str, situation: Situation, runs: int) -> float:
+    state, limits = situation
+    gc.collect()
+    gc.freeze()
+    times = measure(lambda: decide(state, POLICY, limits), runs)
+    return report(size, name, times, moved(decide(state, POLICY, limits)))
 
 
 def growth(sizes: Sequence[Size], times: Times) -> None:

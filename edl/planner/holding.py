@@ -41,8 +41,7 @@ def extras(standing: Standing) -> int:
 def hold_back(board: Board, standing: Standing) -> None:
     """Keep the room of its extras for it, until those have their nodes who come first."""
     standing.held = standing.held or reasons.PLACED_FIRST
-    while standing.grows:
-        standing.postpone(board.grid)
+    standing.postpone(board.grid, max(standing.beyond, 0))
 
 
 def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> None:

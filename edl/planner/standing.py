@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -174,23 +175,31 @@ class Standing:
         self.seats[position] = seat
 
     @property
+    def beyond(self) -> int:
+        """How many replicas it takes now, above its min; negative if it has fewer than it had."""
+        return self.lasting - max(self.role.size, self.role.min)
+
+    @property
     def grows(self) -> bool:
-        """Whether it takes replicas now, above its min."""
-        return self.lasting > max(self.role.size, self.role.min)
+        return self.beyond > 0
 
     def hastens(self, policy: Policy, share: float) -> bool:
         """Whether what it takes now, above its min, makes it more satisfied than this."""
         return self.grows and policy.share(self, self.lasting) > share
 
-    def postpone(self, grid: Grid) -> None:
-        """Turn the last replica that it takes now into room that is kept for it."""
-        place = max(place for place, seat in enumerate(self.seats) if seat.fresh and seat.now)
-        seat = self.seats[place]
-        grid.give(seat.row, self.fit, now=True)
-        grid.take(seat.row, self.fit, now=False)
-        if self.bill:
-            self.bill.linger(-1)
-        self.seats[place] = seat._replace(now=False)
+    def postpone(self, grid: Grid, count: int = 1) -> None:
+        """Turn the last replicas that it takes now into room that is kept for them."""
+        places = (at for at in reversed(range(len(self.seats))) if self._comes_now(at))
+        for place in islice(places, count):
+            seat = self.seats[place]
+            grid.give(seat.row, self.fit, now=True)
+            grid.take(seat.row, self.fit, now=False)
+            if self.bill:
+                self.bill.linger(-1)
+            self.seats[place] = seat._replace(now=False)
+
+    def _comes_now(self, place: int) -> bool:
+        return self.seats[place].fresh and self.seats[place].now
 
     def rise(self, grid: Grid) -> Seat:
         """One replica less: the last seat's room comes back."""
