@@ -106,7 +106,7 @@ def training(number: int, shape: Shape, low: int, high: int) -> TrainingJob:
 def _surrounded(job: TrainingJob) -> TrainingJob:
     """With all that steps would make around it."""
     made = (write.target for write in surroundings(job) if isinstance(write, Create))
-    return replace(job, surroundings=frozenset(made))
+    return replace(job, surroundings={target: target.name for target in made})
 
 
 def started(job: TrainingJob, size: int, where: Iterator[str]) -> TrainingJob:

@@ -43,10 +43,15 @@ class CreateKeys(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Delete exactly this version of an object, in the background."""
+    """Delete an object in the background: exactly the version that was seen, or the object.
+
+    `uid` is for what others go on writing to, such as the status of a PodDisruptionBudget: another
+    object that took its name is spared.
+    """
 
     target: Target
-    version: str
+    version: str = ""
+    uid: str = ""
 
 
 Write: TypeAlias = Patch | Create | CreateKeys | Delete

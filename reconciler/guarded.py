@@ -69,9 +69,9 @@ class Guarded:
         with self._writing("patch", target):
             return self._cluster.patch(target, body, dry_run=dry_run)
 
-    def delete(self, target: Target, *, version: str = "") -> None:
+    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
         with self._writing("delete", target):
-            self._cluster.delete(target, version=version)
+            self._cluster.delete(target, version=version, uid=uid)
 
     @contextmanager
     def _writing(self, verb: str, target: Target) -> Iterator[None]:

@@ -187,8 +187,8 @@ class Cluster(Protocol):
         """A JSON merge patch; `metadata.resourceVersion` in the body is its precondition."""
         ...
 
-    def delete(self, target: Target, *, version: str = "") -> None:
-        """Delete in the background (never orphan), only this version when one is given."""
+    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+        """Delete in the background (never orphan), only this version and this uid where given."""
         ...
 
 

@@ -23,7 +23,7 @@ from edl.kube.objects import (
     Tagged,
 )
 from edl.kube.shapes import NODE_NAME, Shapes
-from edl.model import Labels, Node, Pod, PodPhase, Shape, Taint
+from edl.model import Labels, Node, Pod, PodPhase, Shape, Taint, Target
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.resources import Resources
 
@@ -85,6 +85,11 @@ class Tag(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     name: str
     job: str
+    uid: str = ""
+
+    @property
+    def target(self) -> Target:
+        return Target(self.kind, self.namespace, self.name)
 
 
 def node(raw: bytes) -> Node:
@@ -155,7 +160,8 @@ def namespace(raw: bytes) -> NamespaceFacts:
 
 def tag(kind: str, raw: bytes) -> Tag:
     found = _tagged.decode(raw).metadata
-    return Tag(kind, found.namespace, found.name, _labels(found).get(contract.JOB, ""))
+    job = _labels(found).get(contract.JOB, "")
+    return Tag(kind, found.namespace, found.name, job, found.uid)
 
 
 def _job_pod(found: PodObject, alone: Bare | None) -> Pod:

@@ -103,10 +103,12 @@ class FakeCluster:
                 return self.patch(target, manifest, dry_run=dry_run)
             return self.create(target, manifest, dry_run=dry_run)
 
-    def delete(self, target: Target, *, version: str = "") -> None:
+    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
         with self._lock:
             before = self._found(_key(target))
             _check_version(_key(target), before, version)
+            if uid and uid != before["metadata"]["uid"]:
+                raise Conflict(f'"{target.name}" is another object by now; read it again', 409)
             self._commit(_key(target), None)
 
     def forget_history(self) -> None:

@@ -13,7 +13,7 @@ from edl.kube.facts import PodFacts, Tag
 from edl.kube.jobfacts import JobFacts
 from edl.kube.quotas import NO_RULES, NamespaceRules
 from edl.kube.runtimes import RuntimeClassFacts
-from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
+from edl.model import JobKey, Pod, Role, Shape, TrainingJob
 from edl.resources import SHARED_GPU
 from edl.spec import JobSpec
 
@@ -54,9 +54,7 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
         problem="; ".join(dict.fromkeys(_problems(key, around, specs))),
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
-        surroundings=frozenset(
-            Target(tag.kind, tag.namespace, tag.name) for tag in around.tags if tag.job == key.name
-        ),
+        surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name},
     )
     return replaced.told(start_refusals.with_refusal(found))
 

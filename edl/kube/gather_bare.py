@@ -6,7 +6,7 @@ from typing import Final
 
 from edl import addresses, contract, frameworks
 from edl.kube.facts import PodFacts, Tag
-from edl.model import JobKey, Owner, Resizing, Role, Shape, Target, TrainingJob
+from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
 from edl.resources import Resources
 from edl.spec import Seat
 
@@ -46,7 +46,7 @@ def _training(
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
         problem=f"namespace {key.namespace} lacks {contract.KUBEXEC}" if forbidden else "",
         mode=first.mode,
-        surroundings=frozenset(Target(tag.kind, tag.namespace, tag.name) for tag in tags),
+        surroundings={tag.target: tag.uid for tag in tags},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),
     )
 

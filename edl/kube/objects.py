@@ -29,10 +29,14 @@ class Metadata(_Part, frozen=True):
     labels: dict[str, str] | None = None
 
 
-class Tagged(_Part, frozen=True):
-    """Any object of which only the labels matter."""
+class TaggedMetadata(Metadata, frozen=True):
+    uid: str = ""
 
-    metadata: Metadata
+
+class Tagged(_Part, frozen=True):
+    """Any object of which only the labels and the identity matter."""
+
+    metadata: TaggedMetadata
 
 
 class NamespaceMetadata(Metadata, frozen=True):

@@ -1,5 +1,6 @@
 """Training jobs and their roles, as they stand in the cluster."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -173,8 +174,8 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     """Why its last start could not be written; None once it is started."""
     mode: str = ""
     clean_up: CleanUp = CleanUp.RUNNING
-    surroundings: frozenset[Target] = frozenset()
-    """What stands around it already: Service, PodDisruptionBudgets, its launcher's rights."""
+    surroundings: Mapping[Target, str] = msgspec.field(default_factory=dict)
+    """What stands around it already, by uid: Service, PodDisruptionBudgets, a launcher's rights."""
     pods: tuple[Owner, ...] = ()
     """The bare pods that form it, where no Jobs do: nobody queues or resizes them."""
 

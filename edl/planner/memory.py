@@ -82,7 +82,7 @@ def _view(job: TrainingJob, restless: frozenset[str]) -> _View:
     """All of a job but what only its own life is about, never its place in the plan."""
     seen = any(pod.node in restless for role in job.roles for pod in role.pods)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
-    return replace(job, roles=(), surroundings=frozenset()), roles
+    return replace(job, roles=(), surroundings={}), roles
 
 
 def _role(role: Role, *, seen: bool) -> _View:

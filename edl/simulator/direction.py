@@ -109,7 +109,7 @@ class Led:
 
     def _write(self, actor: Actor, write: Write) -> None:
         if isinstance(write, Create):
-            around = actor.job.surroundings | {write.target}
+            around = {**actor.job.surroundings, write.target: write.target.name}
             actor.job = replace(actor.job, surroundings=around)
         elif isinstance(write, Patch) and write.dry_run:
             return

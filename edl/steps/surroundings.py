@@ -24,7 +24,7 @@ def surroundings(job: TrainingJob) -> tuple[Write, ...]:
         if target not in job.surroundings
     ]
     stale = [
-        Delete(target, "")
+        Delete(target, uid=job.surroundings[target])
         for target in sorted(job.surroundings)
         if _is_budget(job, target) and target not in wanted
     ]

@@ -68,9 +68,9 @@ def training(*roles: Role, framework: str = "tensorflow", **fields: Any) -> Trai
 
 def surrounded(job: TrainingJob) -> TrainingJob:
     """With everything that it needs around it."""
-    wanted = surroundings(replace(job, surroundings=frozenset()))
-    targets = frozenset(write.target for write in wanted if isinstance(write, Create))
-    return replace(job, surroundings=targets)
+    wanted = surroundings(replace(job, surroundings={}))
+    targets = (write.target for write in wanted if isinstance(write, Create))
+    return replace(job, surroundings={target: f"uid of {target.name}" for target in targets})
 
 
 def host(index: int) -> str:

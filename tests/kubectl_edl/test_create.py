@@ -404,8 +404,8 @@ def test_a_first_job_that_is_refused_leaves_nothing() -> None:
 
 def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
     class Stubborn(Completing):
-        def delete(self, target: Target, *, version: str = "") -> None:
-            raise Unreachable(f"no answer for {target.name} {version}")
+        def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+            raise Unreachable(f"no answer for {target.name} {version}{uid}")
 
     refuses = {"mnist-worker": Unreachable("no answer")}
     stage = Stage(wrapped=lambda cluster: cast("Cluster", Stubborn(cluster, refuses)))

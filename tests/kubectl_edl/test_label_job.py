@@ -131,7 +131,7 @@ def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
 @pytest.mark.parametrize("timeout", ["10", "10s"])
 def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str) -> None:
     class Lasting(Behind):
-        def delete(self, target: Target, *, version: str = "") -> None:
+        def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
             """A finalizer holds it."""
 
     stage.wrapped = lambda cluster: cast("Cluster", Lasting(cluster))

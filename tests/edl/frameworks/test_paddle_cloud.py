@@ -204,7 +204,7 @@ def test_the_right_to_list_is_bound_to_whoever_runs_the_pods(
     accounts: Sequence[str], made: set[str], bound: Sequence[str]
 ) -> None:
     roles = [trainings.role(role, account=who) for role, who in zip(ROLES, accounts, strict=True)]
-    found = trainings.training(*roles, framework="paddle", mode="cloud", surroundings=frozenset())
+    found = trainings.training(*roles, framework="paddle", mode="cloud", surroundings={})
     rights = [write for write in surroundings(found) if isinstance(write, Create)]
     named = {write.target.kind: write for write in rights if write.target.name == "mnist-peers"}
     assert named.keys() == made
@@ -215,7 +215,7 @@ def test_the_right_to_list_is_bound_to_whoever_runs_the_pods(
 
 def test_other_modes_need_no_rights() -> None:
     roles = (trainings.role("master"), trainings.role("trainer"))
-    found = trainings.training(*roles, framework="paddle", surroundings=frozenset())
+    found = trainings.training(*roles, framework="paddle", surroundings={})
     kinds = {write.target.kind for write in surroundings(found)}
     assert kinds == {"Service", "PodDisruptionBudget"}
     assert "serviceAccountName" not in pod_spec(created(paddle("trainer", ELASTIC)))

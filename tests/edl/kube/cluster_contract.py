@@ -122,6 +122,17 @@ class ClusterContract:
         with pytest.raises(Conflict):
             cluster.delete(target, version=old)
         cluster.delete(target, version=new)
+
+    def test_delete_spares_an_object_that_took_the_name_since(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        old = cluster.create(target, manifest)["metadata"]["uid"]
+        cluster.delete(target, uid=old)
+        new = cluster.create(target, manifest)["metadata"]["uid"]
+        with pytest.raises(Conflict):
+            cluster.delete(target, uid=old)
+        cluster.delete(target, uid=new)
         with pytest.raises(NotFound):
             cluster.get(target)
 

@@ -41,9 +41,9 @@ class FaultyCluster:
         self._check("patch", target)
         return self._cluster.patch(target, body, dry_run=dry_run)
 
-    def delete(self, target: Target, *, version: str = "") -> None:
+    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
         self._check("delete", target)
-        self._cluster.delete(target, version=version)
+        self._cluster.delete(target, version=version, uid=uid)
 
     def _check(self, verb: str, target: Target | None = None) -> None:
         """Errors under `patch NAME` are for that object, under `patch` for any."""

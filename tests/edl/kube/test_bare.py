@@ -72,7 +72,7 @@ def test_a_role_whose_pods_are_not_there_yet_has_its_size() -> None:
 def test_what_stands_around_it_is_known() -> None:
     service = {"metadata": manifests.metadata("mnist", "web", labels={contract.JOB: "mnist"})}
     (job,) = look(*WORKERS, jobs=(service,)).bare
-    assert job.surroundings == {Target("Service", "web", "mnist")}
+    assert set(job.surroundings) == {Target("Service", "web", "mnist")}
 
 
 def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:

@@ -218,7 +218,7 @@ def test_what_no_plan_is_made_from_asks_for_none(
 def test_what_stands_around_a_job_asks_for_no_plan() -> None:
     state, memory = settled(), Memory()
     plan = decide(state, FAIR, LIMITS, memory)
-    around = frozenset({Target("Service", "ns", "one")})
+    around = {Target("Service", "ns", "one"): "uid"}
     later = with_job(state, replace(state.jobs[0], surroundings=around))
     assert memory.recall(later, FAIR, LIMITS) is plan
 

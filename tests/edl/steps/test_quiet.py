@@ -75,7 +75,7 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
 def any_job(draw: some.DrawFn) -> TrainingJob:
     framework, mode, cast = draw(some.sampled_from(CASTS))
     roles = [draw(any_role(name)) for name in cast]
-    fields = {"surroundings": frozenset()} if draw(some.booleans()) else {}
+    fields = {"surroundings": {}} if draw(some.booleans()) else {}
     found = training(*roles, framework=framework, mode=mode, started_at=LONG_AGO, **fields)
     return replace(found, problem=draw(some.sampled_from(["", "", "", "its cast disagrees"])))
 

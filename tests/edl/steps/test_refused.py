@@ -17,7 +17,7 @@ FIRST = Refusal(NOW, 1, QUOTA)
 def refused(refusal: Refusal, written: Refusal | None = None, **fields: object) -> TrainingJob:
     """A queued job whose start was refused; its first Job says `written`."""
     chief = role("chief", suspended=True, refusal=written, **fields)
-    job = training(chief, role("worker", 2, 4, size=3, suspended=True), surroundings=frozenset())
+    job = training(chief, role("worker", 2, 4, size=3, suspended=True), surroundings={})
     return replace(job, refusal=refusal)
 
 
@@ -77,8 +77,8 @@ def test_a_start_that_was_accepted_takes_the_refusal_off() -> None:
 def test_the_writes_of_a_queued_job_are_part_of_its_start_and_those_of_a_running_one_are_not() -> (
     None
 ):
-    queued = training(role("worker", 2, 4, suspended=True), surroundings=frozenset())
-    running = training(role("worker", 2, 4), surroundings=frozenset())
+    queued = training(role("worker", 2, 4, suspended=True), surroundings={})
+    running = training(role("worker", 2, 4), surroundings={})
     for job in (queued, running):
         (step,) = steps(Plan(), ClusterState(NOW, (), (job,))).steps
         assert step.starts is (job is queued)

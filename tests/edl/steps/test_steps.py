@@ -90,7 +90,7 @@ def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
 
 
 def test_a_job_with_a_problem_is_not_touched() -> None:
-    job = replace(running(), problem="its Jobs disagree", surroundings=frozenset())
+    job = replace(running(), problem="its Jobs disagree", surroundings={})
     assert steps(Plan(), state(job)).steps == ()
 
 
@@ -180,7 +180,7 @@ def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:
 
 def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, "makes room for web"),))
-    job = replace(running(), surroundings=frozenset())
+    job = replace(running(), surroundings={})
     (step,) = steps(plan, state(job)).steps
     first, *others = step.writes
     assert isinstance(first, Patch)

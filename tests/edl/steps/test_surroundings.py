@@ -12,7 +12,7 @@ from tests.edl.trainings import NOW, role, training
 
 CHIEF = role("chief")
 WORKER = role("worker", 2, 4)
-NOTHING: frozenset[Target] = frozenset()
+NOTHING: dict[Target, str] = {}
 
 
 def target(kind: str, name: str) -> Target:
@@ -107,25 +107,26 @@ def test_another_minimum_means_another_budget_and_the_new_one_comes_first() -> N
     created, removed = surroundings(changed)
     assert isinstance(created, Create)
     assert created.target.name == "mnist-worker-first-3"
-    assert removed == Delete(target("PodDisruptionBudget", "mnist-worker-first-2"), "")
+    stale = target("PodDisruptionBudget", "mnist-worker-first-2")
+    assert removed == Delete(stale, uid=job.surroundings[stale]), "the very one that was seen"
 
 
 def test_a_role_that_has_ended_needs_no_budget() -> None:
     job = training(CHIEF, WORKER)
     ended = replace(job, roles=(CHIEF, replace(WORKER, ending=Ending.COMPLETE)))
-    assert surroundings(ended) == (
-        Delete(target("PodDisruptionBudget", "mnist-worker-first-2"), ""),
-    )
+    stale = target("PodDisruptionBudget", "mnist-worker-first-2")
+    assert surroundings(ended) == (Delete(stale, uid=job.surroundings[stale]),)
 
 
 def test_strangers_are_never_removed() -> None:
     job = training(CHIEF, WORKER)
-    around = job.surroundings | {
-        target("Secret", "mnist"),
-        target("RoleBinding", "mnist"),
-        target("PodDisruptionBudget", "mnist"),
-        target("PodDisruptionBudget", "mnist-worker-first-class"),
-        target("PodDisruptionBudget", "other-first-2"),
+    around = {
+        **job.surroundings,
+        target("Secret", "mnist"): "uid",
+        target("RoleBinding", "mnist"): "uid",
+        target("PodDisruptionBudget", "mnist"): "uid",
+        target("PodDisruptionBudget", "mnist-worker-first-class"): "uid",
+        target("PodDisruptionBudget", "other-first-2"): "uid",
     }
     assert surroundings(replace(job, surroundings=around)) == ()
 

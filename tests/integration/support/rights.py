@@ -164,8 +164,10 @@ class Noted:
             "patch", target.kind, lambda: self.cluster.patch(target, body, dry_run=dry_run)
         )
 
-    def delete(self, target: Target, *, version: str = "") -> None:
-        self._noting("delete", target.kind, lambda: self.cluster.delete(target, version=version))
+    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+        self._noting(
+            "delete", target.kind, lambda: self.cluster.delete(target, version=version, uid=uid)
+        )
 
     def _noting(self, verb: str, kind: str, ask: Callable[[], T]) -> T:
         asked = (verb, RESOURCES[kind].plural)
