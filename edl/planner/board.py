@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Demand, JobKey, PodPhase, Role, Shape, TrainingJob
 from edl.planner import reasons
 from edl.planner.budgets import Budgets
-from edl.planner.eligibility import Eligibility
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
 from edl.planner.limits import Limits

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from edl.planner.binding import Binding, Near
-from edl.planner.devices import Packing
-from edl.planner.eligibility import Mask
-from edl.planner.grid import Grid, Horizon, Ints, Need, fewest
+from edl.feasibility.binding import Binding, Near
+from edl.feasibility.devices import Horizon, Packing
+from edl.feasibility.eligibility import Mask
+from edl.planner.grid import Grid, Ints, Need, fewest
 
 if TYPE_CHECKING:
     from edl.planner.fit import Fit

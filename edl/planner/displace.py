@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edl.feasibility.devices import Horizon
+from edl.feasibility.eligibility import Mask
 from edl.model import JobKey
 from edl.planner.board import Board
-from edl.planner.eligibility import Mask
 from edl.planner.evacuate import budgets_let_it_back, movable, without_the_last
 from edl.planner.fit import Fit
-from edl.planner.grid import Horizon
 from edl.planner.plan import Evacuation
 from edl.planner.reclaim import Claim, Extras
 from edl.planner.standing import NOWHERE, Seat, Standing

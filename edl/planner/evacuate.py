@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from edl import addresses
+from edl.feasibility.eligibility import Mask
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.eligibility import Mask
 from edl.planner.fit import Want, place
 from edl.planner.plan import Evacuation
 from edl.planner.standing import NOWHERE

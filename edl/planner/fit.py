@@ -5,10 +5,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from edl.feasibility.devices import Horizon
+from edl.feasibility.eligibility import Mask
 from edl.model import Shape
 from edl.planner.cursor import Cursor, PackedCursor, RuledCursor, fitting
-from edl.planner.eligibility import Mask
-from edl.planner.grid import Grid, Horizon, Ints, fewest
+from edl.planner.grid import Grid, Ints, fewest
 
 _NOWHERE: Final = -1
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from edl.feasibility.devices import Horizon
 from edl.model import Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, place, unplace
-from edl.planner.grid import Horizon
 from edl.planner.orders import most, orders
 from edl.planner.standing import ROLES, Seat, Standing, start_size, target
 

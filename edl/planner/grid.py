@@ -4,7 +4,6 @@ Who gets what is decided on `soon`; what also fits on `now` is done in this plan
 """
 
 from collections.abc import Iterable, Sequence
-from enum import Enum, auto
 from fractions import Fraction
 from functools import reduce
 from operator import attrgetter
@@ -17,22 +16,10 @@ from edl.model import Node
 from edl.resources import CPU, MEMORY, Resources
 
 if TYPE_CHECKING:
-    from edl.planner.crowd import Crowd
-    from edl.planner.devices import Devices
-    from edl.planner.eligibility import Mask
+    from edl.feasibility.crowd import Crowd
+    from edl.feasibility.devices import Devices
+    from edl.feasibility.eligibility import Mask
     from edl.planner.fit import Fit
-
-
-class Horizon(Enum):
-    """At which moment devices are counted; their sums do not say which GPU has how much left."""
-
-    OBSERVED = auto()
-    """Idle before this plan placed anything."""
-    IDLE = auto()
-    FUTURE_IDLE = auto()
-    """Idle once all pods that leave are gone (Volcano's word)."""
-    EMPTY = auto()
-    """If no training job held a share: the most that taking replicas off nodes can free."""
 
 
 Ints = NDArray[np.int64]

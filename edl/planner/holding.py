@@ -7,10 +7,10 @@ for the claim, come again elsewhere in the plan, and so on, while the claim neve
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from edl.feasibility.devices import Horizon
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit
-from edl.planner.grid import Horizon
 from edl.planner.idle import moments
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence

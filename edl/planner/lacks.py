@@ -5,8 +5,8 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import Budget, JobKey, Role
-from edl.planner.eligibility import NAME_FIELD
 from edl.planner.situation import Situation, node_for
 from edl.resources import CPU, Resources, amount_text
 

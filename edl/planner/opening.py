@@ -10,12 +10,12 @@ from operator import attrgetter
 from typing import Final
 
 from edl import phases
+from edl.feasibility.crowd import gathered
+from edl.feasibility.devices import devices
+from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Demand, Role, Shape, TrainingJob
 from edl.planner.board import Board, Post, stand
 from edl.planner.budgets import Budgets
-from edl.planner.crowd import gathered
-from edl.planner.devices import devices
-from edl.planner.eligibility import Eligibility
 from edl.planner.grid import Grid, lines
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy

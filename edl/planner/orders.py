@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 from typing import Final
 
+from edl.feasibility.devices import Horizon
 from edl.planner.fit import Want, pack
-from edl.planner.grid import Horizon, Ints
+from edl.planner.grid import Ints
 
 _ORDERS: Final = 6
 """All of them for three shapes."""

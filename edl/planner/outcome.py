@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from edl.feasibility.devices import Horizon
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
-from edl.planner.grid import Horizon
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
 from edl.planner.plan import Admission, Plan, Resize, Suspension

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edl.feasibility.devices import Horizon
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
-from edl.planner.grid import Horizon
 from edl.planner.ledger import Promise
 from edl.planner.standing import NOWHERE, Seat, Standing
 

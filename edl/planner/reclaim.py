@@ -14,11 +14,12 @@ from heapq import heapify, heappop, heappush
 import msgspec
 import numpy as np
 
+from edl.feasibility.devices import Horizon
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.cursor import Mark
 from edl.planner.fit import Fit, Want, pack, place, unplace
-from edl.planner.grid import Grid, Horizon, Ints
+from edl.planner.grid import Grid, Ints
 from edl.planner.home import Homes
 from edl.planner.standing import NOWHERE, Seat, Standing
 

@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
+from edl.feasibility.devices import Horizon
+from edl.feasibility.eligibility import Mask
 from edl.model import JobKey
 from edl.planner import reasons
 from edl.planner.board import Board
-from edl.planner.eligibility import Mask
 from edl.planner.fit import Fit, Want
-from edl.planner.grid import Horizon
 from edl.planner.holding import (
     extras,
     growing,

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from edl.feasibility.devices import Horizon
 from edl.planner.board import Board
 from edl.planner.fit import Fit
-from edl.planner.grid import Horizon
 from edl.planner.growth import Ceiling
 from edl.planner.standing import NOWHERE, Seat, Standing
 

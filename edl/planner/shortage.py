@@ -5,6 +5,7 @@ from math import ceil
 
 import numpy as np
 
+from edl.feasibility.devices import Horizon
 from edl.model import Role
 from edl.planner import reasons
 from edl.planner.board import Board
@@ -12,7 +13,7 @@ from edl.planner.budgets import Bill, Line
 from edl.planner.causes import Cause
 from edl.planner.fit import Fit, Want, pack
 from edl.planner.gang import Gang
-from edl.planner.grid import Horizon, Ints
+from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling
 from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
 from edl.planner.reclaim import Extras, claim_rules

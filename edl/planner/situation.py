@@ -5,8 +5,8 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import Budget, ClusterState, JobKey, Node, Role, Shape, TrainingJob
-from edl.planner.eligibility import NAME_FIELD
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
 from edl.resources import Resources

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from edl.planner.eligibility import Mask
+from edl.feasibility.eligibility import Mask
 from edl.planner.fit import Fit
 from edl.planner.grid import Ints
 from edl.planner.standing import NOWHERE

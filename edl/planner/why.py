@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edl.feasibility.devices import Horizon
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want, pack
 from edl.planner.gang import Gang, fits_empty
-from edl.planner.grid import Horizon, Ints, fewest
+from edl.planner.grid import Ints, fewest
 from edl.planner.orders import most
 
 

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edl.feasibility.eligibility import Ints
 from edl.model import Shape
 from edl.resources import CPU, MEMORY
-from edl.simulator.floor import Floor, Ints
+from edl.simulator.floor import Floor
 
 _LEAST: Final = {CPU: 100, MEMORY: 200 * 2**20}
 """What a pod that asks for nothing counts for in scores (schedutil, non-zero requests)."""

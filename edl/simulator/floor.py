@@ -8,17 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from edl.feasibility.binding import Binding
+from edl.feasibility.devices import best_fit, has_model
+from edl.feasibility.eligibility import Eligibility, Ints, Mask
 from edl.model import Device, Node, Shape
-from edl.planner.binding import Binding
-from edl.planner.devices import best_fit, has_model
-from edl.planner.eligibility import Eligibility, Mask
 from edl.planner.grid import lines
 from edl.resources import Resources
 from edl.simulator.podrules import PodRules
-
-Ints = NDArray[np.int64]
 
 
 class Place(NamedTuple):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from edl import contract
+from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import Pod, PodPhase, Requirement, Role, Shape
-from edl.planner.eligibility import NAME_FIELD
 
 
 class Count(NamedTuple):

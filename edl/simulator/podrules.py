@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from edl.feasibility.binding import Binding
+from edl.feasibility.crowd import Crowd
+from edl.feasibility.eligibility import Eligibility
 from edl.model import Neighbours, Node, Rules, Shape
-from edl.planner.binding import Binding
-from edl.planner.crowd import Crowd
-from edl.planner.eligibility import Eligibility
 
 
 class PodRules:

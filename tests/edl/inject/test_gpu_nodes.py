@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edl.feasibility.eligibility import Eligibility
 from edl.inject import gpu
 from edl.kube.shapes import Shapes
 from edl.model import Node
-from edl.planner.eligibility import Eligibility
 from edl.resources import Resources
 from edl.writes import Json
 

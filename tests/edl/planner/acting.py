@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from edl.feasibility.eligibility import NAME_FIELD, Eligibility
 from edl.model import (
     ClusterState,
     Demand,
@@ -24,7 +25,6 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner import reasons
-from edl.planner.eligibility import NAME_FIELD, Eligibility
 from edl.planner.plan import Plan
 from edl.resources import Resources
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Node, Resizing, Role, Shape, Taint, TrainingJob
-from edl.planner.eligibility import Eligibility
 from edl.resources import Resources
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape
 

@@ -5,8 +5,8 @@ Its plugins PodTopologySpread, InterPodAffinity and NodePorts, with nothing coun
 
 from dataclasses import dataclass, field
 
+from edl.feasibility.eligibility import Eligibility
 from edl.model import Node, Port, Rules, Selector, Shape, Spread, Term
-from edl.planner.eligibility import Eligibility
 
 
 @dataclass(frozen=True)

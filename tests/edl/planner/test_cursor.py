@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl.feasibility.devices import Horizon
 from edl.model import Neighbours, Node, Requirement, Rules, Selector, Spread, Term
 from edl.planner.board import Board
 from edl.planner.fit import Fit
-from edl.planner.grid import Horizon
 from edl.planner.limits import Limits
 from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES

@@ -2,8 +2,8 @@
 
 import pytest
 
+from edl.feasibility.eligibility import Eligibility
 from edl.model import Node, Requirement, Shape, Taint, Toleration
-from edl.planner.eligibility import Eligibility
 from tests.edl.planner.states import node, shape
 
 NODES = (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.contract import CleanUp
+from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import (
     Budget,
     Charge,
@@ -24,7 +25,6 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decide import decide
-from edl.planner.eligibility import NAME_FIELD
 from edl.planner.evacuate import CORDONED
 from edl.planner.limits import Limits
 from edl.planner.memory import Memory

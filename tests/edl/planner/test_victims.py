@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
+from edl.feasibility.devices import Horizon
 from edl.model import ClusterState
 from edl.planner.board import Board
 from edl.planner.fit import Want, pack
-from edl.planner.grid import Horizon
 from edl.planner.limits import Limits
 from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES

@@ -7,14 +7,27 @@ the compute and the memory; above it, as many devices that nobody has a share of
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from edl.feasibility.eligibility import Ints
 from edl.model import Node, Role, Shape
 from edl.model.devices import Held, Share
-from edl.planner.grid import Horizon, Ints
 
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
 """NVIDIA's GPU feature discovery writes it; a node without it may have any model."""
+
+
+class Horizon(Enum):
+    """At which moment devices are counted; their sums do not say which GPU has how much left."""
+
+    OBSERVED = auto()
+    """Idle before this plan placed anything."""
+    IDLE = auto()
+    FUTURE_IDLE = auto()
+    """Idle once all pods that leave are gone (Volcano's word)."""
+    EMPTY = auto()
+    """If no training job held a share: the most that taking replicas off nodes can free."""
 
 
 @dataclass(slots=True, eq=False)

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from edl.feasibility.binding import Binding, Count, Domains, Level, Near
+from edl.feasibility.eligibility import Eligibility, Mask
 from edl.model import (
     ClusterState,
     Node,
@@ -23,8 +25,6 @@ from edl.model import (
     Spread,
     Term,
 )
-from edl.planner.binding import Binding, Count, Domains, Level, Near
-from edl.planner.eligibility import Eligibility, Mask
 
 _EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 — compared with, never bound to
 _SOME_ADDRESS: Final = ""

@@ -13,6 +13,7 @@ from edl.model import Node, Requirement, Shape, Taint, Toleration
 from edl.model.selectors import compares
 
 Mask = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 NAME_FIELD: Final = "metadata.name"
 """The one matchFields key that Kubernetes knows; it stands among the requirements."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edl.planner.grid import Ints
+from edl.feasibility.eligibility import Ints
 
 
 class Domains(NamedTuple):
