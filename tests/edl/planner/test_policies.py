@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState
 from edl.planner import reasons
-from edl.planner.decide import decide
+from edl.planner.decide import decide, outcome
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
-from tests.edl.planner.plans import ALL, held, sizes, started
+from tests.edl.planner.plans import ALL, held, sizes
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 
 FIFO, THROUGHPUT = POLICIES["fifo"], POLICIES["throughput"]
@@ -129,11 +129,29 @@ def test_throughput_never_moves_replicas_from_one_job_to_another() -> None:
     assert sizes(plan_of(THROUGHPUT, cluster(node("a", 8), most, least))) == {}
 
 
+def nodes_of(policy: Policy, state: ClusterState, name: str = "mnist") -> list[set[str]]:
+    """Of each role of a training job, the nodes on which the plan places its pods."""
+    board = outcome(state, policy, ALL).board
+    names = list(board.grid.rows)
+    mine = (one for one in board.standings if one.job.key.name == name)
+    return [{names[seat.row] for seat in one.seats} for one in mine]
+
+
 def test_throughput_starts_a_job_on_one_node_where_most_room_is_left() -> None:
-    again = job("mnist", role("ps", 1, 1), role("worker", 2, 4), queued=-60)
-    state = cluster(node("a", 2), node("b", 3), node("c", 5), again)
-    plan = plan_of(THROUGHPUT, state)
-    assert started(plan) == {"mnist": {"ps": 1, "worker": 2}}
+    mnist = job("mnist", role("ps", 1, 1), role("worker", 2, 2), queued=-60)
+    state = cluster(node("a", 2), node("b", 3), node("c", 6), mnist)
+    assert nodes_of(THROUGHPUT, state) == [{"c"}, {"c"}]
+    assert nodes_of(POLICIES["fair"], state) != [{"c"}, {"c"}]
+
+
+def test_throughput_grows_a_job_beside_its_chief_although_another_node_is_fuller() -> None:
+    mnist = job("mnist", role("chief", on=["a"]), role("worker", 1, 3, on=["b"]))
+    state = cluster(node("a", 8), node("b", 2), mnist)
+    assert nodes_of(THROUGHPUT, state) == [{"a"}, {"a", "b"}]
+    one_more = cluster(node("a", 8), node("b", 2), job("mnist", role("chief", on=["a"]),
+                       role("worker", 1, 2, on=["b"])))  # fmt: skip
+    assert nodes_of(POLICIES["fair"], one_more) == [{"a"}, {"b"}]
+    assert nodes_of(THROUGHPUT, one_more) == [{"a"}, {"a", "b"}]
 
 
 def test_whose_highest_index_is_remote_yields_first() -> None:

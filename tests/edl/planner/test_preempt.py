@@ -191,3 +191,16 @@ def test_a_gang_that_was_placed_otherwise_keeps_no_equal_gang_behind_it_from_roo
     fresh = fixed("fresh", 1, priority=1, queued=-300)
     patient = replace(PREEMPT, queue_patience=timedelta(hours=9))
     assert list(suspended(plan_for(cluster(node("a", 1), low, again, fresh), patient))) == ["low"]
+
+
+def test_a_lower_priority_goes_first_although_it_is_nearly_finished() -> None:
+    late = fixed("late", 1, on=["a"], progress=0.95, resizing=Resizing.LIVE)
+    middle = fixed("middle", 1, on=["a"], priority=1)
+    state = cluster(node("a", 2), late, middle, fixed("high", 1, priority=2))
+    assert list(suspended(plan_for(state, PREEMPT))) == ["late"]
+
+
+def test_a_start_that_is_half_done_makes_room_for_no_higher_priority() -> None:
+    half = job("half", role("ps", on=["a"]), role("worker", 9, 9), started_at=at(-5))
+    high = fixed("high", 2, priority=1)
+    assert suspended(plan_for(cluster(node("a", 2), half, high), PREEMPT)) == {}

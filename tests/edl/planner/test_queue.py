@@ -277,6 +277,13 @@ def test_half_a_start_that_cannot_be_completed_is_taken_back() -> None:
     assert [found.reason for found in plan.suspensions] == [reasons.GANG_PENDING]
 
 
+def test_a_start_has_two_minutes_to_be_completed_and_not_a_second_more() -> None:
+    for seconds, expected in ((119, []), (120, [reasons.GANG_PENDING])):
+        half = job("half", role("ps", on=["a"]), role("worker", 9, 9), started_at=at(-seconds))
+        plan = plan_for(cluster(node("a", 3), half))
+        assert [found.reason for found in plan.suspensions] == expected
+
+
 def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> None:
     leaving = worker("old", 1, 1, pods=(pod(0, "a", terminating=True),), ending=Ending.COMPLETE)
     plan = plan_for(

@@ -38,6 +38,15 @@ def test_small_pods_are_kept_off_the_node_that_a_large_one_needs() -> None:
     assert nodes["ps"] != nodes["chief"]
 
 
+def test_a_gang_that_was_placed_otherwise_starts_with_its_roles_on_different_nodes() -> None:
+    """No role can take another's room there, whatever the scheduler prefers."""
+    parts = (role(name, reason=reasons.GANG_PENDING) for name in ("ps", "worker"))
+    again = job("mnist", *parts, started_at=at(-600))
+    found = dict(admission(plan_for(cluster(node("a", 4), node("b", 4), again))).nodes)
+    assert set(found) == {"ps", "worker"}
+    assert not set(found["ps"]) & set(found["worker"])
+
+
 def test_a_role_that_grows_stays_free_where_the_others_pins_are_enough() -> None:
     cast = job("mnist", role("ps", 3, 3, shape=shape(1)), role("worker", 1, 2, shape=shape(4)))
     found = admission(plan_for(cluster(node("a", 3), node("b", 4), cast)))
