@@ -14,6 +14,7 @@ from edl import contract, host_lists, namespaces
 from edl.kube import bare, shares
 from edl.kube.bare import Bare
 from edl.kube.objects import (
+    DEFAULT_SCHEDULER,
     ContainerStatus,
     Metadata,
     NamespaceObject,
@@ -123,7 +124,7 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))
     alone = bare.read(raw) if labels.get(contract.FRAMEWORK) and not job else None
-    held_back = ours or ended or leaving or bool(found.spec.scheduling_gates)
+    held_back = ours or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
     who = shapes.who(found.metadata.namespace, labels)
     share, notes = shares.share(labels), found.metadata.annotations
     return PodFacts(
@@ -141,6 +142,16 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
         labels=who.labels,
         hold=shares.hold(share, notes.gpus, notes.gpu_memory),
     )
+
+
+def _unseen(found: PodObject) -> bool:
+    """Whether its scheduler, which is not kube-scheduler's default, has yet to refuse it.
+
+    One that does not run never does, and no room would help the pod.
+    """
+    conditions = found.status.conditions or ()
+    refused = any(one.type == "PodScheduled" and one.status == "False" for one in conditions)
+    return found.spec.scheduler_name != DEFAULT_SCHEDULER and not refused
 
 
 def priority(raw: bytes) -> PriorityFacts:

@@ -5,7 +5,7 @@ stand there.
 """
 
 from datetime import datetime
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 
 import msgspec
 
@@ -135,6 +135,10 @@ class Container(_Part, frozen=True):
     restart_policy: str = ""
 
 
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+"""What the API server writes into pods that name no scheduler (core/v1 PodSpec)."""
+
+
 class Gate(_Part, frozen=True):
     name: str
 
@@ -151,6 +155,7 @@ class PodSpec(_Part, frozen=True):
     affinity: Undecoded = _NONE
     topology_spread_constraints: Undecoded = _NONE
     host_network: bool = False
+    scheduler_name: str = DEFAULT_SCHEDULER
     node_name: str = ""
     priority: int | None = None
     scheduling_gates: list[Gate] | None = None

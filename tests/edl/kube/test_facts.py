@@ -65,11 +65,18 @@ def test_a_pending_pod_of_others_asks_for_room() -> None:
         manifests.pod("bound", node="n1"),
         manifests.pod("ended", phase="Failed"),
         manifests.pod("gated", spec={"schedulingGates": [{"name": "wait"}]}),
+        manifests.pod("unseen", spec={"schedulerName": "none-that-runs"}),
         manifests.pod("leaving", metadata={"deletionTimestamp": manifests.CREATED}),
     ],
 )
 def test_a_pod_that_is_placed_held_back_or_going_does_not_ask(body: Json) -> None:
     assert not pod_facts(body).asking
+
+
+def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it() -> None:
+    refused = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    body = manifests.pod("volcano", spec={"schedulerName": "volcano"}, status=refused)
+    assert pod_facts(body).asking
 
 
 def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
