@@ -1,13 +1,13 @@
 """`FakeCluster`: a `Cluster` in memory for tests and simulations, under the same contract tests.
 
-It keeps versions, history and preconditions as an API server does. It runs no controllers, no
-admission and no validation, and deletes at once.
+It keeps versions, history, preconditions, finalizers and grace periods as an API server does. It
+runs no controllers, no admission and no validation; pods end when their grace period has passed.
 """
 
 import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 import msgspec
@@ -23,11 +23,13 @@ from edl.writes import Json
 
 _NAMES: Final = uuid.UUID("8c8b1c1e-3c4f-4a39-9a55-6f2f3c7d9d10")
 _PAGE_SIZE: Final = 500
+_GRACE: Final = 30
+"""Seconds: what the API server writes into pods that name no grace period."""
 _TYPE: Final = ("apiVersion", "kind")  # items of a list do not repeat them
 
 
 class FakeCluster:
-    """A cluster in memory; thread-safe. `clock` gives creation times."""
+    """A cluster in memory; thread-safe. `clock` gives creation times and ends grace periods."""
 
     default_namespace = "default"
 
@@ -39,11 +41,20 @@ class FakeCluster:
         self.logs = FakeLogs()
         self.release = "v1.36.3"
 
+    def tick(self) -> None:
+        """End pods whose grace period has passed, as their kubelets would: watches hear of it."""
+        with self._lock:
+            due = [key for key, body in self._objects.items() if self._is_over(key, body)]
+            for key in due:
+                self._commit(key, None)
+
     def get(self, target: Target) -> Json:
+        self.tick()
         with self._lock:
             return copy.deepcopy(self._found(_key(target)))
 
     def list(self, selection: Selection) -> RawListing:
+        self.tick()
         with self._lock:
             chosen = [
                 msgspec.json.encode({name: body[name] for name in body if name not in _TYPE})
@@ -69,6 +80,7 @@ class FakeCluster:
         return self.logs.open(wanted, self._clock())
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self.tick()
         with self._lock:
             body = self._born(target, manifest)
             key = _key(target)._replace(name=body["metadata"]["name"])
@@ -79,13 +91,14 @@ class FakeCluster:
             return copy.deepcopy(body)
 
     def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self.tick()
         with self._lock:
             before = self._found(_key(target))
             _check_version(_key(target), before, body.get("metadata", {}).get("resourceVersion"))
             after = merged(copy.deepcopy(before), body)
             after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
             if after != before and not dry_run:
-                self._commit(_key(target), after)
+                self._store(_key(target), after)
             return copy.deepcopy(after)
 
     def apply(
@@ -104,12 +117,15 @@ class FakeCluster:
             return self.create(target, manifest, dry_run=dry_run)
 
     def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+        self.tick()
         with self._lock:
-            before = self._found(_key(target))
-            _check_version(_key(target), before, version)
+            key = _key(target)
+            before = self._found(key)
+            _check_version(key, before, version)
             if uid and uid != before["metadata"]["uid"]:
                 raise Conflict(f'"{target.name}" is another object by now; read it again', 409)
-            self._commit(_key(target), None)
+            if "deletionTimestamp" not in before["metadata"]:
+                self._store(key, self._deleted(key, before))
 
     def forget_history(self) -> None:
         """As after a compaction: older watches end with Gone."""
@@ -118,6 +134,22 @@ class FakeCluster:
     def end_watches(self) -> None:
         """As when the API server restarts: every watch ends, without an error."""
         self._history.end_all()
+
+    def _deleted(self, key: Key, before: Json) -> Json:
+        """As it stands while its grace period runs, or its finalizers are there."""
+        after, grace = copy.deepcopy(before), _grace(key, before)
+        ends = self._clock() + timedelta(seconds=grace)
+        after["metadata"]["deletionTimestamp"] = _text(ends)
+        after["metadata"]["deletionGracePeriodSeconds"] = grace
+        return after
+
+    def _is_over(self, key: Key, body: Json) -> bool:
+        """Whether an object that is being deleted has nothing left to wait for."""
+        metadata = body["metadata"]
+        ends = metadata.get("deletionTimestamp")
+        if ends is None or metadata.get("finalizers"):
+            return False
+        return key.kind != "Pod" or datetime.fromisoformat(ends) <= self._clock()
 
     def _found(self, key: Key) -> Json:
         try:
@@ -137,8 +169,16 @@ class FakeCluster:
         body.setdefault("apiVersion", RESOURCES[target.kind].api_version)
         body.setdefault("kind", target.kind)
         metadata["uid"] = str(identity)
-        metadata["creationTimestamp"] = self._clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata["creationTimestamp"] = _text(self._clock())
         return body
+
+    def _store(self, key: Key, after: Json) -> None:
+        """A new version; where nothing is left to wait for, it is the deletion itself."""
+        if self._is_over(key, after):
+            self._objects[key] = after
+            self._commit(key, None)
+        else:
+            self._commit(key, after)
 
     def _commit(self, key: Key, after: Json | None) -> None:
         before = self._objects.pop(key, None)
@@ -185,6 +225,19 @@ def _selects(selection: Selection, key: Key, body: Json) -> bool:
     if key.kind != selection.kind or selection.namespace not in ("", key.namespace):
         return False
     return matches(selection.labels, body["metadata"].get("labels") or {})
+
+
+def _grace(key: Key, body: Json) -> int:
+    """Seconds that a pod has before it is gone; none before it is bound, and after it has ended."""
+    spec, phase = body.get("spec") or {}, (body.get("status") or {}).get("phase")
+    if key.kind != "Pod" or not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
+        return 0
+    found: int = spec.get("terminationGracePeriodSeconds", _GRACE)
+    return found
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _check_version(key: Key, found: Json, wanted: str | None) -> None:

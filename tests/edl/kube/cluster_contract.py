@@ -29,6 +29,18 @@ def lease(namespace: str, name: str, **labels: str) -> tuple[Target, Json]:
     return Target("Lease", namespace, name), manifest
 
 
+def pod(namespace: str, name: str, **spec: object) -> tuple[Target, Json]:
+    """Without a kubelet: bound to a node that does not exist, where `spec` binds it."""
+    container = {"name": "main", "image": "none"}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"containers": [container], "automountServiceAccountToken": False} | spec,
+    }
+    return Target("Pod", namespace, name), manifest
+
+
 def names(items: tuple[bytes, ...]) -> list[str]:
     return [json.loads(item)["metadata"]["name"] for item in items]
 
@@ -220,6 +232,56 @@ class ClusterContract:
         watch.close()
         assert event.type == "DELETED"
         assert int(version_of(json.loads(event.object))) > int(version_of(created))
+
+    def test_a_bound_pod_that_is_deleted_stays_for_its_grace_period(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = pod(namespace, "p", nodeName="none", terminationGracePeriodSeconds=50)
+        created = cluster.create(target, manifest)
+        watch = cluster.watch(Selection("Pod", namespace), version_of(created))
+        cluster.delete(target, version=version_of(created))
+        found = cluster.get(target)
+        assert found["metadata"]["deletionGracePeriodSeconds"] == 50
+        assert found["metadata"]["deletionTimestamp"] > created["metadata"]["creationTimestamp"]
+        assert found["metadata"]["uid"] == created["metadata"]["uid"]
+        assert take(watch, 1) == [("MODIFIED", "p")]
+        watch.close()
+        cluster.delete(target)
+        assert cluster.get(target) == found
+        with pytest.raises(Conflict, match="already exists"):
+            cluster.create(target, manifest)
+
+    @pytest.mark.parametrize(
+        "spec",
+        [{"schedulerName": "none"}, {"nodeName": "none", "terminationGracePeriodSeconds": 0}],
+        ids=["unbound", "0"],
+    )
+    def test_a_pod_without_a_grace_period_is_gone_at_once(
+        self, cluster: Cluster, namespace: str, spec: Json
+    ) -> None:
+        target, manifest = pod(namespace, "p", **spec)
+        cluster.create(target, manifest)
+        cluster.delete(target)
+        with pytest.raises(NotFound):
+            cluster.get(target)
+
+    def test_what_has_a_finalizer_stays_until_the_last_is_removed(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        finalizers = ["example.com/a", "example.com/b"]
+        manifest["metadata"]["finalizers"] = finalizers
+        created = cluster.create(target, manifest)
+        watch = cluster.watch(Selection("Lease", namespace), version_of(created))
+        cluster.delete(target)
+        assert "deletionTimestamp" in cluster.get(target)["metadata"]
+        cluster.patch(target, {"metadata": {"finalizers": finalizers[1:]}})
+        assert cluster.get(target)["metadata"]["finalizers"] == finalizers[1:]
+        cluster.patch(target, {"metadata": {"finalizers": []}})
+        with pytest.raises(NotFound):
+            cluster.get(target)
+        assert take(watch, 3) == [("MODIFIED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
+        watch.close()
 
     def test_another_thread_ends_a_watch(self, cluster: Cluster, namespace: str) -> None:
         selection = Selection("Lease", namespace)
