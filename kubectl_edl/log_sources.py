@@ -6,6 +6,7 @@ from typing import Final
 
 from edl import contract
 from edl.model import Role, Target, TrainingJob
+from edl.model.names import JOB_TYPE
 from edl.writes import Json
 from kubectl_edl.refusals import Refused
 
@@ -76,7 +77,7 @@ def _pods_by_role(roles: Sequence[Role], pods: Iterable[Json]) -> Mapping[str, l
     by_job: dict[str, list[Json]] = {role.job: [] for role in roles}
     for pod in pods:
         for owner in pod["metadata"].get("ownerReferences") or ():
-            if owner["kind"] == "Job" and owner["name"] in by_job:
+            if (owner["apiVersion"], owner["kind"]) == JOB_TYPE and owner["name"] in by_job:
                 by_job[owner["name"]].append(pod)
     return {role.name: by_job[role.job] for role in roles}
 

@@ -10,6 +10,7 @@ from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
 from edl.kube.cluster import Selection
 from edl.model import Target
+from edl.model.names import JOB_TYPE
 from edl.writes import Json, Patch
 from kubectl_edl.actuators import ACTUATORS, Actuator
 from kubectl_edl.completions import decoded, training_job_name
@@ -167,7 +168,8 @@ def _lift(connection: Connection, namespace: str, jobs: set[str]) -> Iterator[st
         listing = cluster.list(Selection("PodDisruptionBudget", namespace, managed))
         for metadata in (decoded(raw)["metadata"] for raw in listing.items):
             owners = metadata.get("ownerReferences") or ()
-            if any(owner["kind"] == "Job" and owner["name"] in jobs for owner in owners):
+            ours = {one["name"] for one in owners if (one["apiVersion"], one["kind"]) == JOB_TYPE}
+            if not jobs.isdisjoint(ours):
                 cluster.delete(Target("PodDisruptionBudget", namespace, metadata["name"]))
     except Forbidden as error:
         yield f"hint: its disruption budgets stay, and hold drains back: {error}"

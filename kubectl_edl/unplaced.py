@@ -8,6 +8,7 @@ from datetime import datetime
 from edl import contract
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.facts import time
+from edl.model.names import JOB_TYPE
 from edl.writes import Json
 
 
@@ -32,7 +33,7 @@ def unplaced(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[U
 
 def _owners(pod: Json) -> Iterator[str]:
     references = pod["metadata"].get("ownerReferences") or ()
-    return (owner["name"] for owner in references if owner.get("kind") == "Job")
+    return (one["name"] for one in references if (one["apiVersion"], one["kind"]) == JOB_TYPE)
 
 
 def _unplaced(pod: Json, job: str) -> Unplaced | None:

@@ -8,6 +8,7 @@ from edl import contract, namespaces, success
 from edl.errors import Denied, Finding
 from edl.inject import ceilings, defaults, gpu, guard, kubeshare, misplaced, releases, shape
 from edl.inject.complete import complete
+from edl.model.names import JOB_TYPE
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.parse import parse
 from edl.writes import Json
@@ -99,7 +100,8 @@ def _is_unlabelled(request: Request) -> bool:
 def _is_made_from_template(manifest: Json) -> bool:
     """A pod of a Job: its template was completed."""
     owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
-    return manifest.get("kind") == "Pod" and any(owner.get("kind") == "Job" for owner in owners)
+    jobs = (owner for owner in owners if (owner.get("apiVersion"), owner.get("kind")) == JOB_TYPE)
+    return manifest.get("kind") == "Pod" and any(jobs)
 
 
 def _tracked(request: Request) -> Json:

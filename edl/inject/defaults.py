@@ -10,12 +10,13 @@ from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject import guard
+from edl.model.names import CRON_JOB_TYPE
 from edl.namespaces import NamespacePolicy
 from edl.parse import parse
 from edl.spec import JobSpec
 from edl.writes import Json
 
-_MAKES_OURS: Final = "CronJob"
+_MAKES_OURS: Final = CRON_JOB_TYPE
 """The one controller whose Jobs are its user's own; any other sizes and suspends them itself."""
 
 
@@ -34,7 +35,10 @@ def adopts(manifest: Json, policy: NamespacePolicy) -> bool:
 
 def _is_made_by_a_controller(manifest: Json) -> bool:
     owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
-    return any(owner.get("controller") and owner.get("kind") != _MAKES_OURS for owner in owners)
+    return any(
+        owner.get("controller") and (owner.get("apiVersion"), owner.get("kind")) != _MAKES_OURS
+        for owner in owners
+    )
 
 
 def asks(manifest: Json) -> bool:

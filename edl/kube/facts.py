@@ -25,6 +25,7 @@ from edl.kube.objects import (
 )
 from edl.kube.shapes import NODE_NAME, Shapes
 from edl.model import Labels, Node, Pod, PodPhase, Shape, Taint, Target
+from edl.model.names import JOB_TYPE
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.resources import Resources
 
@@ -119,7 +120,8 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
     ended = found.status.phase in ("Succeeded", "Failed")
     leaving = found.metadata.deletion_timestamp is not None
     owners = found.metadata.owner_references or ()
-    job = next((owner.uid for owner in owners if owner.kind == "Job" and owner.controller), "")
+    jobs = (owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE)
+    job = next((owner.uid for owner in jobs if owner.controller), "")
     # Of a Job of ours that is deleted, or that the watch has yet to bring: it asks by that Job.
     labels = found.metadata.labels
     ours = bool(job and labels.get(contract.FRAMEWORK))

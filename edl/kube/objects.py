@@ -17,6 +17,7 @@ class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Owner(_Part, frozen=True):
+    api_version: str
     kind: str
     uid: str
     controller: bool = False

@@ -1,6 +1,6 @@
 """How objects and training jobs are named."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class JobKey(NamedTuple):
@@ -19,6 +19,11 @@ class Target(NamedTuple):
     kind: str
     namespace: str
     name: str
+
+
+JOB_TYPE: Final = ("batch/v1", "Job")
+CRON_JOB_TYPE: Final = ("batch/v1", "CronJob")
+"""`apiVersion` and `kind` of an owner reference: other groups have kinds of these names, too."""
 
 
 class Owner(NamedTuple):

@@ -167,6 +167,7 @@ def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  
             "annotations": {contract.COMPLETION_INDEX_ANNOTATION: str(index)},
             "ownerReferences": [
                 {
+                    "apiVersion": "batch/v1",
                     "kind": "Job",
                     "name": metadata["name"],
                     "uid": metadata["uid"],

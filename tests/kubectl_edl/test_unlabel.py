@@ -25,7 +25,8 @@ def ours(stage: Stage, name: str) -> list[str]:
 
 
 def budget(stage: Stage, owner: str) -> None:
-    reference = {"kind": "Job", "name": owner, "uid": stage.job(owner)["metadata"]["uid"]}
+    uid = stage.job(owner)["metadata"]["uid"]
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": uid}
     metadata = {
         "name": f"{owner}-first-1",
         "labels": {"app.kubernetes.io/managed-by": contract.MANAGED_BY},

@@ -288,6 +288,7 @@ def test_of_a_jobs_pods_only_kubeshares_are_seen_and_only_to_be_completed() -> N
         for condition in webhook["matchConditions"]
         if condition["name"] == "not-of-a-job"
     )
+    assert "owner.apiVersion == 'batch/v1' && owner.kind == 'Job'" in completing
     assert completing.endswith(f"|| object.spec.schedulerName == '{contract.KUBESHARE_SCHEDULER}'")
     judging = str(found("ValidatingWebhookConfiguration", "edl"))
     assert contract.KUBESHARE_SCHEDULER not in judging

@@ -10,7 +10,12 @@ from tests.edl.inject.policies import LAB, create, created, look_again, opted_in
 from tests.edl.manifests import CONTEXT, USER, annotations, changed, job, labels, pod
 
 POLICY = opted_in()
-CONTROLLED = {"kind": "Workflow", "name": "w", "controller": True}
+CONTROLLED = {
+    "apiVersion": "argoproj.io/v1alpha1",
+    "kind": "Workflow",
+    "name": "w",
+    "controller": True,
+}
 
 
 def test_a_job_there_is_completed_and_waits() -> None:
@@ -49,6 +54,10 @@ def test_elsewhere_it_is_left_alone() -> None:
         (f"metadata labels {contract.KUEUE_QUEUE}", "team"),
         ("spec managedBy", "kueue.x-k8s.io/multikueue"),
         ("metadata ownerReferences", [CONTROLLED]),
+        (
+            "metadata ownerReferences",
+            [CONTROLLED | {"kind": "CronJob", "apiVersion": "batch.volcano.sh/v1alpha1"}],
+        ),
         ("metadata annotations helm.sh/hook", "pre-install"),
         ("metadata annotations argocd.argoproj.io/hook", "Sync"),
     ],
@@ -62,7 +71,7 @@ def test_a_job_that_opts_out_or_is_somebody_elses_is_left_alone(path: str, value
 @pytest.mark.parametrize(
     "owner",
     [
-        {"kind": "CronJob", "name": "nightly", "controller": True},
+        {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "controller": True},
         {"kind": "ConfigMap", "name": "release"},
     ],
 )

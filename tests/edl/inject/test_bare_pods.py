@@ -39,10 +39,21 @@ def test_a_pod_made_again_under_its_name_is_the_same() -> None:
     assert created(once) == once
 
 
-def test_a_jobs_pod_was_completed_with_its_template() -> None:
+def owned(api_version: str) -> Json:
     made = worker()
-    made["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "mnist", "controller": True}]
+    owner = {"apiVersion": api_version, "kind": "Job", "name": "mnist", "controller": True}
+    made["metadata"]["ownerReferences"] = [owner]
+    return made
+
+
+def test_a_jobs_pod_was_completed_with_its_template() -> None:
+    made = owned("batch/v1")
     assert created(made) is made
+
+
+def test_a_pod_whose_owner_is_called_job_in_another_api_group_is_bare() -> None:
+    made = owned("batch.volcano.sh/v1alpha1")
+    assert pod_spec(created(made)) == pod_spec(created(worker()))
 
 
 def test_without_a_framework_a_bare_pod_only_gets_its_labels() -> None:

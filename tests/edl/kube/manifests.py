@@ -52,8 +52,9 @@ def pod(
 
 def job_pod(name: str, index: int, job: str, **more: Field) -> Json:
     notes = {"batch.kubernetes.io/job-completion-index": str(index), **more.pop("notes", {})}
-    owner = {"kind": "Job", "name": job, "uid": f"uid-{job}", "controller": True}
-    meta = {"annotations": notes, "ownerReferences": [owner], **more.pop("metadata", {})}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": f"uid-{job}"}
+    owners = [owner | {"controller": True}]
+    meta = {"annotations": notes, "ownerReferences": owners, **more.pop("metadata", {})}
     return pod(name, metadata=meta, **more)
 
 

@@ -86,11 +86,13 @@ def test_labels_that_make_no_sense_are_nobodys() -> None:
     assert look(bare("boss")).bare == ()
 
 
-@pytest.mark.parametrize("kind", ["Job", "ReplicaSet"])
-def test_only_pods_that_no_job_made_are_bare(kind: str) -> None:
-    owner = {"kind": kind, "name": "x", "uid": "u", "controller": True}
-    found = look(bare("worker", ownerReferences=[owner])).bare
-    assert bool(found) == (kind != "Job")
+@pytest.mark.parametrize(
+    "owner", [("batch/v1", "Job"), ("batch.volcano.sh/v1alpha1", "Job"), ("apps/v1", "ReplicaSet")]
+)
+def test_only_pods_that_no_job_made_are_bare(owner: tuple[str, str]) -> None:
+    reference = {"apiVersion": owner[0], "kind": owner[1], "name": "x", "uid": "u"}
+    found = look(bare("worker", ownerReferences=[reference | {"controller": True}])).bare
+    assert bool(found) == (owner != ("batch/v1", "Job"))
 
 
 def test_the_same_pods_make_the_same_job_whatever_their_order() -> None:
