@@ -73,6 +73,7 @@ def _read(form: Form, framework: Framework) -> JobSpec:
         slots=form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1,
         port=form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port,
         clean_up=form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING),
+        ttl=form.count(contract.TTL, least=0),
         restart=_restart(form),
         paused=_paused(form),
         rank=_rank(form, seat) if form.is_pod else None,

@@ -30,6 +30,10 @@ class Gpu(msgspec.Struct, frozen=True):
 RETRIES: Final = 6
 """The API's default `backoffLimit`, for a whole Job: here it counts for each replica."""
 
+HELD_TTL: Final = 2**31 - 1
+"""`ttlSecondsAfterFinished` while the Job's own waits in `edl.dev/ttl-seconds-after-finished`: the
+longest that the API takes, so that a user who removes the field is told from one who does not."""
+
 POD_POLICIES: Final = {
     contract.Restart.ALWAYS: "OnFailure",
     contract.Restart.ON_FAILURE: "OnFailure",
@@ -73,6 +77,8 @@ class JobSpec(msgspec.Struct, frozen=True):
     slots: int = 1
     port: int = 0
     clean_up: contract.CleanUp = contract.CleanUp.RUNNING
+    ttl: int | None = None
+    """Seconds until its Job is deleted, from the end of the whole training job."""
     restart: contract.Restart | None = None
     rank: int | None = None
     """A bare pod's index in its role; None for Jobs."""

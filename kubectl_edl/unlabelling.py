@@ -8,6 +8,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
+from edl.inject import ttl
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.model.names import JOB_TYPE
@@ -45,7 +46,7 @@ def unlabelled(manifest: Json) -> Json:
                 del metadata[place]
             elif after != before:
                 metadata[place] = after
-    return changed
+    return ttl.give_back(changed, manifest)
 
 
 def ours(name: str) -> bool:
@@ -116,7 +117,9 @@ def _removal(job: Json) -> Json:
     }
     if all(map(ours, job["metadata"].get("labels") or {})):
         metadata["labels"] |= _others_labels(job)
-    return {"metadata": {place: names for place, names in metadata.items() if names}}
+    patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
+    spec = ttl.give_back(job, job)["spec"]
+    return patch if spec == job["spec"] else patch | {"spec": {ttl.FIELD: spec[ttl.FIELD]}}
 
 
 def _others_labels(job: Json) -> dict[str, str]:

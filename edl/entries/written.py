@@ -77,6 +77,11 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "Running, All, None",
         "what ends with the deciding role; default: Running",
     ),
+    annotation(
+        contract.TTL,
+        "whole number",
+        "`spec.ttlSecondsAfterFinished` of one Job of several: it counts when all have ended",
+    ),
     annotation(contract.GPU_LIMIT, "`0.8`", "most of the GPU a share may use; default: the share"),
     annotation(
         contract.KUBESHARE,

@@ -6,7 +6,7 @@ import msgspec
 
 from edl import contract, namespaces, success
 from edl.errors import Denied, Finding
-from edl.inject import ceilings, defaults, gpu, guard, kubeshare, misplaced, releases, shape
+from edl.inject import ceilings, defaults, gpu, guard, kubeshare, misplaced, releases, shape, ttl
 from edl.inject.complete import complete
 from edl.model.names import JOB_TYPE
 from edl.namespaces import SILENT, NamespacePolicy
@@ -135,7 +135,7 @@ def _unlabelled(request: Request, context: Context) -> Verdict:
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdict:
     guard.refuse_other_queues(manifest)
-    clean, warnings = defaults.given(guard.without_ours(manifest), policy)
+    clean, warnings = defaults.given(guard.without_ours(ttl.hold(manifest)), policy)
     unreadable = ceilings.unreadable(policy)
     try:
         spec = parse(clean)
@@ -150,7 +150,13 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
     lost = kubeshare.warnings(clean, spec)
     return Verdict(
         done,
-        (*guard.forgery_warnings(manifest, done), *misplaced.warnings(manifest), *warnings, *lost),
+        (
+            *guard.forgery_warnings(manifest, done),
+            *ttl.warnings(manifest, done),
+            *misplaced.warnings(manifest),
+            *warnings,
+            *lost,
+        ),
     )
 
 
@@ -175,10 +181,10 @@ def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
         return Verdict(manifest)
     if guard.is_handed_back(manifest, old):
-        return Verdict(manifest)
+        return Verdict(ttl.give_back(manifest, old))
     if contract.KUEUE_QUEUE not in guard.labels(old):
         guard.refuse_other_queues(manifest)
     guard.check_identity(manifest, old)
-    held, warnings = guard.held(manifest, old)
+    held, warnings = guard.held(ttl.hold(manifest, old), old)
     guard.check(held, old, request.policy)
     return Verdict(held, warnings)

@@ -32,6 +32,7 @@ JOB: Final[Mapping[str, str]] = {
         "Kubernetes' 6 retries for each replica, as evicted pods count as failures; "
         f"none where {contract.RESTART} is Never"
     ),
+    "spec ttlSecondsAfterFinished": f"{contract.TTL} counts when the whole training has ended",
     "spec podFailurePolicy": _RESTART,
     "spec podReplacementPolicy": _RESTART,
     "spec successPolicy": "these indexes decide when the Job is done",

@@ -17,7 +17,7 @@ from edl.kube.shapes import Shapes
 from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
 from edl.parse import parse
 from edl.resources import Resources
-from edl.spec import RETRIES, JobSpec
+from edl.spec import HELD_TTL, RETRIES, JobSpec
 from edl.writes import Json
 
 _jobs: Final = msgspec.json.Decoder(JobObject)
@@ -33,7 +33,7 @@ _FINISHED: Final = frozenset({"Complete", "Failed"})
 
 _WISHES: Final = frozenset(
     {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
-    | {contract.DURATION, contract.PROGRESS}
+    | {contract.DURATION, contract.PROGRESS, contract.TTL}
 )
 
 
@@ -157,6 +157,7 @@ def _written(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role
         labels=who.labels,
         node_affinity=notes.get(contract.PINNED) or pins.kept(_pod_spec(manifest).get("affinity")),
         pinned=contract.PINNED in notes,
+        held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
         refusal=start_refusals.read(notes.get(contract.START_REFUSED, "")),
     )
 

@@ -97,6 +97,8 @@ class Role(msgspec.Struct, frozen=True):
     """Its end is decided, and cannot be recorded while it is suspended."""
     told_to_end: bool = False
     """No time is left for it: its controller will say so."""
+    held_ttl: int | None = None
+    """Seconds after which its Job is deleted, once nothing of the training job runs any more."""
     keeps_completions: bool = False
     """The API server refuses size 0 of it, for a rule that its user wrote."""
     reason: str = ""

@@ -23,6 +23,7 @@ def patched_role(role: Role, patch: Patch) -> Role:
         role,
         size=spec.get("parallelism", role.size),
         suspended=spec.get("suspend", role.suspended),
+        held_ttl=None if "ttlSecondsAfterFinished" in spec else role.held_ttl,
         backoff_limit=spec.get("backoffLimit", role.backoff_limit),
     )
     annotations = patch.body.get("metadata", {}).get("annotations") or {}

@@ -7,13 +7,13 @@ from edl.contract import CleanUp
 from edl.history import Entry, Operation
 from edl.model import Ending, Role, Target, TrainingJob
 from edl.steps import patches
-from edl.writes import Delete, Json, Step
+from edl.writes import Delete, Json, Patch, Step
 
 
 def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
     """0/0 completes an Indexed Job at once and ends its pods (docs/kubernetes.md 10)."""
     if job.clean_up is CleanUp.NONE:
-        return Step(job.key, ())
+        return Step(job.key, _times_to_live(job))
     why = phases.verdict(job.key, ending)
     # A Job that is 0/0 already only waits for its controller.
     others = [role for role in job.live if role.tandem and role.size and not role.told_to_end]
@@ -22,7 +22,8 @@ def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
         for role in others
     ]
     notes = tuple(patches.note(job.key, role, "Ended", why) for role in others)
-    return Step(job.key, (*writes, *_deletions(job)), notes)
+    last = () if job.live else _times_to_live(job)
+    return Step(job.key, (*writes, *_deletions(job), *last), notes)
 
 
 def _told(role: Role, why: str, now: datetime) -> dict[str, str]:
@@ -37,6 +38,18 @@ def _end(role: Role) -> Json:
     if role.decides or role.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
     return patches.size(role, 0)
+
+
+def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
+    """What their users said of deleting these Jobs holds from now on.
+
+    The deciding one goes last: without it nothing says that the others have ended for good.
+    """
+    held = (role for role in job.roles if role.ending and role.held_ttl is not None)
+    return tuple(
+        patches.job(job.key, role, {"ttlSecondsAfterFinished": role.held_ttl}, {})
+        for role in sorted(held, key=lambda role: role.decides)
+    )
 
 
 def _deletions(job: TrainingJob) -> tuple[Delete, ...]:

@@ -6,6 +6,7 @@ import yaml
 
 from edl import contract
 from edl.kube.cluster import Selection
+from edl.spec import HELD_TTL
 from tests.kubectl_edl.fenced import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
@@ -46,6 +47,14 @@ def test_what_runs_is_an_ordinary_job_again_and_runs_on(stage: Stage) -> None:
     )
     assert {name: stage.job(name)["spec"] for name in before} == before
     assert [ours(stage, name) for name in before] == [[], [], []]
+
+
+def test_a_job_is_deleted_again_as_soon_after_its_end_as_its_user_has_said(stage: Stage) -> None:
+    notes = {"metadata": {"annotations": {contract.TTL: "30"}}}
+    stage.patch("mnist-chief", notes | {"spec": {"ttlSecondsAfterFinished": HELD_TTL}})
+    stage.run("unlabel", "mnist")
+    assert stage.job("mnist-chief")["spec"]["ttlSecondsAfterFinished"] == 30
+    assert "ttlSecondsAfterFinished" not in stage.job("mnist-ps")["spec"]
 
 
 def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:

@@ -125,3 +125,31 @@ def test_a_job_whose_user_needs_an_index_of_it_gets_no_time() -> None:
     step = ended(CHIEF, PS, replace(WORKER, keeps_completions=True))
     at_once = {"activeDeadlineSeconds": 0, "suspend": False}
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": at_once}
+
+
+def times(step: Step) -> list[tuple[str, object]]:
+    name = "ttlSecondsAfterFinished"
+    found = [one for one in patches(step) if name in (one.body.get("spec") or {})]
+    return [(one.target.name, one.body["spec"][name]) for one in found]
+
+
+def test_a_jobs_time_to_live_begins_when_all_have_ended_and_the_deciding_one_goes_last() -> None:
+    chief = replace(CHIEF, held_ttl=0)
+    assert times(ended(chief, PS, WORKER)) == []
+    ps, worker = (replace(one, ending=Ending.COMPLETE, size=0, held_ttl=9) for one in (PS, WORKER))
+    assert times(ended(chief, ps, WORKER)) == []
+    assert times(ended(chief, ps, worker)) == [
+        ("mnist-ps", 9),
+        ("mnist-worker", 9),
+        ("mnist-chief", 0),
+    ]
+
+
+def test_nothing_is_written_where_no_time_is_held() -> None:
+    assert ended(CHIEF, replace(PS, ending=Ending.COMPLETE, size=0)).writes == ()
+
+
+def test_where_nobody_is_ended_each_ended_job_has_its_own_time() -> None:
+    chief = replace(CHIEF, held_ttl=0)
+    step = ended(chief, replace(PS, held_ttl=5), clean_up=CleanUp.NONE)
+    assert times(step) == [("mnist-chief", 0)]

@@ -1,0 +1,78 @@
+"""A finished training job ends whole, however soon its deciding Job is to be deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl import contract
+from edl.spec import HELD_TTL
+from tests.integration.support.stage import tensorflow
+
+if TYPE_CHECKING:
+    from edl.writes import Json
+    from tests.integration.support.stage import Stage
+
+pytestmark = pytest.mark.integration
+
+
+def training(seconds: int) -> list[Json]:
+    chief, *others = tensorflow("mnist", "1..3")
+    return [chief | {"spec": chief["spec"] | {"ttlSecondsAfterFinished": seconds}}, *others]
+
+
+def runs(cluster: Stage) -> bool:
+    return all(cluster.running(f"mnist-{role}") for role in ("chief", "ps", "worker"))
+
+
+def is_over(cluster: Stage) -> bool:
+    """The chief's Job is deleted, the others are complete, and no pod runs."""
+    others = all(cluster.is_complete(f"mnist-{role}") for role in ("ps", "worker"))
+    gone = not cluster.exists("Job", "mnist-chief")
+    return gone and others and not any(map(cluster.running, ("mnist-ps", "mnist-worker")))
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_the_others_end_though_the_deciding_job_is_deleted_at_once(
+    installed: Stage, seconds: int
+) -> None:
+    installed.apply(*training(seconds))
+    installed.until(lambda: runs(installed), "it trains")
+    installed.complete("mnist-chief")
+    installed.until(lambda: is_over(installed), "it has ended whole")
+
+
+def test_the_same_file_changes_nothing_and_another_time_is_held(
+    installed: Stage,
+) -> None:
+    installed.apply(*training(7))
+    assert time_to_live(installed) == (HELD_TTL, "7")
+    installed.until(lambda: runs(installed), "it trains")
+    before = installed.job("mnist-chief")["metadata"]["generation"]
+    again = installed.apply(*training(7))
+    assert installed.job("mnist-chief")["metadata"]["generation"] == before, again
+    server = ("--server-side", "--force-conflicts")
+    installed.apply(*training(7), flags=server)
+    assert time_to_live(installed) == (HELD_TTL, "7")
+    installed.apply(*training(9), flags=server)
+    assert time_to_live(installed) == (HELD_TTL, "9")
+
+
+def time_to_live(cluster: Stage) -> tuple[int | None, str | None]:
+    found = cluster.job("mnist-chief")
+    notes = found["metadata"].get("annotations", {})
+    return found["spec"].get("ttlSecondsAfterFinished"), notes.get(contract.TTL)
+
+
+def test_it_ends_whole_when_the_reconciler_was_away_as_it_finished(installed: Stage) -> None:
+    installed.apply(*training(0))
+    installed.until(lambda: runs(installed), "it trains")
+    installed.cluster.stop("reconciler")
+    try:
+        installed.complete("mnist-chief")
+        installed.until(lambda: installed.is_complete("mnist-chief"), "the chief is done")
+        assert installed.running("mnist-ps"), "nothing ends the others meanwhile"
+    finally:
+        installed.cluster.start("reconciler")
+    installed.until(lambda: is_over(installed), "it has ended whole")
