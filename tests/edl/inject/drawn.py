@@ -97,7 +97,11 @@ _TOLD: Final = st.fixed_dictionaries(
 )
 _SIZES: Final = st.fixed_dictionaries(
     {"suspend": st.booleans()},
-    optional={"backoffLimit": st.sampled_from([0, 6, 9]), "activeDeadlineSeconds": st.just(60)},
+    optional={
+        "backoffLimit": st.sampled_from([0, 6, 9]),
+        "activeDeadlineSeconds": st.just(60),
+        "ttlSecondsAfterFinished": st.sampled_from([0, 60, None]),
+    },
 )
 
 

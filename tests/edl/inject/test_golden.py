@@ -12,6 +12,7 @@ import pytest
 
 from edl import entries, patch
 from edl.frameworks import FRAMEWORKS
+from edl.inject import ttl
 from edl.inject.admission import Request, mutate, validate
 from edl.namespaces import SILENT
 from edl.writes import Json
@@ -26,6 +27,8 @@ DENIALS = denials()
 every_golden = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
 _QUEUED = ("spec", "suspend")
 """Says something else from now on: what the user meant by it is edl.dev/paused."""
+_LATER = ("spec", ttl.FIELD)
+"""It counts when all Jobs have ended; until then an annotation keeps it."""
 _DEFAULTS = {"backoffLimit": 6, "schedulerName": "default-scheduler"}
 """Written out, they cannot be told from what the API server writes by itself."""
 
@@ -120,7 +123,7 @@ def _lost(own: Any, stored: Any, path: tuple[str, ...]) -> Iterator[str]:  # noq
     """Paths of what stands in `own` and not, unchanged, in `stored`."""
     name = path[-1] if path else ""
     defaulted = name in _DEFAULTS and own == _DEFAULTS[name]
-    if path == _QUEUED or name in entries.OWNED_ANNOTATIONS or defaulted:
+    if path in (_QUEUED, _LATER) or name in entries.OWNED_ANNOTATIONS or defaulted:
         return
     if isinstance(own, dict) and isinstance(stored, dict):
         for name, value in own.items():
