@@ -21,6 +21,10 @@ _GPUS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _CLOSE: Final = 0.85
 """All names begin alike: less would be near by that alone."""
+_MOST: Final = 10
+"""Unknown names that are told: each is compared with all that are known."""
+_LONGEST: Final = 63
+"""Characters of one that is compared, or quoted."""
 _ANNOTATIONS: Final = tuple(
     entry.name for entry in entries.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION
 )
@@ -95,6 +99,7 @@ def check(manifest: Json, old: Json | None) -> None:
     """
     before = _problems(old) if old else ()
     findings = [finding for finding in _problems(manifest) if finding not in before]
+    findings += map(_no_setting, sorted(_unknown(manifest) - _unknown(old or {}))[:_MOST])
     if findings:
         raise Denied(findings)
 
@@ -155,18 +160,26 @@ def _contradictions(said: NamespacePolicy) -> list[Finding]:
 
 
 def _problems(manifest: Json) -> tuple[Finding, ...]:
-    """Of the annotations, and what is not worth refusing Jobs for: words that mean nothing."""
+    """Of its settings, and a label that is not worth refusing Jobs for."""
     metadata = manifest.get("metadata") or {}
     found = list(read(manifest).findings)
     given = (metadata.get("labels") or {}).get(contract.INJECTION, contract.DISABLED)
     if given not in (contract.ENABLED, contract.DISABLED):
         path = f"metadata.labels[{contract.INJECTION}]"
         found.append(Finding(path, f'"{given}"', f"{contract.ENABLED}, or leave it out"))
-    for name in metadata.get("annotations") or {}:
-        if name.startswith(contract.PREFIX) and name not in _ANNOTATIONS:
-            what = "a namespace has no such setting"
-            found.append(Finding(f"metadata.annotations[{name}]", what, _meant(name)))
     return tuple(found)
+
+
+def _unknown(manifest: Json) -> set[str]:
+    """Annotations of ours that mean nothing on a namespace."""
+    given = (manifest.get("metadata") or {}).get("annotations") or {}
+    return {name for name in given if name.startswith(contract.PREFIX)} - {*_ANNOTATIONS}
+
+
+def _no_setting(name: str) -> Finding:
+    shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+    path = f"metadata.annotations[{shown}]"
+    return Finding(path, "a namespace has no such setting", _meant(shown))
 
 
 def _meant(name: str) -> str:

@@ -113,7 +113,7 @@ def test_without_defaults_the_ceilings_stay() -> None:
 def test_a_setting_that_nobody_knows_is_refused_with_the_one_that_was_meant() -> None:
     with pytest.raises(Denied) as denied:
         check(namespace(larges_max="4", colour="red"), None)
-    first, second = denied.value.findings
+    second, first = denied.value.findings
     assert str(first) == (
         "metadata.annotations[edl.dev/larges-max]: a namespace has no such setting; "
         "did you mean edl.dev/largest-max?"
@@ -150,3 +150,15 @@ def test_the_documented_namespace_says_everything_and_is_let_in() -> None:
     settings = {entry.name for entry in entries.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION}
     assert set(body["metadata"]["annotations"]) == settings
     assert read(body).adopts
+
+
+def test_of_many_unknown_settings_the_first_ten_are_told() -> None:
+    many = {f"edl.dev/unknown-{number:04}": "" for number in range(3_000)}
+    manifest = {"metadata": {"name": "lab", "annotations": many}}
+    with pytest.raises(Denied) as denied:
+        check(manifest, None)
+    assert len(denied.value.findings) == 10
+    check(manifest, manifest)
+    more = {"metadata": {"name": "lab", "annotations": {**many, "edl.dev/unknown": ""}}}
+    with pytest.raises(Denied, match=r"\[edl\.dev/unknown\]"):
+        check(more, manifest)
