@@ -10,12 +10,12 @@ import msgspec
 
 from edl import contract
 from edl.writes import Json
-from tests.fuzz import twists
+from tests.fuzz import growth, twists
 from tests.fuzz.seeds import seeds
 from webhook.limits import LIMIT
 
 JSON: Final = "application/json"
-NAMESPACES: Final = ("lab", "lab", "lab", "opted-in", "tight", "garbled")
+NAMESPACES: Final = ("lab",) * 30 + ("opted-in", "tight", "garbled") * 10 + ("absent", "../a", "")
 """Of `policies.py`: most say nothing."""
 _USERS: Final = ("alice", "alice", "system:admin", contract.RECONCILER_USER, "ü'\"\n")
 _OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT", "EXPLODE")
@@ -35,6 +35,8 @@ class Case:
     path: str
     body: bytes
     content_type: str | None
+    grown: bool = False
+    """Made to cost much: its memory is measured."""
 
 
 class Generator:
@@ -105,6 +107,19 @@ class Generator:
         if random.random() < 0.05:
             stored = _twisted(random, stored)
         return _twisted(random, base), stored
+
+    def grown(self, number: int) -> Case:
+        """One that names much in few bytes, or has much of one thing."""
+        random = Random(f"{self._seed}-grown-{number}")  # noqa: S311 - the same
+        return self._grown(number, random)
+
+    def _grown(self, number: int, random: Random) -> Case:
+        manifest = self._new(random)
+        growth.GROWTHS[number % len(growth.GROWTHS)](random, manifest, random.choice(growth.COUNTS))
+        path = random.choice(("/mutate", "/validate"))
+        old = copy.deepcopy(manifest) if random.random() < 0.3 else None
+        request = _request(random, "UPDATE" if old else "CREATE", manifest, old)
+        return Case(number, "POST", path, _encoded(request), JSON, grown=True)
 
     def _wrapped(self, number: int, random: Random) -> Case:
         """The review itself is odd, around a manifest that is not."""
@@ -210,5 +225,6 @@ _BREAKS: Final[tuple[Any, ...]] = (_cut, _flipped, _flipped, _doubled, _filled, 
 _CASES: Final[tuple[Any, ...]] = (
     *(Generator._review, Generator._wrapped, Generator._broken),  # noqa: SLF001 - its own kinds
     *(Generator._noise, Generator._mistyped, Generator._astray),  # noqa: SLF001
+    Generator._grown,  # noqa: SLF001
 )
-_CASE_WEIGHTS: Final = (84, 5, 6, 2, 2, 1)
+_CASE_WEIGHTS: Final = (840, 50, 60, 20, 20, 10, 1)

@@ -23,10 +23,19 @@ MILLION = 1_000_000
 def test_thousands_of_reviews_meet_no_defect_and_most_are_judged() -> None:
     trial = Trial()
     trial.run(Generator(1).cases(2_000))
+    trial.stop()
     assert trial.tally.defects == []
     assert trial.tally.share("reached mutate()") > 0.6
     assert trial.tally.counted["patched"] > 200
     assert max(trial.tally.statuses) < 500
+
+
+def test_what_is_grown_on_purpose_costs_no_more_than_its_size() -> None:
+    trial, generator = Trial(), Generator(3)
+    trial.run(map(generator.grown, range(160)))
+    trial.stop()
+    assert trial.tally.defects == []
+    assert trial.tally.counted["reached mutate()"] > 40
 
 
 def test_a_seed_makes_the_same_requests_again() -> None:

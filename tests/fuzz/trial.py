@@ -4,48 +4,64 @@ import base64
 import ctypes
 import io
 import sys
+import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, cast
+from wsgiref.types import WSGIEnvironment
 
 import jsonpatch
 import msgspec
 
-from edl import patch
-from edl.errors import Finding
+from edl import contract, patch
 from edl.inject import admission
 from edl.inject.admission import Context, Request, Verdict
-from edl.namespaces import SILENT, NamespacePolicy
+from edl.kube.fake import FakeCluster
+from edl.model import Target
+from edl.namespaces import SILENT
+from edl.writes import Json
 from tests.edl.manifests import CONTEXT
 from tests.fuzz.generated import Case
 from webhook.app import Desk, create_app
+from webhook.budget import weight
+from webhook.inline import ERRAND
 from webhook.judge import Core
+from webhook.policies import Watched
 from webhook.review import decode
 
-POLICIES: Final = {
-    "lab": SILENT,
-    "opted-in": NamespacePolicy("opted-in", adopts=True, default_min=1, default_max=4),
-    "tight": NamespacePolicy("tight", largest_max=8, gpu_budget=Decimal(4)),
-    "garbled": NamespacePolicy("garbled", findings=(Finding("a", "unreadable"),)),
+_NAMESPACES: Final[dict[str, Json]] = {
+    "lab": {},
+    "opted-in": {
+        "labels": {contract.INJECTION: contract.ENABLED},
+        "annotations": {contract.DEFAULT_MIN: "1", contract.DEFAULT_MAX: "4"},
+    },
+    "tight": {"annotations": {contract.LARGEST_MAX: "8", contract.GPU_BUDGET: "4"}},
+    "garbled": {"annotations": {contract.LARGEST_MAX: "many"}},
 }
+SECONDS_A_KIB: Final = 0.001
+SECONDS_AT_ALL: Final = 0.05
+"""Of processor time: the law for a request is `SECONDS_AT_ALL + SECONDS_A_KIB * KiB`."""
+BYTES_AT_ALL: Final = 4 << 20
+_ATTEMPTS: Final = 4
+"""The least of them counts: another process, or a collection, costs time as well."""
 _OURS: Final = "kubectl-edl failed inside"
 _MOST_SHOWN: Final = 20
 
 
-class Said:
-    """Policies as they were said, of no cluster."""
-
-    def known(self, namespace: str) -> NamespacePolicy | None:
-        return POLICIES.get(namespace, SILENT)
-
-    def fetch(self, namespace: str) -> NamespacePolicy:
-        return POLICIES.get(namespace, SILENT)
-
-    def problem(self) -> str:
-        return ""
+def namespaces() -> Watched:
+    """The webhook's own source, following an API server in memory."""
+    cluster = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    for name, settings in _NAMESPACES.items():
+        cluster.create(Target("Namespace", "", name), {"metadata": {"name": name, **settings}})
+    watched = Watched(cluster, cluster)
+    watched.start()
+    while watched.problem():
+        time.sleep(0.01)
+    return watched
 
 
 @dataclass
@@ -66,8 +82,12 @@ class Trial:
     def __init__(self) -> None:
         self.tally = Tally()
         core = Core(mutate=self._mutate, validate=self._validate)
-        desk = Desk(CONTEXT, str, core=core, policies=Said())
+        self._policies = namespaces()
+        desk = Desk(CONTEXT, str, core=core, policies=self._policies)
         self._app = create_app(desk)
+
+    def stop(self) -> None:
+        self._policies.stop()
 
     def run(self, cases: Iterable[Case]) -> None:
         for case in cases:
@@ -75,7 +95,10 @@ class Trial:
 
     def _run(self, case: Case) -> None:
         self.tally.counted["requests"] += 1
-        status, content = self._ask(case)
+        status, content = self._timed(case)
+        if case.grown:
+            self.tally.counted["grown on purpose"] += 1
+            self._weigh(case)
         self.tally.statuses[status] += 1
         try:
             self._judge(case, status, content)
@@ -103,16 +126,45 @@ class Trial:
         """Applied, it is what a second look leaves as it is and the last look accepts."""
         asked = decode(case.body)
         done = jsonpatch.apply_patch(asked.manifest, msgspec.json.decode(operations), in_place=True)
-        policy = POLICIES.get(asked.namespace, SILENT)
+        policy = self._policies.known(asked.namespace) or SILENT
         operation = cast("Literal['CREATE', 'UPDATE']", asked.operation)
         request = Request(operation, done, asked.old, asked.user, policy)
         if again := patch.diff(done, admission.mutate(request, CONTEXT).manifest):
             self._found(case, f"a second look changes {again!r}"[:600])
         admission.validate(request, CONTEXT)
 
+    def _timed(self, case: Case) -> tuple[int, bytes]:
+        """The law of work: processor time is bounded by the size of the request."""
+        most = SECONDS_AT_ALL + SECONDS_A_KIB * len(case.body) / 1024
+        for _ in range(_ATTEMPTS):
+            begun = time.thread_time()
+            answer = self._ask(case)
+            if (spent := time.thread_time() - begun) <= most:
+                return answer
+        self._found(case, f"{len(case.body)} bytes cost {spent:.3f} s, above {most:.3f}")
+        return answer
+
+    def _weigh(self, case: Case) -> None:
+        """The law of memory: what the budget holds for a request is what it takes."""
+        tracemalloc.start()
+        _, content = self._ask(case)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        most = BYTES_AT_ALL + weight(case.body) + 4 * len(content)
+        if peak > most:
+            self._found(case, f"{len(case.body)} bytes take {peak} bytes, above {most}")
+
     def _ask(self, case: Case) -> tuple[int, bytes]:
-        """As the server calls the app, with what it tells it."""
-        environ = {
+        """As the server calls the app: again, where it left an errand."""
+        environ = self._environ(case)
+        answer = self._called(environ)
+        if (errand := environ.get(ERRAND)) is None:
+            return answer
+        errand()
+        return self._called(environ)
+
+    def _environ(self, case: Case) -> WSGIEnvironment:
+        environ: WSGIEnvironment = {
             "REQUEST_METHOD": case.method,
             "SCRIPT_NAME": "",
             "PATH_INFO": case.path,
@@ -128,6 +180,9 @@ class Trial:
         }
         if case.content_type is not None:
             environ["CONTENT_TYPE"] = case.content_type
+        return environ
+
+    def _called(self, environ: WSGIEnvironment) -> tuple[int, bytes]:
         statuses: list[int] = []
         chunks = self._app(
             environ,
