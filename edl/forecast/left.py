@@ -8,8 +8,8 @@ import msgspec
 
 from edl.history import Entry, Operation, entries
 from edl.model import Role, TrainingJob
-from edl.simulator import LINEAR, Curve, Training, Work, length
-from edl.simulator.work import ENDLESS
+from edl.simulator import LINEAR, Curve, Work, length
+from edl.simulator.world import counted, items
 
 SPEED: Final[Curve] = LINEAR
 """How much faster more replicas are taken to be: benchmarks/estimates.py measures it."""
@@ -46,7 +46,7 @@ class _Ran(msgspec.Struct, frozen=True):
 
 def left(job: TrainingJob, now: datetime) -> Left:
     """What this training job has still to do; all of it for one that was never started."""
-    role, ran = _counted(job), _ran(job, now)
+    role, ran = counted(job), _ran(job, now)
     done = job.progress
     if done is not None and done >= _TOLD and ran.replicas > 0:
         return _from_progress(role, ran, min(done, 1.0))
@@ -55,27 +55,18 @@ def left(job: TrainingJob, now: datetime) -> Left:
     seconds = min(job.duration, _LONGEST).total_seconds() - ran.seconds
     if seconds <= 0:
         return Left(None, Basis.OVERDUE)
-    if _items(role):
+    if items(role):
         size = role.min if role.suspended else role.size
-        return Left(Work(seconds * size / _items(role), SPEED), Basis.DECLARED)
+        return Left(Work(seconds * size / items(role), SPEED), Basis.DECLARED)
     return Left(length(seconds), Basis.DECLARED)
 
 
 def _from_progress(role: Role, ran: _Ran, done: float) -> Left:
     """As much again as was done in the same time with as many replicas."""
     rest = max(ran.replicas * (1 - done) / done, 1.0)
-    if items := _items(role):
-        return Left(Work(rest / items, SPEED), Basis.ITEMS)
+    if pieces := items(role):
+        return Left(Work(rest / pieces, SPEED), Basis.ITEMS)
     return Left(Work(rest, SPEED), Basis.PROGRESS)
-
-
-def _counted(job: TrainingJob) -> Role:
-    name = Training(job, ENDLESS).counted
-    return next(role for role in job.roles if role.name == name)
-
-
-def _items(role: Role) -> int:
-    return 0 if role.tandem else role.remaining or 0
 
 
 def _ran(job: TrainingJob, now: datetime) -> _Ran:
@@ -83,7 +74,7 @@ def _ran(job: TrainingJob, now: datetime) -> _Ran:
 
     The oldest entries of a long one are gone: then it counts from the start, at the size before.
     """
-    role = _counted(job)
+    role = counted(job)
     told = [entry for entry in entries(role.history) if entry.at <= now]
     if not told:
         runs = job.started_at if not role.suspended else None

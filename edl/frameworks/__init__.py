@@ -5,7 +5,7 @@ from typing import Final
 
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.needs import Framework
-from edl.model import Resizing
+from edl.model import Resizing, TrainingJob
 from edl.spec import JobSpec
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
@@ -22,6 +22,12 @@ def resizing(framework: str, mode: str, roles: Sequence[str]) -> Resizing | None
     known = FRAMEWORKS.get(framework)
     found = known.mode(mode, roles) if known else None
     return found.resizing if found else None
+
+
+def restarts_together(job: TrainingJob) -> bool:
+    """Whether its framework knows one way to another set of processes: all start again."""
+    roles = [role.name for role in job.roles]
+    return resizing(job.framework, job.mode, roles) is Resizing.RESTART
 
 
 def decides(spec: JobSpec) -> bool:

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl.frameworks import resizing
-from edl.model import Pod, Resizing, Role, TrainingJob
+from edl.frameworks import restarts_together
+from edl.model import Pod, Role, TrainingJob
 from edl.phases import REMOVED
 
 _SETTLED: Final = timedelta(seconds=30)
@@ -21,7 +21,7 @@ def told(job: TrainingJob) -> TrainingJob:
     It matters where the others cannot go on without the one that was lost: to them, a pod in
     another's place is as one whose container began again.
     """
-    if not (job.started_at and any(map(_is_uncounted, job.roles)) and _together(job)):
+    if not (job.started_at and any(map(_is_uncounted, job.roles)) and restarts_together(job)):
         return job
     made = {id(pod): pod.created_at for pod in _late(job)}
     if not made:
@@ -32,11 +32,6 @@ def told(job: TrainingJob) -> TrainingJob:
 def _is_uncounted(role: Role) -> bool:
     """Whether a pod of it may be lost without being counted as failed."""
     return role.ignores or role.reason.startswith(REMOVED)
-
-
-def _together(job: TrainingJob) -> bool:
-    roles = [role.name for role in job.roles]
-    return resizing(job.framework, job.mode, roles) is Resizing.RESTART
 
 
 def _marked(role: Role, made: dict[int, datetime]) -> Role:

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from edl.frameworks import resizing
-from edl.model import Resizing, TrainingJob
+from edl.frameworks import restarts_together
+from edl.model import TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board, nearly_done
 from edl.planner.ledger import Ledger, note_yield
@@ -54,7 +54,7 @@ def _half_stopped(standing: Standing) -> str:
 def _lost(board: Board, standing: Standing) -> str:
     """Frameworks that cannot go on without one of them start again, all together."""
     job, limits = standing.job, board.limits
-    again = None if standing.role.lost or not _together(job) else _began_alone(job)
+    again = None if standing.role.lost or not restarts_together(job) else _began_alone(job)
     # Most have lost nobody: only then all pods are looked at.
     if not (standing.role.lost or again) or job.problem or nearly_done(job):
         return ""
@@ -79,12 +79,6 @@ def _began_alone(job: TrainingJob) -> datetime | None:
     times = [pod.restarted_at for pod in pods if not (pod.ended or pod.terminating)]
     again = [time for time in times if time]
     return max(again) if 0 < len(again) < len(times) else None
-
-
-def _together(job: TrainingJob) -> bool:
-    """Whether its framework knows one way to another set of processes: all start again."""
-    roles = [role.name for role in job.roles]
-    return resizing(job.framework, job.mode, roles) is Resizing.RESTART
 
 
 def _minimum_pending(board: Board, standing: Standing) -> bool:

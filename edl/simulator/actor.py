@@ -6,7 +6,7 @@ from math import floor, inf
 
 from msgspec.structs import replace
 
-from edl.frameworks import FRAMEWORKS, resizing
+from edl.frameworks import FRAMEWORKS, restarts_together
 from edl.model import Resizing, TrainingJob
 from edl.simulator.part import Part
 from edl.simulator.progress import Progress
@@ -129,7 +129,6 @@ def cast(training: Training, queued_at: datetime) -> Actor:
         )
         for role in job.roles
     }
-    names = [role.name for role in job.roles]
     return Actor(
         training=training,
         job=job,
@@ -137,7 +136,7 @@ def cast(training: Training, queued_at: datetime) -> Actor:
         progress=Progress(training.work, training.checkpoint),
         track=Track(job.key, training.at),
         attended=bool(waiting) or any(role.scaling or role.removing for role in job.roles),
-        together=resizing(job.framework, job.mode, names) is Resizing.RESTART,
+        together=restarts_together(job),
     )
 
 

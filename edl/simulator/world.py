@@ -17,6 +17,7 @@ from edl.model import (
     Neighbours,
     Node,
     Resizing,
+    Role,
     Shape,
     Taint,
     TrainingJob,
@@ -60,15 +61,24 @@ class Training(msgspec.Struct, frozen=True):
     @property
     def items(self) -> int:
         """Work items to do, 0 where pods are no work items."""
-        role = next(role for role in self.job.roles if role.name == self.counted)
-        return 0 if role.tandem else role.remaining or 0
+        return items(next(role for role in self.job.roles if role.name == self.counted))
 
     @property
     def counted(self) -> str:
         """The name of the role whose replicas do the work."""
-        elastic = (role.name for role in self.job.roles if role.resizing is not Resizing.FIXED)
-        deciding = (role.name for role in self.job.roles if role.decides)
-        return self.counts or next(elastic, next(deciding, self.job.roles[0].name))
+        return self.counts or counted(self.job).name
+
+
+def counted(job: TrainingJob) -> Role:
+    """The first role that can be resized, else the one that decides."""
+    elastic = (role for role in job.roles if role.resizing is not Resizing.FIXED)
+    deciding = (role for role in job.roles if role.decides)
+    return next(elastic, next(deciding, job.roles[0]))
+
+
+def items(role: Role) -> int:
+    """Work items that are still to do, 0 where its pods are no work items."""
+    return 0 if role.tandem else role.remaining or 0
 
 
 class Service(msgspec.Struct, frozen=True):
