@@ -5,7 +5,14 @@ from hypothesis import HealthCheck, settings
 
 from tests.figures import by_title
 
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# hypothesis would draw the same examples on every run where the variable CI is set.
+settings.register_profile(
+    "untimed",
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("untimed")
 
 

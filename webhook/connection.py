@@ -241,7 +241,7 @@ class Connection(asyncio.Protocol):
         request, transport = self._asked
         self._since = self._loop.time()
         self._let_go()
-        if request.keep_alive and not transport.is_closing():
+        if request.keep_alive:
             self._house.room.speaks(self)
             transport.resume_reading()
         else:
@@ -292,8 +292,8 @@ class Connection(asyncio.Protocol):
 
 
 def _encoded(response: Response, *, closes: bool) -> bytes:
-    headers = {name.lower(): text for name, text in response.headers}
-    headers.setdefault("content-length", str(len(response.content)))
-    headers |= {"date": formatdate(usegmt=True)} | ({"connection": "close"} if closes else {})
-    lines = (f"HTTP/1.1 {response.status}", *(f"{name}: {text}" for name, text in headers.items()))
+    lines = [f"HTTP/1.1 {response.status}", *(f"{name}: {text}" for name, text in response.headers)]
+    if all(name.lower() != "content-length" for name, _ in response.headers):
+        lines.append(f"content-length: {len(response.content)}")
+    lines += [f"date: {formatdate(usegmt=True)}", *(["connection: close"] if closes else [])]
     return "\r\n".join((*lines, "", "")).encode("latin-1") + response.content

@@ -3,8 +3,9 @@
 They are made once: to make them anew for each draw takes longer than to draw.
 """
 
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from edl.model import Demand
 
 GPU_TAINT = Taint("gpu", "yes", "NoSchedule")
-_WANTED = st.none() | st.none() | st.integers(0, 14)
+_WANTED = st.sampled_from([None] * 7 + [0, 3, 14])
 
 
 @cache
@@ -29,9 +30,9 @@ def nodes(draw: st.DrawFn) -> list[Node]:
             f"node-{number}",
             draw(st.sampled_from([2, 4, 7, 12])),
             gpu=draw(st.sampled_from([0, 0, 2])),
-            schedulable=draw(st.sampled_from([True, True, True, False])),
+            schedulable=draw(st.sampled_from([True, True, True, True, True, False])),
             labels={"zone": draw(st.sampled_from("ab"))},
-            taints=draw(st.sampled_from([(), (), (GPU_TAINT,)])),
+            taints=draw(st.sampled_from([(), (), (), (), (GPU_TAINT,)])),
         )
         for number in range(draw(st.integers(1, 5)))
     ]
@@ -51,8 +52,8 @@ def shapes() -> st.SearchStrategy[Shape]:
 @cache
 @st.composite
 def roles(draw: st.DrawFn, name: str) -> Role:
-    low = draw(st.integers(1, 4))
-    high = low + draw(st.integers(0, 8))
+    low = draw(st.sampled_from([1, 1, 2, 3]))
+    high = low + draw(st.sampled_from([8, 4, 4, 2, 1, 0]))
     kinds = [Resizing.FIXED] if high == low else [Resizing.LIVE, Resizing.LIVE, *Resizing]
     found = draw(st.sampled_from(kinds))
     high = low if found is Resizing.FIXED else high
@@ -78,48 +79,74 @@ def jobs(draw: st.DrawFn, number: int) -> TrainingJob:
         *(draw(roles(name)) for name in cast),
         queued=-draw(st.integers(0, 900)),
         priority=draw(st.sampled_from([0, 0, 1, 2])),
-        paused=draw(st.sampled_from([False] * 9 + [True])),
+        paused=draw(st.sampled_from([False] * 15 + [True])),
     )
 
 
+ALL_RUN: Final = (True,)
+MOST_WAIT: Final = (True, False, False, False)
+TIGHT: Final = (0.0, 0.5, 1.0, 2.0)
+ROOMY: Final = (1.0, 2.0, 4.0, 8.0)
+"""CPU that a node has besides what its pods take."""
+
+
 @st.composite
-def states(draw: st.DrawFn, most_jobs: int = 6) -> ClusterState:
-    """Some jobs run on nodes with room for them, others wait; other owners' pods ask for room."""
-    found = draw(nodes())
-    free = {one.name: one.allocatable for one in found}
-    training = []
-    for number in range(draw(st.integers(0, most_jobs))):
+def states(
+    draw: st.DrawFn,
+    most_jobs: int = 6,
+    *,
+    runs: Sequence[bool] = (True, True, True, False),
+    spare: Sequence[float] = TIGHT,
+    others: Sequence[int] = (0, 0, 0, 1, 2),
+) -> ClusterState:
+    """Jobs run on nodes that have little room for more; others wait, and so do others' pods.
+
+    `runs`: what is drawn for each job that nodes let run; `others`: how many shapes of others' pods
+    wait.
+    """
+    free = draw(nodes())
+    mask = Eligibility(free)
+    running, waiting = [], []
+    for number in range(draw(st.integers(min(3, most_jobs), most_jobs))):
         one = draw(jobs(number))
-        runs = draw(st.booleans())
-        training.append(_started(draw, one, found, free) if runs else one)
+        may = all(mask.mask(part.shape).any() for part in one.roles)
+        if may and not one.paused and draw(st.sampled_from(runs)):
+            running.append(_running(draw, one, free, mask))
+        else:
+            waiting.append(one)
     wanted: list[Demand] = [
         demand(f"pod-{number}", draw(shapes()), draw(st.integers(1, 4)), draw(st.integers(0, 3)))
-        for number in range(draw(st.integers(0, 2)))
+        for number in range(draw(st.sampled_from(others)))
     ]
-    return cluster(*found, *training, *wanted)
+    found = [_fitting(draw, one, running, spare) for one in free]
+    return cluster(*found, *running, *waiting, *wanted)
 
 
-def _started(
-    draw: st.DrawFn, one: TrainingJob, found: list[Node], free: dict[str, Resources]
+def _running(
+    draw: st.DrawFn, one: TrainingJob, free: list[Node], eligible: Eligibility
 ) -> TrainingJob:
-    before = dict(free)
+    """Each pod on any of the nodes that it may use: these are made large enough for it."""
     started = []
     for part in one.roles:
+        names = [
+            node.name for node, may in zip(free, eligible.mask(part.shape), strict=True) if may
+        ]
         size = draw(st.integers(part.min, part.max))
-        on = [_bind(part.shape, found, free) for _ in range(size)]
-        if "" in on[: part.min]:
-            free.update(before)
-            return one
-        bound = [name for name in on if name]
-        pods = tuple(pod(index, name) for index, name in enumerate(bound))
-        started.append(replace(part, suspended=False, size=len(bound), pods=pods))
-    return replace(one, roles=tuple(started), started_at=at(-draw(st.sampled_from([5, 3000]))))
+        on = draw(st.lists(st.sampled_from(names), min_size=size, max_size=size))
+        pods = tuple(pod(index, name) for index, name in enumerate(on))
+        started.append(replace(part, suspended=False, size=size, pods=pods))
+    began = draw(st.sampled_from([-3000, -3000, -3000, -5]))
+    return replace(one, roles=tuple(started), started_at=at(began))
 
 
-def _bind(wanted: Shape, found: list[Node], free: dict[str, Resources]) -> str:
-    mask = Eligibility(found).mask(wanted)
-    for one, may in zip(found, mask, strict=True):
-        if may and all(free[one.name].get(name) >= amount for name, amount in wanted.requests):
-            free[one.name] -= wanted.requests
-            return one.name
-    return ""
+def _fitting(
+    draw: st.DrawFn, one: Node, running: list[TrainingJob], spare: Sequence[float]
+) -> Node:
+    """Room for the pods that are there, and for little more."""
+    taken = Resources()
+    for training in running:
+        for part in training.roles:
+            taken += part.shape.requests * sum(found.node == one.name for found in part.pods)
+    cpu = taken.get("cpu") / 1000 + draw(st.sampled_from(spare))
+    gpu = taken.get("nvidia.com/gpu") + draw(st.sampled_from([0, 0, 1]))
+    return replace(one, allocatable=node(one.name, max(cpu, 1), gpu=gpu).allocatable)

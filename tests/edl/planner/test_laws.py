@@ -5,10 +5,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
@@ -17,12 +18,19 @@ from edl.planner.opening import set_up
 from edl.planner.plan import Plan
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.clusters import states
+from tests.edl.planner.clusters import ALL_RUN, MOST_WAIT, ROOMY, states
+from tests.edl.planner.reached import Reached, law
 from tests.edl.planner.states import cluster, node, shape, worker
+from tests.edl.planner.test_constant_cluster import restarting_job_that_can_block_its_chief
 from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
 pytestmark = pytest.mark.laws
 
+STATES = states()
+GROWING = states(runs=ALL_RUN, spare=ROOMY, others=(0,))
+PRESSED = states(others=(0,))
+FULL = states(runs=ALL_RUN, spare=(0.0, 0.5), others=(0,))
+QUEUES = states(runs=MOST_WAIT, spare=ROOMY, others=(0,))
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 
 
@@ -31,10 +39,10 @@ def role_of(state: ClusterState, key: JobKey, name: str) -> Role:
     return next(role for role in found.roles if role.name == name)
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states(), st.integers())
-def test_the_order_of_the_input_does_not_matter(way: Way, state: ClusterState, seed: int) -> None:
+@law(STATES, seed=st.integers())
+def test_the_order_of_the_input_does_not_matter(
+    reached: Reached, way: Way, state: ClusterState, seed: int
+) -> None:
     random = Random(seed)  # noqa: S311 (it only mixes)
     mixed = ClusterState(
         state.observed_at,
@@ -42,13 +50,15 @@ def test_the_order_of_the_input_does_not_matter(way: Way, state: ClusterState, s
         tuple(random.sample(state.jobs, len(state.jobs))),
         tuple(random.sample(state.demands, len(state.demands))),
     )
-    assert way.plan(mixed) == way.plan(state)
+    plan = way.plan(state)
+    reached(plan.resizes or plan.admissions)
+    assert way.plan(mixed) == plan
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_what_is_started_now_fits_what_is_free_now(way: Way, state: ClusterState) -> None:
+@law(GROWING)
+def test_what_is_started_now_fits_what_is_free_now(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
     """Counted over the whole cluster; by node the scheduler has the last word."""
     plan = way.plan(state)
     free = sum((n.allocatable - n.used for n in state.nodes if n.schedulable), Resources())
@@ -58,14 +68,15 @@ def test_what_is_started_now_fits_what_is_free_now(way: Way, state: ClusterState
     for resize in plan.resizes:
         more = max(resize.after - resize.before, 0)
         free -= role_of(state, resize.job, resize.role).shape.requests * more
+    grows = any(found.after > found.before for found in plan.resizes)
+    reached(grows or plan.admissions)
     assert all(amount >= 0 for _, amount in free)
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_sizes_stay_between_min_and_max(way: Way, state: ClusterState) -> None:
+@law(GROWING)
+def test_sizes_stay_between_min_and_max(reached: Reached, way: Way, state: ClusterState) -> None:
     plan = way.plan(state)
+    reached(plan.resizes)
     for resize in plan.resizes:
         role = role_of(state, resize.job, resize.role)
         assert resize.before == role.size
@@ -78,30 +89,29 @@ def test_sizes_stay_between_min_and_max(way: Way, state: ClusterState) -> None:
             assert role.min <= size <= role.max
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_a_gang_starts_with_all_its_roles_or_none(way: Way, state: ClusterState) -> None:
-    for admission in way.plan(state).admissions:
+@law(QUEUES)
+def test_a_gang_starts_with_all_its_roles_or_none(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    plan = way.plan(state)
+    reached(plan.admissions)
+    for admission in plan.admissions:
         job = next(job for job in state.jobs if job.key == admission.job)
         assert [name for name, _ in admission.sizes] == [
             role.name for role in job.live if role.suspended
         ]
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_shrinks_come_before_growths(way: Way, state: ClusterState) -> None:
+@law(GROWING)
+def test_shrinks_come_before_growths(reached: Reached, way: Way, state: ClusterState) -> None:
     grows = [resize.after > resize.before for resize in way.plan(state).resizes]
+    reached(grows)
     assert grows == sorted(grows)
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
+@law(STATES)
 def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
-    way: Way, state: ClusterState
+    reached: Reached, way: Way, state: ClusterState
 ) -> None:
     plan = way.plan(state)
     roles = [(found.job, found.role) for found in plan.resizes]
@@ -112,6 +122,7 @@ def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
     assert not started & set(held)
     waiting = {job.key for job in state.jobs if all(role.suspended for role in job.roles)}
     assert waiting <= started | set(held)
+    reached(waiting or plan.resizes)
     positions = [found.position for found in plan.held if found.position]
     assert positions == list(range(1, len(positions) + 1))
     given_reasons = [found.reason for found in plan.held]
@@ -120,19 +131,31 @@ def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
     assert all(given_reasons)
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_only_the_lower_and_equal_priority_makes_room(way: Way, state: ClusterState) -> None:
-    """Without others' pods and without a queue of its own priority or above, nobody shrinks."""
-    highest = max((job.priority for job in state.jobs), default=0)
-    plan = way.plan(ClusterState(state.observed_at, state.nodes, state.jobs))
-    queued = [job.priority for job in state.jobs if all(role.suspended for role in job.roles)]
-    if max(queued, default=-1) < highest:
-        for resize in plan.resizes:
-            job = next(job for job in state.jobs if job.key == resize.job)
-            if resize.after < resize.before and job.priority == highest:
-                assert "makes room" not in resize.reason
+@law(PRESSED)
+def test_only_the_lower_and_equal_priority_makes_room(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    """Without others' pods, equal shares and manual sizes, only the queue makes jobs shrink."""
+    asking = worker("asks", 3, 3, priority=1, queued=-60)
+    state = replace(state, jobs=(asking, *(ranked(one) for one in state.jobs)))
+    asks = max((job.priority for job in state.jobs if waits(job)), default=-1)
+    above = {job.key: job for job in state.jobs if job.priority > asks and not waits(job)}
+    plan = Way(replace(way.policy, balances=False), way.limits).plan(state)
+    extras = any(role.size > role.min for job in above.values() for role in job.roles)
+    reached(extras)
+    shrinks = [found.job for found in plan.resizes if found.after < found.before]
+    assert not [key for key in shrinks if key in above]
+
+
+def waits(job: TrainingJob) -> bool:
+    return all(role.suspended for role in job.roles) and not job.paused
+
+
+def ranked(job: TrainingJob) -> TrainingJob:
+    """Most that run come before those that wait; none has a manual size, and none is paused."""
+    priority = job.priority if waits(job) else job.priority + 2
+    roles = tuple(replace(role, wanted=None) for role in job.roles)
+    return replace(job, priority=priority, roles=roles, paused=False)
 
 
 def settle(way: Way, state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Plan]]:
@@ -147,11 +170,13 @@ def settle(way: Way, state: ClusterState, rounds: int = 40) -> tuple[ClusterStat
     return state, plans
 
 
-@under_every_policy
-@settings(max_examples=50, deadline=None)
-@given(states())
-def test_deciding_and_acting_soon_changes_nothing_any_more(way: Way, state: ClusterState) -> None:
+@example(way=WAYS["weighted"], state=restarting_job_that_can_block_its_chief())
+@law(STATES)
+def test_deciding_and_acting_soon_changes_nothing_any_more(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
     settled, plans = settle(way, state)
+    reached(any(plan.resizes for plan in plans))
     assume(not scheduled_otherwise(plans))
     assert quiet(plans[-1])
     later = act(settled, plans[-1], after=timedelta(hours=1))
@@ -175,10 +200,8 @@ def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
     assert quiet(plans[-1])
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_one_step_leaves_no_size_to_change(way: Way, state: ClusterState) -> None:
+@law(GROWING)
+def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
     """Among those who run, while pods that leave still hold their room.
 
     What comes then has waited for the scheduler to place others.
@@ -186,6 +209,7 @@ def test_one_step_leaves_no_size_to_change(way: Way, state: ClusterState) -> Non
     run = tuple(job for job in state.jobs if not any(role.suspended for role in job.roles))
     alone = replace(state, jobs=run, demands=())
     plan = way.plan(alone)
+    reached(plan.resizes)
     again = way.plan(act(alone, plan, after=timedelta(), lingering=True))
     assert again.suspensions == ()
     assert all(found.after > found.before for found in again.resizes)
@@ -193,66 +217,56 @@ def test_one_step_leaves_no_size_to_change(way: Way, state: ClusterState) -> Non
     assert {found.job for found in (*again.admissions, *again.resizes)} <= waited
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_a_constant_cluster_does_not_thrash(way: Way, state: ClusterState) -> None:
+@law(STATES)
+def test_a_constant_cluster_does_not_thrash(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
     """Every replica that could be placed moves a few times at most."""
     _, plans = settle(way, state)
+    reached(any(plan.resizes for plan in plans))
     most = sum(role.max for job in state.jobs for role in job.roles)
     moved = sum(abs(found.after - found.before) for plan in plans for found in plan.resizes)
     assert moved <= 3 * most + 3
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_a_higher_priority_never_waits_for_extras_of_a_lower(way: Way, state: ClusterState) -> None:
-    """If a queued one-role gang would fit without all lower extras, extras go or it starts."""
+@law(FULL)
+def test_a_higher_priority_never_waits_for_extras_of_a_lower(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    """One pod of the highest priority that fits beside all minimums starts, or extras shrink."""
+    high = worker("high", 1, 1, shape=shape(1.5), priority=9, queued=-60)
+    run = tuple(job for job in state.jobs if not waits(job) and not job.paused)
+    state = replace(state, jobs=(*run, high), demands=())
+    fits = room_without_extras(state, high)
+    reached(fits and not room_without_extras(state, high, extras=False))
     plan = way.plan(state)
-    held = {found.job: found for found in plan.held if found.position}
-    for job in state.jobs:
-        if job.key in held and "needs" in held[job.key].reason:
-            assert not would_fit(state, job, plan), held[job.key]
+    shrinks = any(found.after < found.before for found in plan.resizes)
+    assert shrinks or not fits or high.key in {found.job for found in plan.admissions}
 
 
-def would_fit(state: ClusterState, job: TrainingJob, plan: Plan) -> bool:
-    """One pod at least, on a node that is empty but for what lower extras hold there."""
-    if len(job.roles) > 1 or job.roles[0].min > 1 or state.demands or plan.admissions:
-        return False
-    role = job.roles[0]
-    if role.wanted is not None or any(other.paused for other in state.jobs):
-        return False
-    lower = [other for other in state.jobs if other.priority < job.priority]
-    higher = [other for other in state.jobs if other.priority >= job.priority and other is not job]
-    if any(part.suspended for other in higher for part in other.roles):
-        return False
-    for found in state.nodes:
-        selector = dict(role.shape.node_selector)
-        if (
-            not found.schedulable
-            or found.taints
-            or not selector.items() <= (found.labels or {}).items()
-        ):
-            continue
-        free = found.allocatable - found.used
-        for other in lower:
-            for part in other.roles:
-                if part.resizing is not Resizing.FIXED:
-                    extras = [pod for pod in part.pods[part.min :] if pod.node == found.name]
-                    free += part.shape.requests * len(extras)
-        if all(free.get(name) >= amount for name, amount in role.shape.requests):
-            return True
-    return False
+def room_without_extras(state: ClusterState, asks: TrainingJob, *, extras: bool = True) -> bool:
+    """Whether one pod fits a node on which others have only their minimums, or all they have."""
+    (role,) = asks.roles
+    mask = Eligibility(state.nodes).mask(role.shape)
+    free = {found.name: found.allocatable - found.used for found in state.nodes}
+    for part in (part for job in state.jobs for part in job.roles if extras):
+        movable = part.resizing is not Resizing.FIXED
+        for pod in part.pods[part.min :] if movable else ():
+            free[pod.node] += part.shape.requests
+    return any(
+        may and all(free[found.name].get(name) >= amount for name, amount in role.shape.requests)
+        for found, may in zip(state.nodes, mask, strict=True)
+    )
 
 
-@under_every_policy
-@settings(max_examples=30, deadline=None)
-@given(states())
-def test_no_node_is_filled_beyond_its_allocatable(way: Way, state: ClusterState) -> None:
+@law(GROWING)
+def test_no_node_is_filled_beyond_its_allocatable(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
     board = set_up(state, way.policy, way.limits)
     now, soon = board.grid.now.copy(), board.grid.soon.copy()
     seat(board, Ledger(), Ceiling(board))
+    reached((board.grid.soon != soon).any())
     assert (board.grid.now >= np.minimum(now, 0)).all()
     assert (board.grid.soon >= np.minimum(soon, 0)).all()
     assert board.grid.idle_soon == board.grid.soon[:, board.grid.open].sum(axis=1).tolist()

@@ -2,6 +2,8 @@
 
 from random import Random
 
+from hypothesis import strategies as st
+
 from edl.model import Node, Shape
 from edl.resources import Resources
 from edl.simulator import ENDLESS, Kind, Seat, Service, Settings, Training, Work, World, queued
@@ -68,3 +70,36 @@ def mix(seed: int, *, gpu_nodes: int = 0) -> World:
     waits = {"shut_down": random.choice([1, 2, 3]), "round": random.choice([0.1, 0.5, 1])}
     settings = Settings(start_up=1, tie=random.randrange, **waits)
     return World(tuple(nodes), tuple(trainings), services, settings=settings)
+
+
+_KINDS = (
+    ("tensorflow", (("chief", 1, 1), ("ps", 1, 1), ("worker", 1, 12))),
+    ("horovod", (("launcher", 1, 1), ("worker", 2, 10))),
+    ("pytorch", (("worker", 1, 16),)),
+    ("mxnet", (("scheduler", 1, 1), ("server", 1, 1), ("worker", 1, 5))),
+    ("paddle", (("master", 1, 1), ("trainer", 1, 8))),
+    ("none", (("worker", 1, 20),)),
+)
+
+
+@st.composite
+def mixes(draw: st.DrawFn) -> World:
+    """Two to ten jobs of any framework on two to eight nodes, in any order of arrival."""
+    trainings = []
+    for number in range(draw(st.integers(2, 10))):
+        framework, roles = draw(st.sampled_from(_KINDS))
+        core = _shape(draw(st.sampled_from(["500m", "1", "1", "2", "3"])))
+        cast = [Seat(name, low, high, _SMALL if low == high else core) for name, low, high in roles]
+        items = _ITEMS if framework == "none" else None
+        priority = draw(st.sampled_from([0, 0, 0, 5]))
+        job = queued(f"job-{number}", Kind(framework), cast, priority=priority, items=items)
+        work = Work(1e9) if items else ENDLESS
+        trainings.append(Training(job, work, at=draw(st.sampled_from([0.0, 0.1, 1.0, 20.0]))))
+    web = Service("web", _CORE, ((0.3, draw(st.integers(0, 8))),), priority=1000)
+    nodes = [
+        _node(f"node-{number}", gpus=draw(st.sampled_from([0, 0, 2])))
+        for number in range(draw(st.integers(2, 8)))
+    ]
+    random = draw(st.randoms(use_true_random=False))
+    settings = Settings(start_up=1, shut_down=draw(st.integers(0, 3)), tie=random.randrange)
+    return World(tuple(nodes), tuple(trainings), (web,), settings=settings)

@@ -1,14 +1,17 @@
 """A full cluster that nothing else changes comes to rest: no replica moves there and back again."""
 
+from datetime import timedelta
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from edl.model import ClusterState
+from edl.planner.limits import Limits
 from edl.planner.plan import Plan
-from edl.planner.policies import POLICIES
+from edl.planner.policies import POLICIES, Policy
 from edl.simulator import Elastic, Watcher, World, simulate
-from tests.edl.simulator.mixes import mix
+from tests.edl.simulator.mixes import mix, mixes
 
 _SETTLED = 120.0
 
@@ -49,3 +52,16 @@ def test_a_full_mix_rests_while_restarting_jobs_are_in_their_cooldown(
     """The room kept for them is no room for which others shrink, nor fills their gaps in turns."""
     found = moves(mix(seed, gpu_nodes=gpu_nodes), Elastic(POLICIES["fair"]), until=300)
     assert [move for move in found if move.at > _SETTLED] == []
+
+
+_QUICK = Limits(restart_cooldown=timedelta(seconds=20))
+_HOUR = 3600.0
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(mixes())
+def test_any_mix_rests_when_all_cooldowns_are_over(policy: Policy, world: World) -> None:
+    found = moves(world, Elastic(policy, _QUICK), until=2 * _HOUR)
+    assert [move for move in found if move.at > _HOUR] == []
