@@ -175,7 +175,11 @@ def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  
                 }
             ],
         },
-        "spec": {**pod_spec(), **({"nodeName": node} if node else {})},
+        "spec": {
+            **pod_spec(),
+            "terminationGracePeriodSeconds": 0,
+            **({"nodeName": node} if node else {}),
+        },
         "status": ready | status,
     }
 

@@ -1,6 +1,6 @@
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,12 +11,24 @@ from benchmarks.experiments.observe import ENDED, LEAVING, PENDING, RUNNING, Gro
 from edl.kube.fake import FakeCluster
 from edl.model import Target
 
-LEAVES = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+class Clock:
+    """Stands still until a test moves it."""
+
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
 
 
 @pytest.fixture
-def cluster() -> FakeCluster:
-    return FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def cluster(clock: Clock) -> FakeCluster:
+    return FakeCluster(clock)
 
 
 @pytest.fixture
@@ -63,12 +75,15 @@ def test_pods_are_counted_by_what_they_do(cluster: FakeCluster, pods: Pods) -> N
     assert pods.on_nodes(TRAINER.name) == {"small-000": 2}
 
 
-def test_a_running_pod_that_is_told_to_end_is_one_stop(cluster: FakeCluster, pods: Pods) -> None:
-    create(cluster, "a")
+def test_a_running_pod_that_is_told_to_end_is_one_stop(
+    cluster: FakeCluster, pods: Pods, clock: Clock
+) -> None:
+    create(cluster, "a", "small-000")
     patch(cluster, "a", phase("Running"))
-    patch(cluster, "a", LEAVES)
-    until(lambda: counted(pods, LEAVING) == 1)
     cluster.delete(Target("Pod", NAMESPACE, "a"))
+    until(lambda: counted(pods, LEAVING) == 1)
+    clock.now += timedelta(minutes=1)
+    cluster.tick()
     until(lambda: not pods.counts())
     assert [(stop.job, stop.kind) for stop in pods.stops] == [("job-00", TRAINER.name)]
 
