@@ -167,7 +167,7 @@ def running(size: Size, share: float, seed: int) -> ClusterState:
 
 def settled(state: ClusterState, limits: Limits) -> ClusterState:
     """The same cluster after everything that can be done has been done."""
-    for _ in range(40):
+    for _ in range(400):
         plan = decide(state, POLICIES["fair"], limits)
         if not (plan.resizes or plan.admissions or plan.suspensions):
             return state

@@ -118,22 +118,26 @@ class Rehearsal:
         for found in standings:
             self._know(found.fit)
         again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
-        if again or not self._roomy(_parties(standings)):
+        avoid = _avoid_each_other(standings)
+        if again or avoid or not self._roomy(_parties(standings)):
             if any(self._hurt[found.fit] > 0 for found in standings):
                 self.board.wake.append(self.board.limits.pending_limit)
                 return False
-            self._settle(standings, again=again)
+            self._settle(standings, again=again, avoid=avoid)
         for found in standings:
             self._come(found.fit, found.lasting)
         return True
 
-    def _settle(self, standings: Sequence[Standing], *, again: bool) -> None:
-        """Start it so that all of its minimum finds a place; `again`: it did not the last time."""
+    def _settle(self, standings: Sequence[Standing], *, again: bool, avoid: bool) -> None:
+        """Start it so that all of its minimum finds a place; `again`: it did not the last time.
+
+        `avoid`: its roles avoid each other, which no stage knows.
+        """
+        if not (again or avoid) and self._goes_well(_parties(standings)):
+            return
         if not again:
-            if self._goes_well(_parties(standings)):
-                return
             self._without_extras(standings)
-            if self._goes_well(_parties(standings)):
+            if not avoid and self._goes_well(_parties(standings)):
                 return
         if not self._pin(standings, _choices(standings, again=again)):
             # Pods of one role find places in whatever order they come; then the next role starts.
@@ -255,6 +259,15 @@ class Rehearsal:
         self._postponed.update(standings)
         self._waiting.append(Promise(wants, [_rows_now(found) for found in standings], number))
         self.ledger.wait(key, reasons.PLACED_FIRST)
+
+
+def _avoid_each_other(standings: Sequence[Standing]) -> bool:
+    """Whether pods of one role may be in the way of another's by rules, where sums have room."""
+    return any(
+        not one.binding.counts.isdisjoint(other.binding.carried)
+        for one, other in permutations([found.fit for found in standings], 2)
+        if one is not other and one.binding and other.binding and not one.follows
+    )
 
 
 def _choices(standings: Sequence[Standing], *, again: bool) -> list[list[Standing]]:

@@ -83,7 +83,8 @@ class Scheduler:
 
     def surprised(self) -> bool:
         """Whether more pods wait now than after the last run."""
-        before, self._left = self._left, sum(map(len, self._lines.values()))
+        waiting = (pod.pod not in self._gone for line in self._lines.values() for pod in line)
+        before, self._left = self._left, sum(waiting)
         return self._left > before
 
     def _first(self, shapes: dict[Shape, "_Scores"]) -> Shape | None:

@@ -126,6 +126,17 @@ def test_a_company_goes_where_all_of_it_fits() -> None:
     assert started(plan_for(cluster(*nodes, wanted))) == {"train": {"worker": 4}}
 
 
+def test_roles_that_avoid_each_other_start_on_the_nodes_of_the_plan() -> None:
+    """The scheduler would put a server on each node, and leave none to the chief."""
+    servers = role("ps", 2, 2, shape=ruled("ps"))
+    away = ruled("chief", cpu=2, apart=(Term(HOST, app("ps")),))
+    mnist = job("mnist", servers, role("chief", shape=away))
+    (admission,) = plan_for(cluster(*hosts("a", "a"), mnist)).admissions
+    nodes = dict(admission.nodes)
+    assert len(nodes["ps"]) == len(nodes["chief"]) == 1
+    assert nodes["ps"] != nodes["chief"]
+
+
 def test_who_follows_others_is_placed_after_them() -> None:
     ps = role("ps", shape=ruled("ps", cpu=1))
     near = role("worker", 2, 2, shape=ruled("worker", cpu=3, near=(Term(HOST, app("ps")),)))

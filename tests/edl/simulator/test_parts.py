@@ -137,6 +137,22 @@ def test_who_does_not_fit_does_not_hold_up_who_does() -> None:
     assert not pods.scheduler.surprised()
 
 
+def test_pods_that_were_deleted_are_not_counted_among_those_that_wait() -> None:
+    pods = Pods(node("a", 2))
+    for name in ("first", "deleted"):
+        pods.ask(name, shape(4))
+    pods.scheduler.run()
+    assert pods.scheduler.surprised()
+    pods.scheduler.drop("deleted")
+    pods.scheduler.run()
+    assert not pods.scheduler.surprised()
+    pods.scheduler.drop("first")
+    for name in ("second", "third"):
+        pods.ask(name, shape(4))
+    pods.scheduler.run()
+    assert pods.scheduler.surprised()
+
+
 def test_priority_comes_before_time() -> None:
     pods = Pods(node("a", 2))
     pods.ask("first", shape(2))
