@@ -95,6 +95,13 @@ class Known:
         return tuple(new for _, new in self._jobs.values())
 
 
+def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
+    """The jobs, with rules on the shapes of whom the rules of others among them speak of."""
+    rules = (role.shape.rules for job in jobs for role in job.roles if role.shape.rules)
+    asked = Selectors(found for one in dict.fromkeys(rules) for found in one.selectors)
+    return tuple(_spoken_of(job, asked) for job in jobs) if asked else jobs
+
+
 def met(
     state: ClusterState,
     repelling: Repelling,

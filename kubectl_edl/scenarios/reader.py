@@ -9,8 +9,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from edl.errors import Denied
 from edl.form import MOST_REPLICAS
+from edl.kube.neighbours import met_by_each_other
 from edl.model import Node
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
@@ -90,6 +93,8 @@ class _Reader:
         nodes = self._nodes(root["nodes"])
         traced = [one for field in root["trace"].items() for one in self._traced(field)]
         trainings, hints = told_apart(self._trainings(root), traced)
+        jobs = met_by_each_other(tuple(one.job for one in trainings))
+        trainings = tuple(replace(one, job=job) for one, job in zip(trainings, jobs, strict=True))
         world = World(
             nodes=nodes,
             trainings=trainings,

@@ -200,6 +200,28 @@ def test_an_ordinary_manifest_is_a_template_for_jobs(tmp_path: Path) -> None:
     ]
 
 
+def test_jobs_of_manifests_keep_away_from_jobs_that_say_nothing_of_it(tmp_path: Path) -> None:
+    apart = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "b"}},
+    }
+    shy, plain = job("a", framework="none"), job("b", framework="none")
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    shy["spec"]["template"]["spec"]["affinity"] = rule
+    plain["spec"]["template"]["metadata"] = {"labels": {"app": "b"}}
+    for name, manifest in (("a", shy), ("b", plain)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(manifest))
+    path = tmp_path / "scenario.yaml"
+    path.write_text(
+        "nodes: [{cpu: 8, labels: {kubernetes.io/hostname: n}}]\n"
+        "jobs: [{name: b, manifest: b.yaml, work: 300},"
+        " {name: a, manifest: a.yaml, work: 300, at: 10}]\n"
+    )
+    first, second = sorted(documents("-f", path)[0]["jobs"], key=lambda one: one["running"])
+    assert (first["name"], second["name"]) == ("b", "a")
+    assert second["running"] >= first["ended"], "one node: they run one after another"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
