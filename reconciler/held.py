@@ -41,6 +41,7 @@ _BEGINNINGS: Final[tuple[tuple[str, Cause], ...]] = (
     (reasons.NOT_NOW, Cause.TURN),
     ("grows when nothing was", Cause.TIME),
     *((reason, Cause.TIME) for reason in sorted(reasons.TIMED)),
+    (reasons.REPLICAS_MISSING, Cause.TIME),
     (reasons.NEARLY_DONE, Cause.TIME),
     (reasons.LEFT_ALONE, Cause.TIME),
 )

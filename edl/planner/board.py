@@ -246,7 +246,12 @@ def _cool(board: Board, standing: Standing) -> None:
     changed = max(filter(None, (job.started_at, role.resized_at)), default=None)
     if changed is None or (standing.floor == standing.cap == role.size):
         return
-    if (later := _again_later(job, role)) and not board.past(changed, _patience(standing, limits)):
+    if not standing.manual and any(since is None for _, since in standing.unbound):
+        # In the Job controller's back-off more of it would only stand empty.
+        standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
+    elif (later := _again_later(job, role)) and not board.past(
+        changed, _patience(standing, limits)
+    ):
         standing.held, standing.reserves = later, False
     elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
         standing.cooling = True

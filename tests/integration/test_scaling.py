@@ -97,6 +97,7 @@ def test_the_named_worker_leaves_and_its_index_comes_back(installed: Stage) -> N
     assert installed.uids("ring-launcher") == launcher
     assert contract.REMOVE not in notes(installed, "ring-worker")
     assert notes(installed, "ring-worker")[contract.REPLICAS] == "3", "it stays away"
+    assert installed.job("ring-worker")["status"].get("failed", 0) == 0, "it costs no retry"
 
 
 def test_one_is_not_ten(installed: Stage) -> None:

@@ -53,8 +53,14 @@ def test_a_spot_interruption_moves_all_workers_of_its_node(installed: Stage) -> 
     with leaving(installed, "ring-worker", words, back) as name:
         installed.until(lambda: _is_whole_without(installed, name), "they run elsewhere")
         assert "taken away" in installed.reason("ring-worker")
+        assert failed(installed, "ring-worker") == 0
     if launcher_node(installed) != name:
         assert installed.uids("ring-launcher") == launcher, "nobody touched the launcher"
+
+
+def failed(stage: Stage, job: str) -> int:
+    """As the Job controller counts: who leaves by name, or with its node, is no failure."""
+    return int(stage.job(job)["status"].get("failed", 0))
 
 
 def launcher_node(stage: Stage) -> str:
@@ -73,6 +79,7 @@ def test_a_cordoned_node_is_emptied_worker_by_worker(installed: Stage) -> None:
         installed.within = 180.0
         installed.until(lambda: emptied(name), "they run elsewhere")
         assert min(fewest) >= 2, "one at a time"
+        assert failed(installed, "ring-worker") == 0
 
 
 def test_a_minimum_stays_on_a_cordoned_node_until_its_quota_lets_it_come_back(

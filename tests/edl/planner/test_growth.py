@@ -21,6 +21,17 @@ def test_a_running_job_grows_into_idle_room() -> None:
     assert plan.resizes == (Resize(mine.key, "worker", 1, 4, "idle room: 4 of 9 fit"),)
 
 
+def test_a_role_whose_lost_pods_have_yet_to_be_made_again_does_not_grow() -> None:
+    """The Job controller waits up to ten minutes: its new replicas would stand empty as long."""
+    lost = (pod(0, phase=PodPhase.FAILED), pod(1, phase=PodPhase.FAILED))
+    mine = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2)
+    plan = plan_for(cluster(node("a", 16), mine))
+    assert plan.resizes == ()
+    assert held(plan) == {"mnist": "waits until its lost pods have been made again"}
+    held_to = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2, wanted=4)
+    assert sizes(plan_for(cluster(node("a", 16), held_to))) == {"mnist": 4}
+
+
 def test_it_grows_to_its_max_and_not_beyond() -> None:
     assert sizes(plan_for(cluster(node("a", 64), worker("mnist", 1, 9, on=["a"])))) == {"mnist": 9}
     assert plan_for(cluster(node("a", 64), worker("mnist", 1, 2, on=["a", "a"]))) == Plan()
