@@ -105,7 +105,8 @@ class Displacement:
             self.claim.risen.setdefault(standing, []).append(risen)
             return
         self.extras.move(standing, position, to)
-        self.moves.append(Move(standing, seat.row, to.now, self.reason))
+        if position not in {one.position for one in standing.unbound}:
+            self.moves.append(Move(standing, seat.row, to.now, self.reason))
 
     def _elsewhere(self, standing: Standing, allowed: Mask) -> Seat | None:
         """The fullest node with room for this replica, one with room at once before others."""

@@ -8,7 +8,7 @@ from edl.model import Budget, Charge, ClusterState, Resizing, Shape, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes
-from tests.edl.planner.states import cluster, demand, job, node, role, shape
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape
 
 NODES = tuple(f"node-{number}" for number in range(6))
 CLUSTER = tuple(node(name, 8, labels={"name": name}) for name in NODES)
@@ -87,3 +87,12 @@ def test_a_role_that_restarts_gives_up_only_what_the_pod_needs() -> None:
     other = spread("two", 3, resizing=Resizing.FIXED)
     plan = plan_for(cluster(*CLUSTER, mine, other, demand("pin", pinned(2))))
     assert (plan.evacuations, sizes(plan)) == ((), {"one": 22})
+
+
+def test_a_replica_that_is_yet_to_be_placed_goes_elsewhere_and_no_other_leaves_for_it() -> None:
+    nodes = [node(name, cpu, labels={"name": name}) for name, cpu in (("node-2", 3), ("node-9", 1))]
+    pods = (pod(0, "node-2"), pod(1, "node-2"), pod(2, created_at=at(-1)))
+    part = role("worker", 2, 3, size=3, suspended=False, pods=pods)
+    mine = job("one", part, framework="pytorch", started_at=at(-3000))
+    plan = plan_for(cluster(*nodes, mine, demand("pin", pinned(1))))
+    assert (plan.evacuations, plan.resizes) == ((), ())
