@@ -33,7 +33,7 @@ from edl.planner.holding import (
 )
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
-from edl.planner.stages import TASTES, Party, Stage
+from edl.planner.stages import TASTES, Party, Stage, avoid_each_other
 from edl.planner.standing import Standing
 
 _MOST: Final = 400
@@ -118,7 +118,7 @@ class Rehearsal:
         for found in standings:
             self._know(found.fit)
         again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
-        avoid = _avoid_each_other(standings)
+        avoid = avoid_each_other([found.fit for found in standings])
         if again or avoid or not self._roomy(_parties(standings)):
             if any(self._hurt[found.fit] > 0 for found in standings):
                 self.board.wake.append(self.board.limits.pending_limit)
@@ -259,15 +259,6 @@ class Rehearsal:
         self._postponed.update(standings)
         self._waiting.append(Promise(wants, [_rows_now(found) for found in standings], number))
         self.ledger.wait(key, reasons.PLACED_FIRST)
-
-
-def _avoid_each_other(standings: Sequence[Standing]) -> bool:
-    """Whether pods of one role may be in the way of another's by rules, where sums have room."""
-    return any(
-        not one.binding.counts.isdisjoint(other.binding.carried)
-        for one, other in permutations([found.fit for found in standings], 2)
-        if one is not other and one.binding and other.binding and not one.follows
-    )
 
 
 def _choices(standings: Sequence[Standing], *, again: bool) -> list[list[Standing]]:

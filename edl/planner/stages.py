@@ -1,5 +1,7 @@
 """A cluster as kube-scheduler might fill it: pod after pod, by one preference among nodes."""
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -66,3 +68,12 @@ class Stage:
         ]
         free = np.mean(shares, axis=0) if shares else np.zeros(len(rows))
         return int(rows[np.argmax(self._own[rows] * _NEARER + free * self._taste)])
+
+
+def avoid_each_other(fits: Sequence[Fit]) -> bool:
+    """Whether pods of one shape may be in the way of another's by rules: a stage knows sums."""
+    return any(
+        not one.binding.counts.isdisjoint(other.binding.carried)
+        for one, other in permutations(fits, 2)
+        if one is not other and one.binding and other.binding and not one.follows
+    )
