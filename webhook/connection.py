@@ -292,8 +292,8 @@ class Connection(asyncio.Protocol):
 
 
 def _encoded(response: Response, *, closes: bool) -> bytes:
-    lines = [f"HTTP/1.1 {response.status}", *(f"{name}: {text}" for name, text in response.headers)]
-    if all(name.lower() != "content-length" for name, _ in response.headers):
-        lines.append(f"content-length: {len(response.content)}")
-    lines += [f"date: {formatdate(usegmt=True)}", *(["connection: close"] if closes else [])]
+    headers = {name.lower(): text for name, text in response.headers}
+    headers.setdefault("content-length", str(len(response.content)))
+    headers |= {"date": formatdate(usegmt=True)} | ({"connection": "close"} if closes else {})
+    lines = (f"HTTP/1.1 {response.status}", *(f"{name}: {text}" for name, text in headers.items()))
     return "\r\n".join((*lines, "", "")).encode("latin-1") + response.content

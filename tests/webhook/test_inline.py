@@ -70,7 +70,7 @@ def test_the_app_sees_the_request_and_the_client_the_response() -> None:
         "wsgi.url_scheme": "http",
     }
     assert {name: app.environ[name] for name in wanted} == wanted
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\nX-One: 1\r\ncontent-length: 2\r\ndate: ")
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\nx-one: 1\r\ncontent-length: 2\r\ndate: ")
     assert app.closed
 
 
