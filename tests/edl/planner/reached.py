@@ -39,16 +39,22 @@ class Reached:
 Law = Callable[..., None]
 
 
-def law(
-    state: st.SearchStrategy[ClusterState],
+def drawn(
     examples: int = EXAMPLES,
-    **drawn: Any,  # noqa: ANN401 (strategies of any type)
+    **strategies: Any,  # noqa: ANN401 (of any type)
 ) -> Callable[[Law], Law]:
-    """A law of `state`, under any way to decide (`way`)."""
+    """A law over these strategies, which may ask for the fixture `reached`."""
 
     def of(found: Law) -> Law:
-        ways = st.sampled_from(list(WAYS.values()))
-        made: Law = given(way=ways, state=state, **drawn)(found)
+        made: Law = given(**strategies)(found)
         return settings(max_examples=examples, deadline=None, suppress_health_check=_LOOSE)(made)
 
     return of
+
+
+def law(
+    state: st.SearchStrategy[ClusterState],
+    **strategies: Any,  # noqa: ANN401 (of any type)
+) -> Callable[[Law], Law]:
+    """A law of `state`, under any way to decide (`way`)."""
+    return drawn(way=st.sampled_from(list(WAYS.values())), state=state, **strategies)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from random import Random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from edl.planner.standing import Standing
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import states
 from tests.edl.planner.plans import plan_for
+from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.test_budgets import PODS, gpu_budget, quota
 
 pytestmark = pytest.mark.laws
@@ -50,27 +51,27 @@ def _charged(part: Role) -> Role:
     return replace(part, charges=(*PODS, *gpus))
 
 
-@settings(max_examples=60, deadline=None)
-@given(budgeted())
-def test_nothing_is_taken_beyond_a_budget(state: ClusterState) -> None:
+@drawn(state=budgeted())
+def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState) -> None:
     board = set_up(state, POLICIES["fair"], Limits())
     before = {name: (line.now, line.soon) for name, line in board.budgets.lines.items()}
     seat(board, Ledger(), Ceiling(board))
+    reached(any(before[name] != (at.now, at.soon) for name, at in board.budgets.lines.items()))
     for name, line in board.budgets.lines.items():
         now, soon = before[name]
         assert line.now >= min(now, 0)
         assert line.soon >= min(soon, 0)
 
 
-@settings(max_examples=60, deadline=None)
-@given(budgeted())
-def test_the_books_agree_with_the_seats(state: ClusterState) -> None:
+@drawn(state=budgeted())
+def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -> None:
     """What is left soon is what replicas, and what is kept for the queue, do not count."""
     board = set_up(state, POLICIES["fair"], Limits())
     before = {line: line.soon for line in board.budgets.lines.values()}
     counted = {line: _seated(board.standings, line) for line in before}
     ledger = Ledger()
     seat(board, ledger, Ceiling(board))
+    reached(any(line.soon != soon for line, soon in before.items()))
     for line, soon in before.items():
         left = soon + counted[line] - _seated(board.standings, line)
         assert line.soon <= left
@@ -85,19 +86,23 @@ def _seated(standings: list[Standing], line: Line) -> int:
     )
 
 
-@settings(max_examples=20, deadline=None)
-@given(budgeted(), st.randoms(use_true_random=False))
-def test_the_order_of_the_input_does_not_matter(state: ClusterState, random: Random) -> None:
+@drawn(state=budgeted(), random=st.randoms(use_true_random=False))
+def test_the_order_of_the_input_does_not_matter(
+    reached: Reached, state: ClusterState, random: Random
+) -> None:
     jobs, budgets = list(state.jobs), list(state.budgets)
     random.shuffle(jobs)
     random.shuffle(budgets)
     mixed = replace(state, jobs=tuple(jobs), budgets=tuple(budgets))
-    assert plan_for(mixed) == plan_for(state)
+    plan = plan_for(state)
+    reached(plan.resizes or plan.admissions)
+    assert plan_for(mixed) == plan
 
 
-@settings(max_examples=20, deadline=None)
-@given(budgeted())
-def test_deciding_and_acting_soon_changes_nothing_any_more(state: ClusterState) -> None:
+@drawn(state=budgeted())
+def test_deciding_and_acting_soon_changes_nothing_any_more(
+    reached: Reached, state: ClusterState
+) -> None:
     budgets, found = state.budgets, plan_for(state)
     plans = [found]
     for _ in range(40):
@@ -108,6 +113,7 @@ def test_deciding_and_acting_soon_changes_nothing_any_more(state: ClusterState) 
         )
         found = plan_for(state)
         plans.append(found)
+    reached(any(plan.resizes for plan in plans))
     given_up = [one.reason for plan in plans for one in plan.suspensions]
     assume(given_up.count(reasons.GANG_PENDING) <= 1)
     assert found == replace(found, admissions=(), resizes=(), suspensions=())

@@ -6,7 +6,6 @@ from itertools import count
 from random import Random
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -32,8 +31,9 @@ from edl.planner.policies import POLICIES
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
+from tests.edl.planner.reached import Reached, law
 from tests.edl.planner.states import at, cluster, job, node, role, room, shape, worker
-from tests.edl.planner.ways import WAYS, Way
+from tests.edl.planner.ways import Way
 
 pytestmark = pytest.mark.laws
 
@@ -165,16 +165,20 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@settings(max_examples=60, deadline=None)
-@given(states(), st.lists(st.sampled_from(range(len(CHANGES))), max_size=16), st.integers(0, 9))
+@law(
+    states(),
+    changes=st.lists(st.sampled_from(range(len(CHANGES))), max_size=16),
+    seed=st.integers(0, 9),
+)
 def test_a_memory_changes_nothing_but_the_work(
-    way: Way, state: ClusterState, changes: list[int], seed: int
+    reached: Reached, way: Way, state: ClusterState, changes: list[int], seed: int
 ) -> None:
-    random, memory = Random(seed), Memory()  # noqa: S311 (it only mixes)
+    random, memory, plans = Random(seed), Memory(), []  # noqa: S311 (it only mixes)
     for change in (0, *changes):
         state = CHANGES[change](state, random)
-        assert decide(state, way.policy, way.limits, memory) == way.plan(state)
+        plans.append(decide(state, way.policy, way.limits, memory))
+        assert plans[-1] == way.plan(state)
+    reached(any(plan.resizes or plan.admissions for plan in plans))
 
 
 def settled() -> ClusterState:

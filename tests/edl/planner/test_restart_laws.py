@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -13,10 +13,13 @@ from edl.planner import reasons
 from edl.planner.evacuate import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.clusters import states
+from tests.edl.planner.clusters import ALL_RUN, states
+from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.ways import WAYS, scheduled_otherwise, wait
 
 pytestmark = pytest.mark.laws
+
+_FULL = states(runs=ALL_RUN, others=(0, 1, 2))
 
 TAKEN = Taint("karpenter.sh/disrupted", "", "NoSchedule")
 CORDON = Taint(CORDONED, "", "NoSchedule")
@@ -71,25 +74,25 @@ def stops(plans: list[Plan]) -> Counter[JobKey]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
-@given(states(), st.booleans())
-def test_restarts_are_few(state: ClusterState, lingering: bool) -> None:  # noqa: FBT001
+@drawn(state=_FULL, lingering=st.booleans())
+def test_restarts_are_few(reached: Reached, state: ClusterState, *, lingering: bool) -> None:
     """Two for what comes to nothing, and then none for half an hour."""
     settled, plans = settle(restarting(state), lingering=lingering)
     assume(not scheduled_otherwise(plans))
+    reached(stops(plans))
     hours = (settled.observed_at - state.observed_at) / timedelta(hours=1)
     assert max(stops(plans).values(), default=0) <= 3 + 4 * hours
 
 
-@settings(max_examples=100, deadline=None)
-@given(states(), st.booleans())
+@drawn(state=_FULL, lingering=st.booleans())
 def test_a_size_stays_within_its_bounds_whatever_restarts(
-    state: ClusterState,
-    lingering: bool,  # noqa: FBT001
+    reached: Reached, state: ClusterState, *, lingering: bool
 ) -> None:
     state = restarting(state)
+    plans = []
     for _ in range(10):
         plan = plan_for(state)
+        plans.append(plan)
         state = act(state, plan, after=wait(plan), lingering=lingering)
         assert all(
             role.min <= role.size <= role.max
@@ -97,17 +100,20 @@ def test_a_size_stays_within_its_bounds_whatever_restarts(
             for role in one.roles
             if not role.suspended
         )
+    reached(stops(plans))
 
 
-@settings(max_examples=60, deadline=None)
-@given(states(), st.booleans())
-def test_a_lost_pod_restarts_its_job_once(state: ClusterState, lingering: bool) -> None:  # noqa: FBT001
+@drawn(state=_FULL, lingering=st.booleans())
+def test_a_lost_pod_restarts_its_job_once(
+    reached: Reached, state: ClusterState, *, lingering: bool
+) -> None:
     state = restarting(state)
     state = replace(state, jobs=tuple(_with_loss(one) for one in state.jobs))
     _, plans = settle(state, lingering=lingering)
     assume(not scheduled_otherwise(plans))
     lost = reasons.restart(reasons.LOST)
     found = Counter(one.job for plan in plans for one in plan.suspensions if one.reason == lost)
+    reached(found)
     assert max(found.values(), default=0) <= 1
 
 
@@ -115,12 +121,9 @@ def _with_loss(one: TrainingJob) -> TrainingJob:
     return replace(one, roles=tuple(replace(role, lost=not role.suspended) for role in one.roles))
 
 
-@settings(max_examples=100, deadline=None)
-@given(states(), st.sampled_from([TAKEN, CORDON]), st.booleans())
+@drawn(state=_FULL, lingering=st.booleans(), taint=st.sampled_from([TAKEN, CORDON]))
 def test_everybody_leaves_a_node_that_goes_once(
-    state: ClusterState,
-    taint: Taint,
-    lingering: bool,  # noqa: FBT001
+    reached: Reached, state: ClusterState, taint: Taint, *, lingering: bool
 ) -> None:
     first = replace(state.nodes[0], taints=(taint,), schedulable=taint != CORDON)
     jobs = tuple(replace(one, framework="pytorch") for one in state.jobs if len(one.roles) == 1)
@@ -129,4 +132,5 @@ def test_everybody_leaves_a_node_that_goes_once(
     _, plans = settle(state, lingering=lingering)
     assume(not scheduled_otherwise(plans))
     assert quiet(plans[-1])
+    reached(there)
     assert sum(len(one.pods) for plan in plans for one in plan.evacuations) <= there
