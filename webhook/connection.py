@@ -241,7 +241,7 @@ class Connection(asyncio.Protocol):
         request, transport = self._asked
         self._since = self._loop.time()
         self._let_go()
-        if request.keep_alive:
+        if request.keep_alive and not transport.is_closing():
             self._house.room.speaks(self)
             transport.resume_reading()
         else:

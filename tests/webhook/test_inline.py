@@ -87,6 +87,17 @@ def test_a_client_that_asks_before_it_sends_a_body_is_told_to_go_on() -> None:
     assert asked(app, head + b"hi").startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
 
 
+def test_a_client_that_sends_no_more_is_still_answered() -> None:
+    async def test() -> None:
+        async with doors.opened(LIMITS, app=Seen()) as door:
+            reader, writer = await door.connect()
+            writer.write(wire.request("POST", "/", b"hello"))
+            writer.write_eof()
+            assert (await reader.read()).endswith(b"\r\n\r\nab")
+
+    doors.run(test)
+
+
 def test_a_closing_server_asks_its_clients_to_go_elsewhere() -> None:
     answer = asked(Seen(), wire.request("GET", "/"), closing=True)
     assert b"\r\nconnection: close\r\n" in answer
