@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check unit laws integration e2e test-kind torture images bench pictures docs format setup \
+.PHONY: help demo test check unit laws integration e2e test-kind torture mutants images bench pictures docs format setup \
 	binaries release dist \
 	run-webhook run-reconciler constraints locks audit down clean requirements
 
@@ -58,6 +58,9 @@ test-kind: setup binaries ## the integration tests on a kind cluster; needs a co
 
 torture: setup binaries ## a thousand faults during churn, a million generated reviews; half an hour
 	$(BIN)/pytest -q -m torture
+
+mutants: setup ## does a test fail for each of the listed changes of one line? half an hour
+	$(BIN)/python -m tests.mutants
 
 # Where no real node can run, the tests say so themselves.
 images: setup binaries

@@ -3,8 +3,6 @@ import sys
 from io import StringIO
 from pathlib import Path
 
-import pytest
-
 from edl.simulator import Plain
 from kubectl_edl import plots
 from kubectl_edl.scenarios.reader import read_scenario
@@ -20,7 +18,6 @@ jobs: [{count: 2, every: 20, max: 2, cpu: 1, work: 60}]
 
 
 def test_a_picture_shows_the_runs_beside_each_other(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SMALL)
     paths = [tmp_path / name for name in ("one.svg", "one.png")]
@@ -55,7 +52,6 @@ def test_a_folder_is_no_picture_and_is_refused_before_anything_is_simulated(tmp_
 
 
 def test_a_picture_that_cannot_be_written_is_refused_in_words(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SMALL)
     picture = tmp_path / "day.svg"

@@ -1,0 +1,58 @@
+"""The list of mutants, read from mutants.toml."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+ROOT: Final = Path(__file__).parents[2]
+LIST: Final = Path(__file__).with_name("mutants.toml")
+PACKAGES: Final = {
+    "edl/planner": ("tests/edl/planner",),
+    "edl/steps": ("tests/edl/steps",),
+    "edl/inject": ("tests/edl/inject", "tests/edl/frameworks"),
+    "webhook": ("tests/webhook",),
+    "reconciler": ("tests/reconciler",),
+    "certs": ("tests/certs",),
+}
+"""The tests that must kill the mutants of each package."""
+
+
+class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of one file, and what stands there instead.
+
+    line: as in the file, without indentation; nth: which of several equal lines, from 1.
+    survives: why no test can kill it, where that is so.
+    """
+
+    file: str
+    line: str
+    instead: str
+    nth: int = 1
+    survives: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.line}  →  {self.instead}"
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The tests of the mutant's package. Raises KeyError for a package that has none here."""
+        (package,) = (each for each in PACKAGES if self.file.startswith(f"{each}/"))
+        return PACKAGES[package]
+
+    def of(self, text: str) -> str:
+        """The file's text with this mutation. Raises ValueError where the line is not there."""
+        lines = text.splitlines(keepends=True)
+        places = [place for place, line in enumerate(lines) if line.strip() == self.line]
+        if len(places) < self.nth:
+            raise ValueError(f"{self.file} has no such line (any more): {self.line}")
+        place = places[self.nth - 1]
+        lines[place] = lines[place].replace(self.line, self.instead)
+        return "".join(lines)
+
+
+def read(path: Path = LIST) -> Sequence[Mutant]:
+    """All of them, in the order of the list."""
+    return msgspec.convert(tomllib.loads(path.read_text())["mutant"], list[Mutant])
