@@ -111,11 +111,23 @@ def test_the_rest_of_a_webhook_stays_as_it_is(cluster: FakeCluster) -> None:
     assert first["clientConfig"]["service"] == {"namespace": "edl-system", "name": "edl-webhook"}
 
 
-def test_ensuring_again_writes_nothing(cluster: FakeCluster) -> None:
+class Written(FakeCluster):
+    """Counts what is asked of the API server, also what changes nothing there."""
+
+    writes = 0
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self.writes += 1
+        return super().patch(target, body, dry_run=dry_run)
+
+
+def test_ensuring_again_writes_nothing() -> None:
+    cluster = Written(lambda: NOW)
+    as_shipped(cluster)
     ensure(cluster, INSTALLATION, NOW)
-    before = [cluster.get(target) for target in (AUTHORITY, SERVING, MUTATING, VALIDATING)]
+    before = cluster.writes
     ensure(cluster, INSTALLATION, NOW + timedelta(days=1))
-    assert [cluster.get(target) for target in (AUTHORITY, SERVING, MUTATING, VALIDATING)] == before
+    assert (before > 0, cluster.writes) == (True, before)
 
 
 def test_a_trust_that_somebody_removed_is_put_back(cluster: FakeCluster) -> None:

@@ -73,6 +73,7 @@ def test_the_certificate_serves_and_signs_nothing() -> None:
     usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
     assert list(extended) == [ExtendedKeyUsageOID.SERVER_AUTH]
     assert (usage.key_cert_sign, usage.digital_signature) == (False, True)
+    assert not usage.key_agreement
     key = certificate.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     assert key.curve.name == "secp256r1"

@@ -186,3 +186,12 @@ def test_reissuing_never_replaces_an_unfit_authority_silently(
     files = to_files(BUNDLE) | {"ca.key": key}
     with pytest.raises(CertificateError, match=rf"{problem}.*remove ca\.crt and ca\.key to start"):
         reissued(files, Order(names, NOW))
+
+
+def test_a_new_name_that_the_authority_may_sign_for_takes_another_certificate_alone() -> None:
+    order = Order(Names((*NAMES.dns, f"next.{NAMES.dns[0]}"), NAMES.ips), NOW)
+    assert renewed(ISSUER, order) is ISSUER
+    pair = renewed_pair(PAIR, ISSUER, order)
+    assert pair is not None
+    assert is_good(pair, ISSUER.trust, order)
+    assert not is_good(PAIR, ISSUER.trust, order)

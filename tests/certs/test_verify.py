@@ -78,3 +78,7 @@ def test_missing_files_are_all_named() -> None:
     del files["ca.key"]
     with pytest.raises(CertificateError, match=r"ca\.key and tls\.crt missing"):
         from_files(files)
+
+
+def test_a_certificate_is_valid_from_its_very_first_second() -> None:
+    assert pair_problem(BUNDLE.pair, NOW - timedelta(hours=1)) == ""

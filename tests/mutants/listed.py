@@ -11,6 +11,8 @@ ROOT: Final = Path(__file__).parents[2]
 LIST: Final = Path(__file__).with_name("mutants.toml")
 PACKAGES: Final = {
     "edl/planner": ("tests/edl/planner",),
+    "edl/feasibility": ("tests/edl/planner",),
+    "edl/kube": ("tests/edl/kube",),
     "edl/steps": ("tests/edl/steps",),
     "edl/inject": ("tests/edl/inject", "tests/edl/frameworks"),
     "webhook": ("tests/webhook",),

@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
-from edl.model import Leaving, TrainingJob
+from edl.model import JobKey, Leaving, TrainingJob
 from edl.planner.decide import decide
+from edl.planner.departures import with_departures
 from edl.planner.limits import Limits
 from edl.planner.plan import Evacuation, Plan, Resize
 from edl.planner.policies import POLICIES
@@ -80,3 +81,11 @@ def test_a_job_that_stops_stops() -> None:
     plan = plan_for(replace(hvd(gone(3, size=3)), paused=True))
     assert [one.job for one in plan.suspensions] == [KEY]
     assert (plan.resizes, plan.evacuations) == ((), ())
+
+
+def test_pods_of_another_job_that_leave_their_nodes_stay_apart_from_its_own() -> None:
+    other = Evacuation(JobKey("ns", "other"), "worker", ("other-worker-0",), "node n1 goes")
+    state = cluster(node("a", 16), hvd(gone(1, size=4)))
+    plan = with_departures(Plan(evacuations=(other,)), state)
+    own = Evacuation(KEY, "worker", ("worker-1",), "makes room for web")
+    assert plan.evacuations == (other, own)

@@ -262,3 +262,10 @@ def test_explaining_costs_the_plan_nothing_and_changes_nothing() -> None:
     found = explain(given, JobKey("ns", "mnist"))
     assert found == explain(given, JobKey("ns", "mnist"))
     assert given.state.observed_at - at(0) == timedelta()
+
+
+def test_a_rule_that_time_ends_is_mended_by_the_time_that_it_names() -> None:
+    now = situation(node("a", 4))
+    for seconds, then in ((60, 60), (-60, 0)):
+        mended = Until("it waits", at(seconds)).mended(now, JobKey("ns", "mnist"))
+        assert mended.state.observed_at == at(then)

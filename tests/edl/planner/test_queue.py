@@ -341,3 +341,9 @@ def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_the
     state = cluster(node("a", 4), node("b", 4), replace(coming, roles=(part,)), first, never)
     queue = [found for found in plan_for(state).held if found.position]
     assert [(one.position, one.job.name) for one in queue] == [(1, "first"), (2, "never")]
+
+
+def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
+    cast = job("mnist", role("ps", 1, 1), role("worker", 2, 2))
+    plan = plan_for(cluster(node("a", 4, schedulable=False), cast))
+    assert held(plan)["mnist"].startswith("no node is schedulable")

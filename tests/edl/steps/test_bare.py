@@ -51,3 +51,10 @@ def test_a_round_takes_care_of_it() -> None:
     assert [step.job for step in found.steps] == [KEY]
     assert found.broken == ()
     assert found.recheck_after is None or found.recheck_after > timedelta()
+
+
+def test_pods_that_list_their_peers_do_so_by_rights_of_their_users_own() -> None:
+    server = role("pserver", pods=pods("pserver", [0]))
+    trainer = role("trainer", 2, 2, pods=pods("trainer", [0, 1]))
+    job = TrainingJob(KEY, "paddle", (server, trainer), LONG_AGO, mode="cloud", pods=PODS)
+    assert [target.kind for target in created(done(job))] == ["Service"]
