@@ -27,6 +27,7 @@ from certs.bundle import (
 )
 from certs.issue import LIFETIMES, Lifetimes, issue_pair
 from certs.renew import NO_PROGRESS, Order, Progress, is_good, renewed, renewed_pair, succeeded
+from certs.trust import publish, trusted
 from certs.verify import is_signed_by
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster
@@ -42,7 +43,7 @@ CONFIGURATION: Final = "edl"
 
 WEBHOOK_KINDS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _ATTEMPTS: Final = 8
-"""Two writers meet once or twice; what always wins is no writer of ours."""
+"""Two writers collide once or twice; a write that always loses has another cause."""
 _FORMER: Final = (*AUTHORITY_FILES, "previous.crt", "previous.key")
 """What was kept beside the serving pair when the webhook was its own authority."""
 _T = TypeVar("_T")
@@ -192,7 +193,7 @@ def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> I
     # The configurations before the Secret: so their versions refuse us when another process has
     # published a newer Secret's trust since, and an older trust is never put back.
     configurations = {target: _read(cluster, target) for target in _targets(installation)}
-    believed = b"".join(map(_trusted, filter(None, configurations.values())))
+    believed = b"".join(map(trusted, filter(None, configurations.values())))
     secret = _secret(cluster, installation.authority)
     found = _parsed(secret, issuer_from)
     issuer = choice.issuer(found, believed)
@@ -200,7 +201,7 @@ def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> I
         _write(cluster, installation.authority, secret, issuer_files(issuer))
     for target, configuration in configurations.items():
         if configuration is not None:
-            _trust(cluster, target, configuration, issuer.trust)
+            publish(cluster, target, configuration, issuer.trust)
     absent = tuple(target for target, body in configurations.items() if body is None)
     return _serve(cluster, installation, choice, Installed(issuer, None, absent))
 
@@ -224,42 +225,6 @@ def _targets(installation: Installation) -> list[Target]:
     return [
         Target(kind, "", name) for kind in WEBHOOK_KINDS for name in installation.configurations
     ]
-
-
-def _trusted(configuration: Json) -> bytes:
-    """What the webhooks of one configuration trust, one after the other."""
-    configs = (webhook["clientConfig"] for webhook in _webhooks(configuration))
-    return b"".join(_pem(config.get("caBundle") or "") for config in configs)
-
-
-def _pem(encoded: str) -> bytes:
-    # It may have been written without the last line's end.
-    text = base64.b64decode(encoded)
-    return text if text.endswith(b"\n") or not text else text + b"\n"
-
-
-def _trust(cluster: Cluster, target: Target, configuration: Json, trust: bytes) -> None:
-    """Write `trust` into every webhook of one configuration, where it is not there already."""
-    encoded = base64.b64encode(trust).decode()
-    webhooks = _webhooks(configuration)
-    if any(webhook["clientConfig"].get("caBundle") != encoded for webhook in webhooks):
-        # A merge patch replaces the whole list: the version makes sure that it is the one we read.
-        cluster.patch(
-            target,
-            {
-                "metadata": {"resourceVersion": configuration["metadata"]["resourceVersion"]},
-                "webhooks": [_trusting(webhook, encoded) for webhook in webhooks],
-            },
-        )
-
-
-def _webhooks(configuration: Json) -> list[Json]:
-    webhooks: list[Json] = configuration.get("webhooks") or []
-    return webhooks
-
-
-def _trusting(webhook: Json, encoded: str) -> Json:
-    return webhook | {"clientConfig": webhook["clientConfig"] | {"caBundle": encoded}}
 
 
 def _read(cluster: Cluster, target: Target) -> Json | None:

@@ -32,7 +32,7 @@ RETRIES: Final = 6
 
 HELD_TTL: Final = 2**31 - 1
 """`ttlSecondsAfterFinished` while the Job's own waits in `edl.dev/ttl-seconds-after-finished`: the
-longest that the API takes, so that a user who removes the field is told from one who does not."""
+longest that the API takes, so that a removed field differs from one that was left as it is."""
 
 POD_POLICIES: Final = {
     contract.Restart.ALWAYS: "OnFailure",

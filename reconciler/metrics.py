@@ -1,5 +1,7 @@
 """The reconciler's metrics, for Prometheus. No label ever holds the name of a job."""
 
+from functools import partial
+
 import msgspec
 from prometheus_client import (
     CollectorRegistry,
@@ -49,15 +51,7 @@ class Metrics(msgspec.Struct, frozen=True):
         registry, latest = CollectorRegistry(), Latest()
         registry.register(latest)
         ProcessCollector(registry=registry)
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(name, text, labels, registry=registry)
-
-        def histogram(
-            name: str, text: str, *labels: str, buckets: tuple[float, ...] = _SECONDS
-        ) -> Histogram:
-            return Histogram(name, text, labels, buckets=buckets, registry=registry)
-
+        counter, histogram = partial(_counter, registry), partial(_histogram, registry)
         return cls(
             registry=registry,
             latest=latest,
@@ -105,3 +99,17 @@ class Metrics(msgspec.Struct, frozen=True):
     def wrote(self, told: Told) -> None:
         self.writes.labels(told.verb, told.kind, told.outcome).inc()
         self.write_seconds.labels(told.verb).observe(told.seconds)
+
+
+def _counter(registry: CollectorRegistry, name: str, text: str, *labels: str) -> Counter:
+    return Counter(name, text, labels, registry=registry)
+
+
+def _histogram(
+    registry: CollectorRegistry,
+    name: str,
+    text: str,
+    *labels: str,
+    buckets: tuple[float, ...] = _SECONDS,
+) -> Histogram:
+    return Histogram(name, text, labels, buckets=buckets, registry=registry)

@@ -38,7 +38,7 @@ class Count:
         self.eased = self.met = 0
         self._least = 0
         self._tally: Counter[int] = Counter()
-        """How many domains have how many pods soon, once somebody asked for the fewest."""
+        """The number of domains by their number of pods; empty until the fewest are asked for."""
 
     def stand(self, row: int, pods: int, leaving: int, *, others: bool) -> None:
         """Pods that stand there before the decision."""

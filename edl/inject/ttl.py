@@ -14,7 +14,7 @@ from edl.writes import Json
 
 FIELD: Final = "ttlSecondsAfterFinished"
 _DECADES: Final = 10**9
-"""Seconds that nobody waits for: from here on there is nothing to hold."""
+"""A time to live from which on nothing needs to be held: the Job outlives its cluster."""
 
 
 def hold(new: Json, old: Json | None = None) -> Json:

@@ -89,7 +89,7 @@ class ApiServer:
         return ApiServer(self._login, replace(self._waits, seconds=seconds))
 
     def once(self, seconds: float) -> ApiServer:
-        """As `within`, and no read is repeated: who asks knows when to ask again."""
+        """As `within`, and no read is repeated: the caller decides when to ask again."""
         return ApiServer(self._login, replace(self._waits, seconds=seconds, pauses=()))
 
     def get(self, target: Target) -> Json:

@@ -96,7 +96,7 @@ class Known:
 
 
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
-    """The jobs, with rules on the shapes of whom the rules of others among them speak of."""
+    """The jobs; a shape that another job's rules select carries what they say of it."""
     rules = (role.shape.rules for job in jobs for role in job.roles if role.shape.rules)
     asked = Selectors(found for one in dict.fromkeys(rules) for found in one.selectors)
     return tuple(_spoken_of(job, asked) for job in jobs) if asked else jobs

@@ -10,7 +10,7 @@ from edl.kube.kubeconfig import Chosen
 
 
 def authorization(chosen: Chosen) -> Callable[[], str | None]:
-    """Who we are by an auth provider, asked before each request: the package renews it.
+    """An identity from an auth provider, asked for before each request: the package renews it.
 
     Raises Unreachable for one that it does not know, or that fails.
     """

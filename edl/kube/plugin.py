@@ -1,4 +1,4 @@
-"""Credential plugins (client.authentication.k8s.io): a command that prints who we are.
+"""Credential plugins (client.authentication.k8s.io): a command that prints credentials.
 
 The kubernetes package runs them too, but logs what fails instead of raising it, and never renews
 a client certificate.

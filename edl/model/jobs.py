@@ -183,7 +183,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def blocker(self) -> str:
-        """Why it is no part of the plan, empty if it is."""
+        """Why plans leave it out, empty if they do not."""
         refused = str(self.refusal) if self.refused else ""
         return "; ".join(filter(None, (self.problem, refused)))
 

@@ -20,7 +20,7 @@ class Leaving(msgspec.Struct, frozen=True):
     """Workers that were taken off a launcher's host list, and end a few seconds later."""
 
     pods: frozenset[str]
-    """By name: who comes in their place stays."""
+    """By name: a pod that replaces one of them stays."""
     size: int
     """Of their role, when they have left."""
     reason: str
@@ -44,7 +44,7 @@ class Pod(msgspec.Struct, frozen=True):
     hosts: str | None = None
     """The host list that was published to this pod (a launcher), None before the first."""
     leaving: Leaving | None = None
-    """Who was taken off that list."""
+    """The pods that were taken off that list."""
     published_at: datetime | None = None
     confirmed_at: datetime | None = None
     """The publication of which its kubelet was reminded."""

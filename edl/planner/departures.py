@@ -40,7 +40,7 @@ def _without(role: Role, leaving: Leaving) -> Role:
 
 
 def _size(role: Role, leaving: Leaving) -> int:
-    """Whoever may patch pods may write any size: never below the minimum, never more than now."""
+    """Any user who may patch pods may write it: not below the minimum, not above the size now."""
     return min(max(leaving.size, role.min), role.size)
 
 

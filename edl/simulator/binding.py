@@ -62,7 +62,7 @@ class Scheduler:
     def run(self) -> bool:
         """Bind whatever fits; whether anything was bound."""
         bound = again = self._bind()
-        # A pod that came may have made a place for others, who follow it or spread with it.
+        # A pod that came may have made a place for others that follow it or spread with it.
         while again and any(shape.rules for shape in self._lines):
             again = self._bind()
         return bound

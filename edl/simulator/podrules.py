@@ -1,4 +1,4 @@
-"""Who may be beside whom: the planner's own rules, over the pods that stand on the floor."""
+"""Which pods may share a domain: the planner's own rules, over the pods that have a node."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -48,7 +48,7 @@ class _Workers(msgspec.Struct, frozen=True):
     role: Role
     size: int
     leaving: Leaving
-    """Who is to go, whether or not a list says so yet."""
+    """The pods that are to leave, whether or not a list says so yet."""
     ready: frozenset[int]
     joining: timedelta | None
 

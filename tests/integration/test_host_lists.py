@@ -120,7 +120,7 @@ def test_no_worker_returns_to_a_list_though_its_node_or_its_room_is_free_again(
 
 
 def whole(stage: Stage) -> bool:
-    """All workers are there and listed, and nobody is left out."""
+    """All workers are there, and all of them are listed."""
     (launcher,) = stage.pods("ring-launcher")
     leaves = contract.LEAVING in launcher["metadata"]["annotations"]
     size = stage.size("ring-worker")

@@ -67,7 +67,7 @@ def test_a_spot_interruption_moves_all_workers_of_its_node(installed: Stage) -> 
 
 
 def failed(stage: Stage, job: str) -> int:
-    """As the Job controller counts: who leaves by name, or with its node, is no failure."""
+    """As the Job controller counts: a pod that leaves by name, or with its node, has not failed."""
     return int(stage.job(job)["status"].get("failed", 0))
 
 

@@ -217,7 +217,7 @@ def test_a_lower_priority_takes_only_from_its_own_beside_a_richer_higher_one() -
 
 
 def test_no_replica_moves_for_room_that_a_job_in_its_cooldown_would_get() -> None:
-    """It has less, and may not take it yet: the giver would shrink for nobody, and grow again."""
+    """It has less, and may not take it yet: the giver would shrink in vain, and grow again."""
     cooling = worker("cooling", 1, 9, on=["a"], resized_at=at(-2))
     poor = worker("poor", 1, 5, on=["a"] * 2)
     rich = worker("rich", 1, 9, on=["a"] * 7)

@@ -102,7 +102,7 @@ def running(result: Result, name: str) -> float | None:
     return found
 
 
-# -- who is beside whom ------------------------------------------------------------------------
+# -- neighbours --------------------------------------------------------------------------------
 
 ALONE = {"apart": (Term(HOST, app("train")),)}
 

@@ -1,0 +1,43 @@
+"""What a webhook configuration tells the API server to trust: the `caBundle` of its webhooks."""
+
+import base64
+
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from edl.writes import Json
+
+
+def trusted(configuration: Json) -> bytes:
+    """What the webhooks of one configuration trust, one after the other."""
+    configs = (webhook["clientConfig"] for webhook in _webhooks(configuration))
+    return b"".join(_pem(config.get("caBundle") or "") for config in configs)
+
+
+def _pem(encoded: str) -> bytes:
+    # It may have been written without the last line's end.
+    text = base64.b64decode(encoded)
+    return text if text.endswith(b"\n") or not text else text + b"\n"
+
+
+def publish(cluster: Cluster, target: Target, configuration: Json, trust: bytes) -> None:
+    """Write `trust` into every webhook of one configuration, where it is not there already."""
+    encoded = base64.b64encode(trust).decode()
+    webhooks = _webhooks(configuration)
+    if any(webhook["clientConfig"].get("caBundle") != encoded for webhook in webhooks):
+        # A merge patch replaces the whole list: the version makes sure that it is the one we read.
+        cluster.patch(
+            target,
+            {
+                "metadata": {"resourceVersion": configuration["metadata"]["resourceVersion"]},
+                "webhooks": [_trusting(webhook, encoded) for webhook in webhooks],
+            },
+        )
+
+
+def _webhooks(configuration: Json) -> list[Json]:
+    webhooks: list[Json] = configuration.get("webhooks") or []
+    return webhooks
+
+
+def _trusting(webhook: Json, encoded: str) -> Json:
+    return webhook | {"clientConfig": webhook["clientConfig"] | {"caBundle": encoded}}
