@@ -4,8 +4,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from edl.planner.settings import LONGEST
+
 Policy: TypeAlias = Literal["fair", "throughput", "fifo", "utilisation"]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=LONGEST)]
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}$")]
 
 
@@ -69,6 +71,7 @@ class Planning(Part, frozen=True):
             float,
             Meta(
                 gt=0,
+                le=100,
                 description="From this part of its work on a job keeps its size; above 1: never.",
                 examples=[0.8],
             ),

@@ -22,7 +22,8 @@ from reconciler.loop import FOLLOWING
 from reconciler.postponed import AFTER_FAILURE
 
 _log: Final = logging.getLogger(__name__)
-_SECONDS: Final = click.FloatRange(0, min_open=True)
+_DAYS: Final = click.FloatRange(0, 36_500, min_open=True)
+_SECONDS: Final = click.FloatRange(0, 86_400, min_open=True)
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -55,13 +56,13 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--certificate-days",
-        type=_SECONDS,
+        type=_DAYS,
         default=float(LIFETIMES.serving.days),
         help="Renewed when a third is left.",
     ),
     click.option(
         "--authority-days",
-        type=_SECONDS,
+        type=_DAYS,
         default=float(LIFETIMES.authority.days),
         help="Of its authority; the next one is trusted before it is used.",
     ),
@@ -95,7 +96,10 @@ def take(given: dict[str, Any]) -> Settings:
 
 
 class Gauges:
-    """What `/metrics` tells of the certificates; gauges are 0 where another process leads."""
+    """What `/metrics` tells of the certificates, kept or not.
+
+    Gauges are 0 where another process leads, and where another issuer keeps the certificates.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._authorities = Gauge(

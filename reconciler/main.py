@@ -60,11 +60,18 @@ class Settings(msgspec.Struct, frozen=True):
 @certificates.options
 @click.option("--leader-elect/--no-leader-elect", default=True)
 @click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
-@click.option("--lease-duration", type=int, default=Terms().lasts, help="Whole seconds.")
+@click.option(
+    "--lease-duration", type=click.IntRange(max=3600), default=Terms().lasts, help="Whole seconds."
+)
 @click.option("--renew-deadline", type=float, default=Terms().renew_within, help="Seconds.")
 @click.option("--retry-period", type=float, default=Terms().retry_every, help="Seconds.")
 @click.option("--metrics-host", default="127.0.0.1", help="0.0.0.0 in a pod, for its probes.")
-@click.option("--metrics-port", default=8081, help="/metrics, /healthz, /readyz; 0: a free one.")
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    default=8081,
+    help="/metrics, /healthz, /readyz; 0: a free one.",
+)
 @click.option(
     "--debug-plan/--no-debug-plan",
     default=False,
@@ -102,18 +109,19 @@ def _process(settings: Settings) -> Process:
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
     process = Process(api, plan, clocks, elector)
+    gauges = Gauges(process.metrics.registry)
     if settings.certifies.enabled:
-        process.beside("certificates", _certificates(settings, api, clocks, process).run)
+        kept = _certificates(settings, api, clocks, process, gauges)
+        process.beside("certificates", kept.run)
     return process
 
 
 def _certificates(
-    settings: Settings, api: ApiServer, clocks: Clocks, process: Process
+    settings: Settings, api: ApiServer, clocks: Clocks, process: Process, gauges: Gauges
 ) -> Certificates:
     chosen = settings.certifies
     installation = usual(*chosen.names, namespace=settings.namespace)
     rotation = Rotation(process.guarding(api), installation, chosen.pace, clocks.monotonic)
-    gauges = Gauges(process.metrics.registry)
     return Certificates(rotation, gauges, clocks.now, chosen.refresh)
 
 

@@ -9,12 +9,12 @@ import click
 
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.planner.settings import Settings
+from edl.planner.settings import LONGEST, Settings
 
 Command = Callable[..., None]
 _USUAL: Final = Limits()
-
-
+_SECONDS: Final = click.FloatRange(0, LONGEST)
+_MOST_OF_ITS_WORK: Final = 100.0
 _WEIGHT: Final = re.compile(r"(?P<priority>-?[0-9]{1,10})=(?P<weight>[0-9]{1,6}(\.[0-9]{1,6})?)")
 
 
@@ -43,20 +43,20 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--patience",
-        type=click.FloatRange(0),
+        type=_SECONDS,
         help="Seconds in the queue before running jobs of its priority shrink for a job."
         " Default: the policy's (throughput: 30, others: 0).",
     ),
     click.option(
         "--idle",
-        type=click.FloatRange(0),
+        type=_SECONDS,
         help="Seconds without a start or a new size before jobs grow."
         " Default: the policy's (throughput: 60, others: 0).",
     ),
     click.option("--load-ceiling", type=float, default=_USUAL.load_ceiling),
     click.option(
         "--nearly-done",
-        type=float,
+        type=click.FloatRange(max=_MOST_OF_ITS_WORK),
         default=_USUAL.nearly_done,
         help="From this part of its work on a job keeps its size; above 1: never.",
     ),
@@ -67,26 +67,26 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--growth-cooldown",
-        type=click.FloatRange(0),
+        type=_SECONDS,
         default=_USUAL.growth_cooldown.total_seconds(),
         help="Seconds between a start or a new size of a job and its next growth.",
     ),
     click.option(
         "--pending-limit",
-        type=click.FloatRange(0),
+        type=_SECONDS,
         default=_USUAL.pending_limit.total_seconds(),
         help="Seconds in which a replica beyond the minimum must be on a node: else it is given"
         " back.",
     ),
     click.option(
         "--restart-cooldown",
-        type=float,
+        type=_SECONDS,
         default=_USUAL.restart_cooldown.total_seconds(),
         help="Seconds between restarts that give a job which cannot resize live another size.",
     ),
     click.option(
         "--gang-limit",
-        type=float,
+        type=_SECONDS,
         default=_USUAL.gang_limit.total_seconds(),
         help="Seconds in which the minimum of a started job must be on nodes: else it queues"
         " again.",

@@ -15,7 +15,7 @@ from edl.planner.policies import POLICIES, Policy, weighted
 
 _WAITS: Final = ("patience", "idle")
 """The policies' own numbers that a reconciler may set."""
-_LONGEST: Final = 3650 * 24 * 3600
+LONGEST: Final = 3650 * 24 * 3600
 """Seconds, ten years: a moment so much later is still a date."""
 _MOST: Final = 2**53
 """Numbers stay below it: every one has a float of its own."""
@@ -133,9 +133,9 @@ def _weights(value: object) -> tuple[tuple[int, float], ...]:
 
 
 def _seconds(name: str, value: object) -> timedelta:
-    expected = f"a number of seconds from 0 to {_LONGEST}"
+    expected = f"a number of seconds from 0 to {LONGEST}"
     seconds = _number(name, value, expected)
-    if not 0 <= seconds <= _LONGEST:
+    if not 0 <= seconds <= LONGEST:
         raise _wrong(name, value, expected)
     return timedelta(seconds=seconds)
 

@@ -138,7 +138,9 @@ def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Clu
     foreign = api | {"subjects": [here, elsewhere], "metadata": owned}
     assert "accounts of the same namespace" in made(thief, target, dict(foreign))
     nobodys = api | {"subjects": [here]}
-    assert "belongs to a training job" in made(thief, target, dict(nobodys))
+    namesake = owned | {"ownerReferences": [owner | {"apiVersion": "kubeflow.org/v1"}]}
+    for lost in (nobodys, nobodys | {"metadata": namesake}):
+        assert "belongs to a training job" in made(thief, target, dict(lost))
     at.kubectl_refused("get", "rolebinding", "mine")
     at.cluster.kubectl("label", "namespace", at.namespace, f"{contract.KUBEXEC}-")
     mine = api | {"subjects": [here], "metadata": owned}

@@ -5,6 +5,11 @@ from click.testing import CliRunner
 
 from reconciler.main import main
 
+BOUNDED = (
+    *("patience", "idle", "growth-cooldown", "pending-limit", "restart-cooldown", "gang-limit"),
+    *("nearly-done", "certificate-days", "authority-days", "certificate-refresh"),
+)
+
 
 def test_every_option_is_explained() -> None:
     result = CliRunner().invoke(main, ["--help"])
@@ -24,9 +29,12 @@ def test_every_option_is_explained() -> None:
             '"high=2"; a PriorityClass\'s value and a number above 0',
         ),
         (["--priority-weight", "5=0"], "such as 1000=2"),
-        (["--patience", "-1"], "x>=0"),
+        (["--patience", "-1"], "0<=x<="),
         (["--nearly-done", "0"], "nearly_done: 0.0; a number above 0"),
         (["--load-ceiling", "97"], "load_ceiling: 97.0"),
+        (["--metrics-port", "65536"], "0<=x<=65535"),
+        (["--lease-duration", "1000000"], "x<=3600"),
+        *((["--" + each, "inf"], "x<=") for each in BOUNDED),
     ],
 )
 def test_what_cannot_work_is_said_in_one_line(arguments: list[str], problem: str) -> None:
