@@ -243,7 +243,8 @@ class Queue:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""
         self.ledger.wait(found.job.key, reason)
         patience = self.board.limits.queue_patience
-        if self.board.past(found.job.queued_at, patience) and self._fits_alone(found):
+        # Time makes no head of what fits nowhere: no plan is looked at again for it.
+        if self._fits_alone(found) and self.board.past(found.job.queued_at, patience):
             self._heads.append(found)
 
     def _fits_alone(self, found: Gang) -> bool:

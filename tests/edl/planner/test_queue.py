@@ -236,6 +236,11 @@ def test_the_plan_is_looked_at_again_when_patience_ends() -> None:
     assert plan.recheck_after == timedelta(seconds=200)
 
 
+def test_for_a_gang_that_no_node_can_ever_hold_no_plan_is_looked_at_again() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("big", 9, 9, queued=-100)), Limits())
+    assert (list(held(plan)), plan.recheck_after) == (["big"], None)
+
+
 def test_a_job_waits_for_its_whole_cast() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, missing=("ps", "chief"))))
     assert plan.held == (Held(("ns", "mnist"), "waiting for roles ps, chief of the cast"),)  # type: ignore[arg-type]
