@@ -156,7 +156,8 @@ class _Case:
             if gained(found):
                 return Stops(self._needed(causes, gained))
             first = self._first(role, _takers(before, found))
-            new = first or find(now, found)
+            # A job that is named already keeps its room: what it leaves is looked at anew.
+            new = first if joined(causes, first) != causes else find(now, found)
             if (not new or _asks_again(causes, new)) and (pods := _pending(now)):
                 new = [Others(_FIRST, (), pods)]
             more = joined(causes, new)
