@@ -1,5 +1,7 @@
 """Starts that kube-scheduler might leave half placed are made so that it cannot."""
 
+from datetime import timedelta
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -7,6 +9,7 @@ from msgspec.structs import replace
 from edl.model import Resizing, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Admission, Plan
+from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
@@ -80,6 +83,15 @@ def test_where_no_pins_are_sure_the_hardest_role_leads() -> None:
     found = admission(plan_for(cluster(node("a", 4), node("b", 3), node("c", 16), cast)))
     assert (found.leads, found.nodes) == ("worker", ())
     assert dict(found.sizes) == {"chief": 1, "ps": 3, "worker": 2}
+
+
+def test_a_role_that_leads_runs_alone_until_the_next_plan_starts_the_others() -> None:
+    cast = (role("ps", 3, 3, shape=shape(3)), role("worker", 2, 2, shape=shape(5)))
+    coming = job("mnist", role("chief", shape=shape(2)), *cast)
+    state = cluster(node("a", 4), node("b", 3), node("c", 16), coming)
+    for expected in ({"worker"}, {"chief", "ps", "worker"}):
+        state = act(state, plan_for(state), after=timedelta(seconds=2))
+        assert {part.name for part in state.jobs[0].live if not part.suspended} == expected
 
 
 def test_who_follows_the_leading_role_waits_until_it_has_its_nodes() -> None:
