@@ -68,11 +68,14 @@ def test_no_more_pods_than_pieces_of_work(completions: int, wanted: tuple[int, i
 @pytest.mark.parametrize("manifest", [cast("chief"), cast("worker"), horovod("launcher")])
 def test_a_cast_says_everybodys_bounds(manifest: Json) -> None:
     assert created(manifest, BOUNDS) == created(manifest, saying())
+    assert create(manifest, BOUNDS).warnings == create(manifest, saying()).warnings
 
 
 def test_a_role_of_one_size_keeps_it() -> None:
     chief = job("net-chief", framework="tensorflow", job="net", role="chief")
-    assert bounds(created(chief, BOUNDS)) == (1, 1)
+    verdict = create(chief, BOUNDS)
+    assert bounds(verdict.manifest) == (1, 1)
+    assert verdict.warnings == ()
 
 
 def test_a_default_that_does_not_fit_is_left_out_with_a_warning() -> None:

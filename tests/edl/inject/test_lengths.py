@@ -4,6 +4,8 @@ import pytest
 
 from edl import addresses, contract
 from edl.errors import Denied
+from edl.frameworks.needs import Env, Needs
+from edl.inject import lengths
 from edl.parse import parse
 from edl.writes import Json
 from tests.edl.manifests import annotations, cast, created, job, pod
@@ -79,3 +81,11 @@ def test_variables_that_no_etcd_stores_in_so_many_containers_are_not_written() -
     given["spec"]["template"]["spec"]["containers"] = containers
     with pytest.raises(Denied, match=r"spec\.containers: 20000 containers, each told"):
         created(given)
+
+
+def test_variables_may_fill_what_an_etcd_stores_and_no_character_more() -> None:
+    spec, needs = parse(cast("worker")), Needs(env=(Env("E", "v" * 511),))
+    fill = 1_572_864 // 512
+    lengths.check({"containers": [{}] * (fill - 1), "initContainers": [{}]}, spec, needs)
+    with pytest.raises(Denied, match="containers, each told 512 characters"):
+        lengths.check({"containers": [{}] * (fill + 1)}, spec, needs)

@@ -57,3 +57,10 @@ def test_a_long_name_is_cut_and_compared_with_nothing() -> None:
     manifest = job(framework="none", annotations={"m" + "a" * 5_000 + "x": ""})
     (warning,) = create(manifest).warnings
     assert warning == f"edl.dev/m{'a' * 54}… is unknown, and does nothing"
+
+
+@pytest.mark.parametrize(("length", "said"), [(63, "{} is"), (64, "{}… is")])
+def test_a_name_of_63_characters_is_quoted_in_full(length: int, said: str) -> None:
+    name = "z" * (length - len("edl.dev/"))
+    (warning,) = create(job(framework="none", annotations={name: ""})).warnings
+    assert warning.startswith(said.format(f"edl.dev/{name}"[:63]))

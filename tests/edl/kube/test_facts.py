@@ -218,3 +218,17 @@ def test_a_container_that_began_again_is_noticed() -> None:
     )
     assert found.pod is not None
     assert found.pod.restarted_at == facts.time(began)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-01-01T12:00:00"])
+def test_a_time_without_a_zone_is_no_time(text: str) -> None:
+    assert facts.time(text) is None
+    assert facts.time("2026-01-01T12:00:00Z") == datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_a_job_that_a_pod_names_without_being_controlled_by_it_does_not_own_it() -> None:
+    body = job_pod("p", 0, "mnist")
+    assert pod_facts(body).job
+    for owner in body["metadata"]["ownerReferences"]:
+        owner["controller"] = False
+    assert pod_facts(body).job == ""

@@ -12,6 +12,7 @@ from edl.model import (
     ClusterState,
     Neighbours,
     Node,
+    PodPhase,
     Port,
     Requirement,
     Rules,
@@ -35,7 +36,18 @@ from edl.planner.standing import NOWHERE
 from edl.resources import Resources
 from tests.edl.planner.neighbourhood import Placed, Street
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
-from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
+from tests.edl.planner.states import (
+    busy,
+    cluster,
+    demand,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
 
 ZONE, HOST = "zone", "host"
 
@@ -385,3 +397,13 @@ def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
     plan = plan_for(cluster(*nodes, bad, worker("good", 1, 1, queued=-10)), Limits())
     assert list(started(plan)) == ["good"]
     assert "rules leave to it" in held(plan)["bad"]
+
+
+def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:
+    """Spread over two hosts, of which other owners' pods leave one too little for ever."""
+    one, two = hosts("a", "a")
+    over = worker("over", 1, 1, suspended=False, size=1, shape=shape(4),
+                  pods=(pod(0, two.name, phase=PodPhase.SUCCEEDED),))  # fmt: skip
+    bad = worker("bad", 2, 2, shape=ruled(cpu=4, spread=(Spread(HOST, app("train"), 1),)))
+    state = cluster(one, busy(two, room(6)), over, bad, worker("good", 1, 1, queued=-10))
+    assert "good" in started(plan_for(state, Limits()))

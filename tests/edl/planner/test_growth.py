@@ -3,14 +3,25 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from edl.model import PodPhase, Resizing
+from edl.model import Node, PodPhase, Resizing
 from edl.planner import reasons
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan, Resize
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes
-from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
+from tests.edl.planner.states import (
+    at,
+    cluster,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
 
 ALL = Limits(load_ceiling=1)
 
@@ -237,3 +248,23 @@ def test_a_job_gives_by_a_restart_only_if_it_comes_back_beside_the_taker(
     assert sizes(plan) == ({"rich": 4} if resizing is Resizing.LIVE else {})
     roomy = plan_for(cluster(node("a", 3), node("b", 2), node("c", 4), rich, poor))
     assert sizes(roomy) == {"poor": 2}
+
+
+def leaving(name: str, cpu: float) -> Node:
+    """A node full of other owners' pods, which all terminate."""
+    return replace(node(name, cpu), used=room(cpu, pods=2), leaving=room(cpu, pods=2))
+
+
+@pytest.mark.parametrize(
+    ("pods", "moved", "found"), [(2, 60, {}), (2, 600, {"mnist": 2}), (1, 60, {"mnist": 2})]
+)
+def test_growth_leaves_the_room_of_a_claim_alone_while_that_is_on_its_way(
+    pods: int, moved: float, found: dict[str, int]
+) -> None:
+    """The claim waits for all of node a, or half of it; growth could land there instead of b."""
+    mine = worker("mnist", 1, 2, on=["b"], started_at=at(-moved))
+    others = worker("web", 1, 1, on=["b"], started_at=at(-moved))
+    claim = worker("late", pods, pods, shape=shape(4))
+    plan = plan_for(cluster(leaving("a", 8), node("b", 3), mine, others, claim), ALL)
+    assert sizes(plan) == found
+    assert "leaving pods will free" in held(plan)["late"]

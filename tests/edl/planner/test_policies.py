@@ -193,3 +193,17 @@ def test_a_minimum_that_was_raised_takes_extras_whatever_the_policy(policy: Poli
     assert held(plan)["vip"] == reasons.leaving(2)
     poor = worker("rich", 1, 9, on=["a"] * 4)
     assert sizes(plan_of(policy, cluster(node("a", 8), vip, poor)))["vip"] == 4
+
+
+def test_throughput_starts_a_job_on_the_one_node_that_holds_it_just_once() -> None:
+    there = (node("a", 9, schedulable=False), node("b", 1), node("c", 2))
+    state = cluster(*there, worker("mnist", 2, 2))
+    found = outcome(state, THROUGHPUT, ALL)
+    (standing,) = found.board.standings
+    assert [seat.row for seat in standing.seats] == [found.board.grid.rows["c"]] * 2
+
+
+def test_throughput_counts_calm_from_the_job_that_moved_last() -> None:
+    busy = worker("busy", 1, 4, on=["a"], started_at=at(-59))
+    calm = worker("calm", 1, 4, on=["a"], started_at=at(-600))
+    assert sizes(plan_of(THROUGHPUT, cluster(node("a", 4), calm, busy))) == {}

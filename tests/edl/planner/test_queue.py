@@ -12,6 +12,7 @@ from edl.model import (
     Node,
     Refusal,
     Requirement,
+    Resizing,
     Rules,
     Selector,
     Term,
@@ -22,6 +23,7 @@ from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Held, Plan, Suspension
 from edl.planner.policies import POLICIES
+from edl.resources import Resources
 from tests.edl.planner.plans import held, sizes, started
 from tests.edl.planner.states import (
     at,
@@ -352,3 +354,19 @@ def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
     cast = job("mnist", role("ps", 1, 1), role("worker", 2, 2))
     plan = plan_for(cluster(node("a", 4, schedulable=False), cast))
     assert held(plan)["mnist"].startswith("no node is schedulable")
+
+
+def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() -> None:
+    items = role("worker", 1, 3, on=["a"] * 3, tandem=False, resizing=Resizing.ITEMS)
+    state = cluster(
+        node("a", 4),
+        job("items", items, framework="none", priority=1),
+        worker("large", 4, 4, queued=-3600),
+        worker("small", 1, 1, queued=-10),
+    )
+    assert held(plan_for(state, Limits()))["small"] == reasons.goes_first(JobKey("ns", "large"))
+
+
+def test_a_node_that_offers_more_than_anyone_can_count_takes_pods_like_a_large_one() -> None:
+    there = replace(node("a"), allocatable=Resources.parse({"cpu": "1e30", "pods": 110}))
+    assert started(plan_for(cluster(there, worker("mnist", 2, 2)))) == {"mnist": {"worker": 2}}

@@ -1,0 +1,29 @@
+"""What every release relies on holds of a Job, whichever of them completed it."""
+
+import pytest
+
+from edl.errors import Denied
+from edl.inject import releases
+from edl.writes import Json
+from tests.edl.manifests import created, job
+
+
+def completed() -> Json:
+    return created(job(framework="pytorch"))
+
+
+def test_a_job_as_it_was_completed_is_taken() -> None:
+    releases.check(completed())
+    releases.check(created(job(framework="none")))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [("suspend", False, "it is not true"), ("completionMode", "NonIndexed", "it is not Indexed")],
+)
+def test_a_job_that_was_changed_since_is_refused(field: str, value: object, said: str) -> None:
+    found = completed()
+    found["spec"][field] = value
+    with pytest.raises(Denied) as denied:
+        releases.check(found)
+    assert [(one.path, one.what) for one in denied.value.findings] == [(f"spec.{field}", said)]
