@@ -65,6 +65,11 @@ class Givers:
         self._ruled_out.add(standing)
         self.look_at(standing)
 
+    @property
+    def ruled_out(self) -> int:
+        """How many give nothing more in this plan."""
+        return len(self._ruled_out)
+
     def forget(self) -> None:
         """Room has moved: who helps whom is to be found out anew."""
         self._helpful.clear()

@@ -129,6 +129,15 @@ class Rebalance:
                     standing.postpone(self.board.grid)
 
     def _move(self, taker: Standing) -> bool:
+        """From the others, as long as one more of them is ruled out by its restart."""
+        while True:
+            ruled_out = self.givers.ruled_out
+            if self._moves(taker):
+                return True
+            if self.givers.ruled_out == ruled_out:
+                return False
+
+    def _moves(self, taker: Standing) -> bool:
         short = taker.bill is not None and not taker.bill.allows(now=False)
         if not self.givers.any_for(taker):
             return False
@@ -140,10 +149,13 @@ class Rebalance:
             if not self.givers.paying(taker.bill, places, together=True).size:
                 return False
             helpful = self.givers.paying(taker.bill, helpful, together=False)
-        if helpful.size and self._take_one(taker, self.givers.most_satisfied(helpful)):
+        if not helpful.size:
+            return self._takes_several(taker)
+        ruled_out = self.givers.ruled_out
+        if self._take_one(taker, self.givers.most_satisfied(helpful)):
             self.givers.look_at(taker)
             return True
-        return self._takes_several(taker)
+        return self.givers.ruled_out == ruled_out and self._takes_several(taker)
 
     def _take_one(self, taker: Standing, giver: Standing) -> bool:
         grid = self.board.grid
@@ -159,7 +171,7 @@ class Rebalance:
         if not self._leaves_room(taker, [giver]):
             taker.rise(grid)
             giver.sit_again(grid, seat)
-            return self._move(taker)
+            return False
         self._gave(taker, [giver])
         return True
 
@@ -198,7 +210,7 @@ class Rebalance:
         if not self._leaves_room(taker, claim.risen):
             taker.seats.pop()
             claim.undo(extras)
-            return self._take_several(taker, self.givers.candidates(taker))
+            return False
         self._gave(taker, claim.risen)
         return True
 

@@ -268,3 +268,23 @@ def test_growth_leaves_the_room_of_a_claim_alone_while_that_is_on_its_way(
     plan = plan_for(cluster(leaving("a", 8), node("b", 3), mine, others, claim), ALL)
     assert sizes(plan) == found
     assert "leaving pods will free" in held(plan)["late"]
+
+
+def test_hundreds_of_jobs_that_cannot_give_by_a_restart_are_ruled_out_one_after_the_other() -> None:
+    """The pods of each may come back where the only taker's was to go."""
+    pool = {"pool": "takers"}
+    large = shape(4, node_selector=tuple(pool.items()))
+    poor = worker("poor", 1, 9, shape=large, on=["own"])
+    nodes, rich = [], []
+    for number in range(520):
+        wide, narrow = f"wide-{number}", f"narrow-{number}"
+        giver = worker(
+            f"rich-{number}", 1, 4, shape=shape(2), resizing=Resizing.RESTART,
+            on=[wide, wide, wide, narrow],
+        )  # fmt: skip
+        state = cluster(node(wide, 8), node(narrow, 4, labels=pool), giver)
+        nodes += state.nodes
+        rich += state.jobs
+    own = cluster(node("own", 4, labels=pool), poor)
+    state = replace(own, nodes=(*own.nodes, *nodes), jobs=(*own.jobs, *rich))
+    assert plan_for(state).resizes == ()
