@@ -56,7 +56,7 @@ class Connection(asyncio.Protocol):
         self._handshake: asyncio.Task[object] | None = None
         self._objection = ""
         self._head = 0
-        """Bytes of a request's head so far."""
+        """Bytes since the request, or the last piece of its body, began: its head, its trailers."""
         self._request: Request | None = None
         """From its first byte until the client has taken the answer."""
         self._whole = False
@@ -126,13 +126,12 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._over:
             return
-        if not self.busy:
-            self._head += len(data)
+        self._head += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._refuse(HTTPStatus.BAD_REQUEST, _NO_REQUEST)
-        if not self.busy and self._head > self._house.limits.head_bytes:
+        if not self._whole and self._head > self._house.limits.head_bytes:
             self._refuse_head()
         if self._whole and not self._over:
             self._answer()
@@ -183,13 +182,14 @@ class Connection(asyncio.Protocol):
         request, most = self._reading, self._house.limits.body_bytes
         if request is None:
             return
+        self._head = 0
         request.body += body[: max(0, most + 1 - request.size)]
         request.size += len(body)
         self._hold(request, len(request.body))
 
     def on_message_complete(self) -> None:
         if self._reading is not None:
-            self._whole, self._since = True, self._loop.time()
+            self._whole, self._head, self._since = True, 0, self._loop.time()
 
     @property
     def _reading(self) -> Request | None:

@@ -130,6 +130,22 @@ def test_a_path_that_is_too_long_is_told_so() -> None:
     doors.run(test)
 
 
+@pytest.mark.parametrize("begun", [b"0\r\nx: ", b"1;x="])
+def test_what_stands_around_the_pieces_of_a_body_is_held_to_the_limit_of_a_head(
+    begun: bytes,
+) -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head_bytes=1_000, body=wire.SECONDS * 2)) as door:
+            streams = await door.connect()
+            chunked = b"POST /mutate HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+            streams[1].write(chunked + b"2\r\n{}\r\n" + begun)
+            await streams[1].drain()
+            streams[1].write(b"y" * 1_000_000)
+            assert (await said(streams))[0] == 431
+
+    doors.run(test)
+
+
 def test_a_large_body_is_no_large_head() -> None:
     async def test() -> None:
         async with doors.opened(patient(head_bytes=1_000)) as door:
