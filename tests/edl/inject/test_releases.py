@@ -14,7 +14,9 @@ def completed() -> Json:
 
 def test_a_job_as_it_was_completed_is_taken() -> None:
     releases.check(completed())
-    releases.check(created(job(framework="none")))
+    items = created(job(framework="none"))
+    items["spec"]["completionMode"] = "NonIndexed"
+    releases.check(items)
 
 
 @pytest.mark.parametrize(

@@ -407,3 +407,21 @@ def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:
     bad = worker("bad", 2, 2, shape=ruled(cpu=4, spread=(Spread(HOST, app("train"), 1),)))
     state = cluster(one, busy(two, room(6)), over, bad, worker("good", 1, 1, queued=-10))
     assert "good" in started(plan_for(state, Limits()))
+
+
+def test_the_first_of_those_that_look_for_each_other_waits_until_one_elsewhere_is_gone() -> None:
+    first, second = hosts("a", "b")
+    leaving = Neighbours(first.name, rules(), 1, leaving=1)
+    state = cluster(busy(first, room(8)), second, worker("train", 1, 1, shape=ruled(**TOGETHER)))
+    assert started(plan_for(state)) == {"train": {"worker": 1}}
+    assert started(plan_for(replace(state, neighbours=(leaving,)))) == {}
+
+
+def test_a_gang_is_preempted_for_a_node_that_those_whom_the_other_avoids_are_leaving() -> None:
+    alone = ruled(cpu=8, apart=(Term(HOST, app("web")),))
+    urgent = worker("train", 1, 1, shape=alone, priority=1)
+    state = cluster(*hosts("a"), worker("over", 1, 1, on=["node-0"]), urgent)
+    web = Neighbours("node-0", rules("web"), 1)
+    for found, gone in ((web, []), (replace(web, leaving=1), ["over"])):
+        plan = plan_for(replace(state, neighbours=(found,)), Limits(preempt=True))
+        assert [one.job.name for one in plan.suspensions] == gone

@@ -269,3 +269,11 @@ def test_a_rule_that_time_ends_is_mended_by_the_time_that_it_names() -> None:
     for seconds, then in ((60, 60), (-60, 0)):
         mended = Until("it waits", at(seconds)).mended(now, JobKey("ns", "mnist"))
         assert mended.state.observed_at == at(then)
+
+
+def test_room_for_several_pods_is_mended_by_more_nodes_and_for_one_by_a_larger_one() -> None:
+    for pods, nodes in ((2, 3), (1, 1)):
+        there = situation(node("a", 4), worker("mnist", pods, pods, shape=shape(8)))
+        (cause,) = start("mnist", node("a", 4), worker("mnist", pods, pods, shape=shape(8)))
+        mended = cause.mended(there, JobKey("ns", "mnist"))
+        assert len(mended.state.nodes) == nodes
