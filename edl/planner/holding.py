@@ -58,9 +58,11 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
     who.sort(key=lambda one: (reasons.balanced(gives, one.role.reason), -one.bulk, one.rank))
     for one in who:
         after = coming + Counter({one.fit: new(one)})
-        for fit in after.keys() - capacity.keys():
-            capacity[fit] = int(fit.by_room(board.grid.before, Horizon.OBSERVED).sum())
-        if any(_may_stay_pending(fit, after, capacity[fit], cost) for fit in after):
+        met = [fit for fit in after if cost(fit, one.fit)]
+        for fit in met:
+            if fit not in capacity:
+                capacity[fit] = int(fit.by_room(board.grid.before, Horizon.OBSERVED).sum())
+        if any(_may_stay_pending(fit, after, capacity[fit], cost) for fit in met):
             hold_back(board, one)
         else:
             coming = after

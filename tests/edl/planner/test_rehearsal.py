@@ -215,3 +215,19 @@ def test_a_role_has_room_for_all_of_its_pods_on_the_nodes_to_which_it_is_kept() 
 
     has_room()
     assert sum(plans) >= 0.4 * len(plans), "most plans keep a role to nodes"
+
+
+def test_growth_does_not_wait_for_pods_that_are_in_the_way_of_others_alone() -> None:
+    """Of two pods on their way the small one may take the large one's node; it grows elsewhere."""
+
+    def coming(name: str, cpu: float) -> TrainingJob:
+        part = role(
+            "worker", size=1, suspended=False, pods=(pod(0, created_at=at(-2)),),
+            shape=shape(cpu, node_selector=(("pool", "one"),)),
+        )  # fmt: skip
+        return job(name, part, started_at=at(-2))
+
+    nodes = (node("a", 4, labels={"pool": "one"}), node("b", 8, labels={"pool": "two"}))
+    mine = worker("mine", 1, 4, shape=shape(2, node_selector=(("pool", "two"),)), on=["b"])
+    plan = plan_for(cluster(*nodes, coming("small", 2), coming("large", 3), mine))
+    assert sizes(plan) == {"mine": 4}
