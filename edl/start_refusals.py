@@ -15,6 +15,8 @@ from edl.model import Refusal, TrainingJob
 _FIRST: Final = timedelta(seconds=1)
 _LONGEST: Final = timedelta(minutes=1)
 _DOUBLINGS: Final = 16
+_MOST_ATTEMPTS: Final = 10**6
+"""Of a minute each; more were written by others, as far as a number goes."""
 _MOST: Final = 1024
 """Characters of the API server's message that are kept, as many as an Event takes."""
 
@@ -43,11 +45,16 @@ def waits(job: TrainingJob) -> bool:
 
 
 def with_refusal(job: TrainingJob, known: Refusal | None = None) -> TrainingJob:
-    """With the latest refusal of its start, of those on its Jobs and `known`."""
+    """With the latest refusal of its start, of those on its Jobs and `known`.
+
+    The number of attempts tells, for one may be written by a clock that is wrong.
+    """
     if not waits(job):
         return job
     written = [role.refusal for role in job.roles if role.refusal]
-    found = max([*written, *filter(None, [known])], key=lambda one: one.at, default=None)
+    found = max(
+        [*written, *filter(None, [known])], key=lambda one: (one.attempts, one.at), default=None
+    )
     return job if found == job.refusal else replace(job, refusal=found)
 
 
@@ -62,4 +69,4 @@ def read(annotation: str) -> Refusal | None:
         found = _decoder.decode(annotation)
     except msgspec.MsgspecError:
         return None
-    return found if found.at.tzinfo else None
+    return found if found.at.tzinfo and 0 < found.attempts <= _MOST_ATTEMPTS else None

@@ -24,7 +24,8 @@ def test_a_refusal_is_read_as_it_was_written(refusal: Refusal) -> None:
 
 def test_what_is_no_refusal_is_none() -> None:
     naive = '{"at":"2026-01-01T12:00:00","attempts":1,"message":""}'
-    assert [start_refusals.read(text) for text in ("", "{}", "x", "[1]", naive)] == [None] * 5
+    many = start_refusals.text(Refusal(NOW, 2**63, ""))
+    assert [start_refusals.read(text) for text in ("", "{}", "x", "[1]", naive, many)] == [None] * 6
 
 
 def test_each_refusal_doubles_the_wait_up_to_a_minute() -> None:
@@ -56,3 +57,13 @@ def test_the_latest_refusal_counts_and_none_of_a_job_that_runs() -> None:
     assert start_refusals.with_refusal(waiting, known).refusal == known
     running = training(role("worker", 2, 4, refusal=written))
     assert start_refusals.with_refusal(running, known).refusal is None
+
+
+def test_a_refusal_of_a_clock_that_is_ahead_does_not_hide_the_next_one() -> None:
+    """Else the start would be tried without a pause until that time has come."""
+    ahead = Refusal(NOW + seconds(3600), 4, QUOTA)
+    waiting = training(role("worker", 2, 4, suspended=True, refusal=ahead))
+    again = start_refusals.refused(ahead, QUOTA, NOW)
+    found = start_refusals.with_refusal(waiting, again).refusal
+    assert found == again
+    assert start_refusals.time_left(again, NOW) == seconds(16)
