@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
+from edl.inject import ttl
 from edl.kube.cluster import ClusterWithLogs, Selection
 from edl.writes import Json
 from kubectl_edl.completions import decoded
@@ -12,13 +13,15 @@ _SHOWN: Final = 5
 
 
 def sentences(cluster: ClusterWithLogs) -> list[str]:
-    """For the user, before he says yes."""
-    jobs = [job for job in _elastic(cluster) if not _ended(job)]
+    """For the user, before the answer."""
+    elastic = _elastic(cluster)
+    jobs = [job for job in elastic if not _ended(job)]
     queued = [job for job in jobs if job["spec"].get("suspend")]
     running = len(jobs) - len(queued)
+    held = _held(elastic)
     if not jobs:
-        return ["No elastic Job is queued or running."]
-    return [*_running(running), *_queued(queued)]
+        return ["No elastic Job is queued or running.", *held]
+    return [*_running(running), *_queued(queued), *held]
 
 
 def _running(count: int) -> list[str]:
@@ -30,15 +33,32 @@ def _running(count: int) -> list[str]:
 def _queued(jobs: Sequence[Json]) -> list[str]:
     if not jobs:
         return []
+    start = _patch(jobs[0], '"suspend":false')
+    return [f"{len(jobs)} suspended ({_names(jobs)}): nobody starts them. By hand: {start}"]
+
+
+def _held(elastic: Sequence[Json]) -> list[str]:
+    """Jobs of several whose time to live counts only when all have ended."""
+    own = [(job, ttl.give_back(job, job)["spec"].get(ttl.FIELD)) for job in elastic]
+    held = [(job, seconds) for job, seconds in own if seconds != job["spec"].get(ttl.FIELD)]
+    if not held:
+        return []
+    job, seconds = held[0]
+    names = _names([job for job, _ in held])
+    back = _patch(job, f'"{ttl.FIELD}":{seconds}')
+    return [f"{len(held)} with {contract.TTL} ({names}) are not deleted after it. By hand: {back}"]
+
+
+def _names(jobs: Sequence[Json]) -> str:
     shown = ", ".join(map(_name, jobs[:_SHOWN]))
-    more = f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
-    first = jobs[0]["metadata"]
-    start = (
-        f"kubectl patch job {first['name']} -n {first['namespace']}"
-        """ -p '{"spec":{"suspend":false}}'"""
+    return shown + (f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else "")
+
+
+def _patch(job: Json, field: str) -> str:
+    named = job["metadata"]
+    return (
+        f"kubectl patch job {named['name']} -n {named['namespace']} -p '{{\"spec\":{{{field}}}}}'"
     )
-    said = f"{len(jobs)} suspended ({shown}{more}): nobody starts them. By hand: {start}"
-    return [said]
 
 
 def _jobs(count: int) -> str:

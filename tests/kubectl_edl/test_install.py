@@ -9,9 +9,11 @@ import yaml
 from certs.installation import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict
+from edl.inject import ttl
 from edl.kube.cluster import Cluster
 from edl.kube.fake import FakeCluster
 from edl.model import Target
+from edl.spec import HELD_TTL
 from edl.writes import Json
 from manifests import installation, values
 from tests.kubectl_edl.stage import Run, Stage, job
@@ -389,6 +391,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     install(on, "--set", "networkPolicy.enabled=true")
     on.put(job("runs", framework="none"), suspend=False)
     on.put(job("waits", framework="none"))
+    held = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {ttl.FIELD: HELD_TTL}}
+    on.patch("waits", held)
     assert len(left(on)) == len(installation.documents()) + 3
     run = on.run("uninstall", "--yes")
     assert run.code == 0, run.err
@@ -400,6 +404,9 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         "1 elastic Job goes on at the size of now: nobody resizes them, or ends their servers.\n"
         "1 suspended (default/waits): nobody starts them. By hand: kubectl patch job waits "
         """-n default -p '{"spec":{"suspend":false}}'\n"""
+        "1 with edl.dev/ttl-seconds-after-finished (default/waits) are not deleted after it. By "
+        "hand: kubectl patch job waits -n default "
+        """-p '{"spec":{"ttlSecondsAfterFinished":600}}'\n"""
     )
 
 
