@@ -425,3 +425,12 @@ def test_a_gang_is_preempted_for_a_node_that_those_whom_the_other_avoids_are_lea
     for found, gone in ((web, []), (replace(web, leaving=1), ["over"])):
         plan = plan_for(replace(state, neighbours=(found,)), Limits(preempt=True))
         assert [one.job.name for one in plan.suspensions] == gone
+
+
+def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
+    ended = pod(0, "node-0", phase=PodPhase.SUCCEEDED)
+    over = worker("over", 1, 1, suspended=False, size=1, shape=ruled(), pods=(ended,))
+    wanted = worker("train", 1, 1, shape=ruled(**ALONE))
+    assert started(plan_for(cluster(*hosts("a"), over, wanted))) == {"train": {"worker": 1}}
+    running = replace(over, roles=(replace(over.roles[0], pods=(pod(0, "node-0"),)),))
+    assert started(plan_for(cluster(*hosts("a"), running, wanted))) == {}

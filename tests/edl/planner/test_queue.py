@@ -367,6 +367,10 @@ def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() ->
     assert held(plan_for(state, Limits()))["small"] == reasons.goes_first(JobKey("ns", "large"))
 
 
-def test_a_node_that_offers_more_than_anyone_can_count_takes_pods_like_a_large_one() -> None:
-    there = replace(node("a"), allocatable=Resources.parse({"cpu": "1e30", "pods": 110}))
-    assert started(plan_for(cluster(there, worker("mnist", 2, 2)))) == {"mnist": {"worker": 2}}
+def test_amounts_that_nobody_can_count_are_much_room_or_none() -> None:
+    much = Resources.parse({"cpu": "1e30", "pods": 1})
+    roomy = replace(node("a"), allocatable=much + room(pods=109))
+    full = replace(node("b", 64), used=much + much)
+    wanted = worker("mnist", 2, 2)
+    assert started(plan_for(cluster(roomy, full, wanted))) == {"mnist": {"worker": 2}}
+    assert started(plan_for(cluster(full, wanted))) == {}
