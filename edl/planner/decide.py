@@ -38,7 +38,7 @@ def decide(
     plan = decided.plan()
     plan = replace(plan, evacuations=_evacuations(state, decided, _busy(plan)))
     plan = with_departures(plan, state)
-    memory.keep(state, plan, decided.board)
+    memory.keep(state, plan, decided.board, waits=bool(decided.ledger.moves))
     return plan
 
 

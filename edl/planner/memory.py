@@ -55,10 +55,14 @@ class Memory:
         board, self._board = self._board, None
         return board
 
-    def keep(self, state: ClusterState, plan: Plan, board: Board) -> None:
-        """A plan is of use again only if it does nothing: what it does changes the state."""
+    def keep(self, state: ClusterState, plan: Plan, board: Board, *, waits: bool = False) -> None:
+        """A plan is of use again only if it does nothing: what it does changes the state.
+
+        `waits`: a replica is to move, perhaps once another is ready, which a view leaves out.
+        """
         self._last, self._board = None, board
-        if not (plan.admissions or plan.resizes or plan.suspensions or plan.evacuations):
+        acts = plan.admissions or plan.resizes or plan.suspensions or plan.evacuations
+        if not (acts or waits):
             self._last = _Decision(state, board.policy, board.limits, plan, restless(state.nodes))
 
 

@@ -225,7 +225,7 @@ class Queue:
         return self._preempting
 
     def _leave(self) -> None:
-        """Who was suspended leaves the plan; what the others hold is read anew."""
+        """Jobs that were suspended leave the plan; what the others hold is read anew."""
         if self._preempting is not None:
             self._preempting.leave()
             self._preempting = None

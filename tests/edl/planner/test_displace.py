@@ -5,9 +5,12 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from edl.model import Budget, Charge, ClusterState, Resizing, Shape, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.memory import Memory
 from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape
 
 NODES = tuple(f"node-{number}" for number in range(6))
@@ -108,3 +111,17 @@ def test_a_replica_that_comes_back_to_its_node_is_not_moved_again_and_again() ->
         moved += sum(len(one.pods) for one in plan.evacuations)
         state = act(state, plan, after=ONE_ROUND, lingering=True, spreading=True)
     assert (moved, state.demands) == (1, ())
+
+
+def test_the_last_ready_replica_moves_once_another_is_ready() -> None:
+    """Also where the plan before is remembered."""
+    nodes = (node("node-2", 2, labels={"name": "node-2"}), node("node-9", 3))
+    memory, moved = Memory(), []
+    for ready in (False, True):
+        first, *others = (pod(index, on) for index, on in enumerate(("node-9", "node-2")))
+        pods = (replace(first, ready=ready), *others)
+        part = role("worker", 1, 2, size=2, suspended=False, pods=pods)
+        mine = job("one", part, framework="pytorch", started_at=at(-3000))
+        state = cluster(*nodes, mine, demand("pin", pinned(2)))
+        moved.append([one.pods for one in decide(state, POLICIES["fair"], ALL, memory).evacuations])
+    assert moved == [[], [("pod-1",)]]
