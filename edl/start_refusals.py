@@ -67,6 +67,6 @@ def read(annotation: str) -> Refusal | None:
     """None where there is none, or none of ours."""
     try:
         found = _decoder.decode(annotation)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
     return found if found.at.tzinfo and 0 < found.attempts <= _MOST_ATTEMPTS else None

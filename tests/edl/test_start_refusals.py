@@ -25,7 +25,9 @@ def test_a_refusal_is_read_as_it_was_written(refusal: Refusal) -> None:
 def test_what_is_no_refusal_is_none() -> None:
     naive = '{"at":"2026-01-01T12:00:00","attempts":1,"message":""}'
     many = start_refusals.text(Refusal(NOW, 2**63, ""))
-    assert [start_refusals.read(text) for text in ("", "{}", "x", "[1]", naive, many)] == [None] * 6
+    deep = '{"x":' + "[" * 100_000
+    texts = ("", "{}", "x", "[1]", naive, many, deep)
+    assert [start_refusals.read(text) for text in texts] == [None] * 7
 
 
 def test_each_refusal_doubles_the_wait_up_to_a_minute() -> None:

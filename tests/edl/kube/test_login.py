@@ -273,6 +273,12 @@ def test_an_exec_plugin_that_fails_later_is_told_then(tmp_path: Path) -> None:
         login.authorization()
 
 
+def test_credentials_that_end_at_no_moment_are_refused(tmp_path: Path) -> None:
+    user = plugin(tmp_path, "$CREDENTIAL", expirationTimestamp="2020-01-01T00:00:00")
+    with pytest.raises(Unreachable, match=r"gave no credentials: .*timezone"):
+        log_in(str(write(tmp_path / "a", "a", user)), None, os.environ).authorization()
+
+
 def test_a_client_certificate_of_an_exec_plugin_is_renewed_when_it_is_over(tmp_path: Path) -> None:
     count = 'echo x >>"$0.runs"; runs=$(wc -l <"$0.runs" | tr -d " ")\n'
     certificate = {
