@@ -434,3 +434,9 @@ def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
     assert started(plan_for(cluster(*hosts("a"), over, wanted))) == {"train": {"worker": 1}}
     running = replace(over, roles=(replace(over.roles[0], pods=(pod(0, "node-0"),)),))
     assert started(plan_for(cluster(*hosts("a"), running, wanted))) == {}
+
+
+def test_who_looks_for_others_besides_its_own_is_never_the_first() -> None:
+    both = (Term(ZONE, app("train")), Term(ZONE, app("cache")))
+    wanted = worker("train", 1, 1, shape=ruled(near=both))
+    assert started(plan_for(cluster(*hosts("a"), wanted))) == {}

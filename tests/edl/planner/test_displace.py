@@ -1,11 +1,12 @@
 """Pods that may use few nodes get room there, and what runs there moves instead of ending."""
 
+from collections import Counter
 from datetime import timedelta
 
 from msgspec.structs import replace
 
 from edl.model import Budget, Charge, ClusterState, Resizing, Shape, TrainingJob
-from edl.planner.decide import decide
+from edl.planner.decide import decide, outcome
 from edl.planner.memory import Memory
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
@@ -125,3 +126,11 @@ def test_the_last_ready_replica_moves_once_another_is_ready() -> None:
         state = cluster(*nodes, mine, demand("pin", pinned(2)))
         moved.append([one.pods for one in decide(state, POLICIES["fair"], ALL, memory).evacuations])
     assert moved == [[], [("pod-1",)]]
+
+
+def test_what_shrinks_for_a_pod_of_one_node_keeps_its_replicas_on_all_others() -> None:
+    board = outcome(cluster(*FULL, demand("pin", pinned(3))), POLICIES["fair"], ALL).board
+    row = board.grid.rows["node-2"]
+    for standing in board.standings:
+        on = Counter(seat.row for seat in standing.seats)
+        assert [on[other] for other in range(len(NODES)) if other != row] == [4] * 5
