@@ -28,6 +28,6 @@ def read_leaving(annotation: str) -> Leaving | None:
         return None
     try:
         found = _decoder.decode(annotation)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
     return Leaving(frozenset(found.pods), found.size, found.reason)

@@ -61,7 +61,7 @@ def _read(text: str) -> Json | None:
     """What `kept` wrote. In any other text nothing is kept: an annotation can be edited."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if found is None:
         return None
