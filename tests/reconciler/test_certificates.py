@@ -8,8 +8,9 @@ import click
 import pytest
 from prometheus_client import CollectorRegistry
 
-from certs.bundle import each_certificate
+from certs.bundle import each_certificate, service_names
 from certs.installation import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
+from certs.issue import issue
 from certs.rotation import Rotation
 from certs.verify import facts_of, is_trusted
 from edl.errors import Forbidden, NotFound
@@ -97,6 +98,20 @@ def test_a_failure_is_counted_told_once_and_tried_again_with_back_off(
         "the webhook's certificate is not looked after: no right",
         "the webhook's certificate is not looked after: RuntimeError",
     ]
+
+
+def test_after_a_success_the_back_off_begins_anew(registry: CollectorRegistry) -> None:
+    kept = Installed(issue(service_names("edl-webhook", "edl-system"), NOW).issuer, None, ())
+    outcomes: list[Exception | Installed] = [Forbidden("no right", 403), kept] * 3
+
+    def rotation(_: datetime) -> Installed:
+        found = outcomes.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    turns = Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+    assert [turns.turn() for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
 
 
 def test_a_leadership_that_ends_in_between_is_no_failure(registry: CollectorRegistry) -> None:
