@@ -17,3 +17,8 @@ def test_those_who_leave_are_read_as_they_were_written(leaving: Leaving) -> None
 def test_what_is_no_such_text_names_nobody() -> None:
     for text in ("", "{}", "x", '{"pods":"worker-1","size":1}', '{"pods":[],"size":"2"}'):
         assert host_lists.read_leaving(text) is None
+
+
+def test_a_text_that_is_nested_too_deeply_is_none() -> None:
+    """Any user may annotate a pod: one that cannot be read would stop the watch of all."""
+    assert host_lists.read_leaving('{"x":' + "[" * 100_000) is None
