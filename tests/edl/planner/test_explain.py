@@ -277,3 +277,15 @@ def test_room_for_several_pods_is_mended_by_more_nodes_and_for_one_by_a_larger_o
         (cause,) = start("mnist", node("a", 4), worker("mnist", pods, pods, shape=shape(8)))
         mended = cause.mended(there, JobKey("ns", "mnist"))
         assert len(mended.state.nodes) == nodes
+
+
+def test_a_job_that_gets_the_room_a_second_time_hides_nothing_else() -> None:
+    """At a higher load ceiling c keeps a replica; once it asks for none, the node is full."""
+    sizes = {"a": 1, "b": 2, "c": 4}
+    each = (worker(name, 1, 9, shape=shape(0.5), on=["n"] * size) for name, size in sizes.items())
+    found = explain(situation(node("n", 3.5), *each, limits=Limits()), JobKey("ns", "b"))
+    assert found is not None
+    stops = found.roles[0].stops
+    assert stops is not None
+    assert stops.complete
+    assert {type(cause) for cause in stops.causes} == {LoadCeiling, Others, Room}
