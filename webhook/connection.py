@@ -111,8 +111,9 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        # Told of every byte that the client has not taken yet.
-        self._transport.set_write_buffer_limits(high=0)
+        # The loop reports every byte that the client has not taken yet. At 0 uvloop would report
+        # an empty buffer as full, too.
+        self._transport.set_write_buffer_limits(high=1)
         self._handshake = None  # its result refers to us: a circle that would outlive us
         self._since = self._loop.time()
         self._objection = self._house.objection(transport.get_extra_info("peercert") or {})

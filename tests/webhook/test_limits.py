@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -14,6 +15,7 @@ from certs.bundle import CERTIFICATE, KEY, Bundle, local_names, service_names
 from certs.issue import issue
 from tests.webhook import doors, reviews, wire
 from tests.webhook.doors import Opened, Streams
+from webhook.inline import ERRAND
 from webhook.limits import Limits
 
 SOON = Limits(look=0.02, each=1_100)
@@ -266,6 +268,32 @@ def serving(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> ssl.SSL
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / CERTIFICATE, folder / KEY)
     return context
+
+
+def postponing(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+    """Leaves an errand for the path /later, and answers all else at once."""
+    if environ["PATH_INFO"] == "/later" and ERRAND not in environ:
+        environ[ERRAND] = lambda: None
+    start("200 OK", [])
+    return [b"done"]
+
+
+def test_over_tls_answers_arrive_whether_or_not_they_waited(
+    serving: ssl.SSLContext, bundle: Bundle
+) -> None:
+    """In every order: the loop reports an empty buffer as full where the limit is 0 bytes."""
+    asked = [wire.request("POST", path, b"{}") for path in ("/now", "/later")]
+
+    async def test() -> None:
+        async with doors.opened(SOON, serving, app=postponing) as door:
+            trusting = ssl.create_default_context(cadata=bundle.trust.decode())
+            for order in product(asked, repeat=4):
+                reader, writer = await door.connect(trusting)
+                for request in order:
+                    writer.write(request)
+                    await asyncio.wait_for(reader.readuntil(b"done"), wire.SECONDS)
+
+    doors.run(test)
 
 
 def test_who_does_not_shake_hands_is_let_go(serving: ssl.SSLContext, bundle: Bundle) -> None:
