@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.act import Report
 from edl.kube.fake import FakeCluster
-from edl.model import ClusterState, JobKey, Target
+from edl.model import ClusterState, JobKey, PodPhase, Target
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Evacuation, Held, Plan, Resize, Suspension
@@ -157,6 +157,17 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     found = {key: told.value(key[0], **{key[1]: key[2]}) for key in figures}
     assert found == figures
     assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
+
+
+def test_pods_that_have_ended_request_nothing_and_resources_that_no_node_has_are_left_out(
+    told: Told,
+) -> None:
+    done = pod(1, "n", phase=PodPhase.SUCCEEDED)
+    one = worker("a", 2, 2, suspended=False, size=2, shape=shape(1), pods=(pod(0, "n"), done))
+    told.decides(Plan(), cluster(node("n", cpu=4), one))
+    assert told.value("edl_training_requested", resource="cpu") == 1
+    assert told.value("edl_cluster_allocatable", resource="memory") == 64 * 2**30
+    assert told.value("edl_cluster_allocatable", resource="nvidia.com/gpu") is None
 
 
 EVERYTHING = Plan(

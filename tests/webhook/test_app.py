@@ -8,6 +8,7 @@ from edl.inject.admission import Context
 from tests.webhook import reviews
 from tests.webhook.cores import failing
 from webhook.app import Desk, create_app
+from webhook.budget import MOST_VALUES, values
 from webhook.judge import Core
 from webhook.limits import LIMIT
 
@@ -151,3 +152,15 @@ def test_a_body_of_more_values_than_any_job_has_is_not_decoded() -> None:
     answer = client().post("/mutate", data=body, content_type="application/json")
     assert answer.status_code == 413
     assert answer.text.startswith("the body has ")
+
+
+@pytest.mark.parametrize(("further", "status"), [(0, 200), (1, 413)])
+def test_a_body_of_just_as_many_values_as_are_allowed_is_decoded(further: int, status: int) -> None:
+    plain = reviews.review(reviews.job() | {"junk": ""})
+    marks = "," * (MOST_VALUES - values(plain) + further)
+    body = plain.replace(b'"junk":""', b'"junk":"' + marks.encode() + b'"')
+    body = body.replace(b'"junk": ""', b'"junk": "' + marks.encode() + b'"')
+    assert values(body) == MOST_VALUES + further
+    assert (
+        client().post("/mutate", data=body, content_type="application/json").status_code == status
+    )

@@ -24,6 +24,10 @@ def test_a_flood_of_bad_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureF
         "and rejected 480 more requests",
         "rejected a request from 10.0.0.2: no type",
     ]
+    clock.now = 122.0
+    caplog.clear()
+    complaints.say("10.0.0.2", "no type")
+    assert caplog.messages == ["rejected a request from 10.0.0.2: no type"], "none was left out"
 
 
 def test_the_noise_of_one_client_hides_no_other_one(caplog: pytest.LogCaptureFixture) -> None:

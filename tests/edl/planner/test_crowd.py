@@ -382,6 +382,27 @@ def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
 PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_zone_that_its_pods_do_not_tolerate_is_a_domain_of_a_spread_unless_taints_count(
+    *, counts: bool
+) -> None:
+    here, there = hosts("a", "b")
+    spread = Spread(ZONE, app("train"), 1, by_taints=counts)
+    wanted = worker("train", 3, 3, shape=ruled(spread=(spread,)))
+    tainted = replace(there, taints=(PLANE,))
+    assert bool(started(plan_for(cluster(here, tainted, wanted)))) is counts
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affinity_counts(
+    *, counts: bool
+) -> None:
+    spread = Spread(ZONE, app("train"), 1, by_affinity=counts)
+    selecting = replace(ruled(spread=(spread,)), node_selector=((ZONE, "a"),))
+    wanted = worker("train", 3, 3, shape=selecting)
+    assert bool(started(plan_for(cluster(*hosts("a", "b"), wanted)))) is counts
+
+
 @pytest.mark.parametrize(
     "rules",
     [{"spread": (Spread(HOST, app("train"), 1),)}, {"near": (Term(ZONE, app("cache")),)}],
