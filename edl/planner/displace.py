@@ -88,25 +88,11 @@ class Displacement:
 
     def _positions(self, standing: Standing, row: int) -> Iterator[int]:
         """Extras of a role on this node that may leave it, the highest first."""
-        if not standing.restarts and not self._may_move(standing, row):
+        if not standing.restarts and standing.role not in movable(standing.job):
             return
         for position in reversed(range(self.extras.least(standing), standing.size)):
             if standing.seats[position].row == row:
                 yield position
-
-    def _may_move(self, standing: Standing, row: int) -> bool:
-        """Not after a replica has just come to this node, and room is left there for the next.
-
-        The scheduler puts it there again while the one before it leaves, so moves free nothing.
-        """
-        board, rows = self.board, self.board.grid.rows
-        if standing.role not in movable(standing.job):
-            return False
-        return not standing.fit.takes(row, now=True) or all(
-            board.past(pod.created_at, board.limits.growth_cooldown)
-            for pod in standing.role.pods
-            if pod.active and rows.get(pod.node) == row
-        )
 
     def _clear(self, fit: Fit, standing: Standing, position: int) -> None:
         seat = standing.seats[position]

@@ -102,18 +102,6 @@ def test_a_replica_that_is_yet_to_be_placed_goes_elsewhere_and_no_other_leaves_f
     assert (plan.evacuations, plan.resizes) == ((), ())
 
 
-def test_a_replica_that_comes_back_to_its_node_is_not_moved_again_and_again() -> None:
-    """A scheduler that spreads prefers that node: there is more room than on any other."""
-    on = [name for name in NODES for _ in range(6 if name == "node-2" else 7)]
-    mine = job("one", role("worker", 1, len(on), on=on), framework="pytorch")
-    state, moved = cluster(*CLUSTER, mine, demand("pin", pinned(3))), 0
-    for _ in range(6):
-        plan = plan_for(state)
-        moved += sum(len(one.pods) for one in plan.evacuations)
-        state = act(state, plan, after=ONE_ROUND, lingering=True, spreading=True)
-    assert (moved, state.demands) == (1, ())
-
-
 def test_the_last_ready_replica_moves_once_another_is_ready() -> None:
     """Also where the plan before is remembered."""
     nodes = (node("node-2", 2, labels={"name": "node-2"}), node("node-9", 3))
