@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Each process has a sandbox of its own; a named cluster is one room for all.
-SIDE_BY_SIDE := $(if $(EDL_KUBECONFIG),-n 0,-n 2 --dist loadfile --no-loadscope-reorder)
+SIDE_BY_SIDE = $(if $(EDL_KUBECONFIG),-n 0,-n $(1) --dist loadfile --no-loadscope-reorder)
 READY := $(VENV)/ready
 # A lane that ran fewer tests than this has lost some: it fails.
 LEAST_UNIT := 5650
@@ -47,11 +47,11 @@ laws: setup ## property tests that take their time: the planner under every poli
 	$(BIN)/pytest -q -n 2 --least $(LEAST_LAWS) -m laws
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
-	$(BIN)/pytest -q $(SIDE_BY_SIDE) --least $(LEAST_INTEGRATION) -m integration \
+	$(BIN)/pytest -q $(call SIDE_BY_SIDE,3) --least $(LEAST_INTEGRATION) -m integration \
 		$(or $(TESTS),tests/integration tests/torture $(wildcard tests/attack))
 
 e2e: setup binaries images ## real pods that really train, on a real node
-	$(BIN)/pytest -q $(SIDE_BY_SIDE) --least $(LEAST_E2E) -m e2e $(or $(TESTS),tests/e2e)
+	$(BIN)/pytest -q $(call SIDE_BY_SIDE,2) --least $(LEAST_E2E) -m e2e $(or $(TESTS),tests/e2e)
 
 test-kind: setup binaries ## the integration tests on a kind cluster; needs a container engine
 	$(BIN)/python -m sandbox.on_kind $(MAKE) integration
