@@ -28,6 +28,8 @@ help: ## this list
 demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up, REAL=1 trains on a real node
 	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep) $(if $(REAL),--real)
 
+# Each run of `make test` draws the same examples; `make laws` by itself draws anew.
+test: export EDL_DRAWS := fixed
 # Integration tests mostly wait: the images are built in the time that they leave.
 test: check laws ## everything that must hold
 	@$(MAKE) --no-print-directory -j 2 --output-sync=line integration images
