@@ -3,26 +3,21 @@
 A plan under other settings than the reconciler's would be a lie, so every answer names them.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import click
-from msgspec.structs import replace
+from msgspec import structs
 
 from edl import contract
-from edl.errors import Forbidden, NotFound
-from edl.kube.facts import time
-from edl.model import Target
+from edl.forecast.estimate import Certainty, Estimate
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.settings import Settings, read
 from edl.writes import Json
+from kubectl_edl.leadership import WHERE, Lead, Leadership, leadership
 from kubectl_edl.options import Command, bundled
 from kubectl_edl.world import Connection
-
-LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
-_WHERE: Final = f"Lease {LEASE.namespace}/{LEASE.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +35,8 @@ class Deciding:
     settings: Settings
     source: str
     hints: tuple[str, ...] = ()
+    stalled: str = ""
+    """Why no reconciler decides anything now; empty where one leads, or where that is unknown."""
 
     @property
     def says(self) -> str:
@@ -80,37 +77,44 @@ def asking(function: Command) -> Command:
 
 def deciding(connection: Connection, asked: Asked, now: datetime) -> Deciding:
     """The reconciler's settings where it says them, with what the user asks instead."""
-    found = _published(connection, now)
+    lead = leadership(connection, now)
+    found = replace(_published(lead), stalled=lead.why)
     settings = found.settings
     if asked.policy is not None:
-        settings = replace(settings, policy=asked.policy, waits=())
+        settings = structs.replace(settings, policy=asked.policy, waits=())
     if asked.load_ceiling is not None:
-        limits = replace(settings.limits, load_ceiling=asked.load_ceiling)
-        settings = replace(settings, limits=limits)
+        limits = structs.replace(settings.limits, load_ceiling=asked.load_ceiling)
+        settings = structs.replace(settings, limits=limits)
     if settings == found.settings:
-        return found
-    return Deciding(settings, "flags", found.hints if found.source == "reconciler" else ())
+        return replace(found, hints=(*found.hints, *lead.hints))
+    hints = found.hints if found.source == "reconciler" else ()
+    return replace(found, settings=settings, source="flags", hints=(*hints, *lead.hints))
 
 
-def _published(connection: Connection, now: datetime) -> Deciding:
+def unattended(by: Deciding) -> Estimate:
+    """When a job starts or grows while no reconciler leads: nothing comes of a plan."""
+    return Estimate(Certainty.UNKNOWN, reason=f"no reconciler is at work now ({by.stalled})")
+
+
+def _published(lead: Leadership) -> Deciding:
+    """As the Lease says it."""
+    if lead.refusal:
+        return _assumed(f"hint: assumed settings: {lead.refusal}")
+    if lead.lead is Lead.ABSENT:  # said already
+        return _assumed()
+    if lead.settings is None:
+        return _assumed(
+            f"hint: assumed settings: {WHERE} does not say them: its reconciler is older"
+        )
     try:
-        lease = connection.cluster.get(LEASE)
-    except NotFound:
-        return _assumed(f"there is no {_WHERE}: is the reconciler installed?")
-    except Forbidden as error:
-        return _assumed(str(error))
-    text = (lease["metadata"].get("annotations") or {}).get(contract.SETTINGS)
-    if text is None:
-        return _assumed(f"{_WHERE} does not say it: its reconciler is older")
-    try:
-        settings = read(text)
+        settings = read(lead.settings)
     except ValueError as error:
-        return _assumed(f"{_WHERE}, {contract.SETTINGS}: {error}")
-    return Deciding(settings, "reconciler", (*_unknown(settings), *_asleep(lease, now)))
+        return _assumed(f"hint: assumed settings: {WHERE}, {contract.SETTINGS}: {error}")
+    return Deciding(settings, "reconciler", _unknown(settings))
 
 
-def _assumed(why: str) -> Deciding:
-    return Deciding(Settings(limits=Limits()), "default", (f"hint: assumed settings: {why}",))
+def _assumed(*hints: str) -> Deciding:
+    return Deciding(Settings(limits=Limits()), "default", hints)
 
 
 def _unknown(settings: Settings) -> tuple[str, ...]:
@@ -118,13 +122,3 @@ def _unknown(settings: Settings) -> tuple[str, ...]:
         return ()
     names = ", ".join(settings.unknown)
     return (f"hint: the reconciler decides by more than this plugin knows ({names}): update it",)
-
-
-def _asleep(lease: Json, now: datetime) -> tuple[str, ...]:
-    """Nothing of a plan happens while nobody leads."""
-    spec = lease.get("spec") or {}
-    renewed = time(spec.get("renewTime") or "")
-    lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
-    if spec.get("holderIdentity") and renewed and now <= renewed + max(lasts, timedelta(minutes=1)):
-        return ()
-    return (f"hint: no reconciler is at work now ({_WHERE} is not renewed): nothing will be done",)

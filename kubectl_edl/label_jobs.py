@@ -16,6 +16,7 @@ from edl.writes import Json
 from kubectl_edl.completions import object_name
 from kubectl_edl.find import plain
 from kubectl_edl.labels import Labels, labelled
+from kubectl_edl.leadership import unattended
 from kubectl_edl.manifests import dump
 from kubectl_edl.rebirth import controller_of, source_of
 from kubectl_edl.refusals import Refused, no_such_plain_job
@@ -65,6 +66,8 @@ def label_job(
     _check_welcome(connection, rebirth)
     if how.yes or _confirmed(world, rebirth):
         fresh = _recreate(world, connection, target, labels, how.timeout)
+        for hint in unattended(connection, world.now()):
+            world.warn(hint)
         _say_created(world, target.name, fresh, connection.scope.flags)
     else:
         world.warn(f"{target.name} stays as it is")

@@ -8,6 +8,7 @@ from edl.phases import ending
 from edl.writes import Json, Patch
 from kubectl_edl.actuators import ACTUATORS, Actuator
 from kubectl_edl.find import training_job
+from kubectl_edl.leadership import unattended
 from kubectl_edl.options import Writing
 from kubectl_edl.refusals import Refused
 from kubectl_edl.results import say_changed
@@ -35,7 +36,8 @@ def flip(world: World, name: str, scope: Scope, writing: Writing, switch: Switch
         return _flip(job, switch, actuator, scope.flags)
 
     sentence, manifests = with_fresh_state(change, world.sleep)
-    say_changed(world, writing.output, sentence, manifests)
+    hints = unattended(connection, world.now(), writing.dry_run)
+    say_changed(world, writing.output, sentence, manifests, hints)
 
 
 def _flip(

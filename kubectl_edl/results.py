@@ -7,8 +7,16 @@ from kubectl_edl.printers.documents import json_stream, yaml_text
 from kubectl_edl.world import World
 
 
-def say_changed(world: World, output: str, sentence: str, manifests: Sequence[Json]) -> None:
-    """The sentence, or the changed objects where `-o` asks for them."""
+def say_changed(
+    world: World,
+    output: str,
+    sentence: str,
+    manifests: Sequence[Json],
+    hints: Sequence[str] = (),
+) -> None:
+    """The sentence, or the changed objects where `-o` asks for them; hints go to stderr."""
+    for hint in hints:
+        world.warn(hint)
     if not output:
         world.say(sentence)
     elif output == "name":

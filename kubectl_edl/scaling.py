@@ -13,6 +13,7 @@ from kubectl_edl import hooks, removal
 from kubectl_edl.actuators import ACTUATORS
 from kubectl_edl.find import named_role, training_job
 from kubectl_edl.hooks import Hook
+from kubectl_edl.leadership import unattended
 from kubectl_edl.options import Writing
 from kubectl_edl.outcomes import Goal, wait
 from kubectl_edl.refusals import Refused, TakenBack
@@ -94,7 +95,8 @@ def _write(errand: Errand) -> _Decided:
         return decided, manifest, decided.scaling.sentence + actuator.remark
 
     decided, manifest, sentence = with_fresh_state(change, errand.world.sleep)
-    say_changed(errand.world, errand.writing.output, sentence, [manifest])
+    hints = unattended(errand.connection, errand.world.now(), errand.writing.dry_run)
+    say_changed(errand.world, errand.writing.output, sentence, [manifest], hints)
     return decided
 
 

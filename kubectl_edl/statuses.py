@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubectl_edl import leadership
 from kubectl_edl.screens.status import list_report
 from kubectl_edl.survey import survey_training
 from kubectl_edl.views import view
@@ -21,7 +22,7 @@ def fleet(asked: Asked, selector: str, now: datetime) -> tuple[tuple[JobView, ..
     survey = survey_training(asked.connection, selector, now, asked)
     views = tuple(view(job) for job in survey.jobs)
     report = list_report(views, now, asked.connection.namespace)
-    return views, report.hinting(survey.hints)
+    return views, report.hinting((*survey.hints, *_unattended(asked, now)))
 
 
 def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:
@@ -30,4 +31,10 @@ def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Re
 
     survey = survey_training(asked.connection, "", now, asked)
     shown, report = closeup(name, survey, asked.connection, now)
-    return (shown,), report.hinting(survey.hints)
+    return (shown,), report.hinting((*survey.hints, *_unattended(asked, now)))
+
+
+def _unattended(asked: Asked, now: datetime) -> tuple[str, ...]:
+    """That no reconciler leads: then what is shown does not go on."""
+    ahead = asked.connection.cluster.clock_ahead
+    return leadership.read(asked.lease, lambda: now + ahead()).hints

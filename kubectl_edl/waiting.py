@@ -11,16 +11,19 @@ from kubectl_edl.screens.queue import Waiting
 from kubectl_edl.views import job_reason
 
 _STARTS_NOW: Final = "starts now"
+_WOULD_START: Final = "would start"
 
 
-def in_plan(state: ClusterState, plan: Plan) -> tuple[Waiting, ...]:
+def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting, ...]:
     """The whole queue: what starts in this very plan first, then everybody's position.
 
-    At the end, without a position, jobs that cannot be planned.
+    At the end, without a position, jobs that cannot be planned. `stalled` says why no reconciler
+    carries the plan out.
     """
+    starts = _WOULD_START if stalled else _STARTS_NOW
     jobs = {job.key: job for job in state.jobs}
     starting = tuple(
-        Waiting(jobs[one.job], 0, (), f"{_STARTS_NOW}: {one.reason}") for one in plan.admissions
+        Waiting(jobs[one.job], 0, (), f"{starts}: {one.reason}") for one in plan.admissions
     )
     held = (
         Waiting(jobs[one.job], one.position or None, one.ahead, one.reason)

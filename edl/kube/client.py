@@ -27,6 +27,7 @@ from edl.kube.transport import Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import timedelta
 
     from edl.errors import ClusterError
     from edl.kube.cluster import LogRequest, RawEvent, Resource, Selection
@@ -168,6 +169,9 @@ class ApiServer:
     def version(self) -> str:
         request = Request("get", "/version", "", "", self.server)
         return str(_object(self._read(request, "/version"))["gitVersion"])
+
+    def clock_ahead(self) -> timedelta:
+        return self._transport.clock_ahead
 
     def close(self) -> None:
         """Drop the kept connections."""

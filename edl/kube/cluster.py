@@ -12,6 +12,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import timedelta
 
     from edl.model import Target
     from edl.writes import Json
@@ -215,4 +216,8 @@ class ClusterWithLogs(Cluster, Protocol):
 
     def version(self) -> str:
         """The API server's release: `v1.36.3`."""
+        ...
+
+    def clock_ahead(self) -> timedelta:
+        """How far the API server's clock is ahead of this machine's, by its last answer."""
         ...

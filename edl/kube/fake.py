@@ -40,6 +40,7 @@ class FakeCluster:
         self._lock = self._history.lock
         self.logs = FakeLogs()
         self.release = "v1.36.3"
+        self.ahead = timedelta()
 
     def tick(self) -> None:
         """End pods whose grace period has passed, as their kubelets would: watches hear of it."""
@@ -73,6 +74,9 @@ class FakeCluster:
 
     def version(self) -> str:
         return self.release
+
+    def clock_ahead(self) -> timedelta:
+        return self.ahead
 
     def log(self, wanted: LogRequest) -> FakeLog:
         with self._lock:

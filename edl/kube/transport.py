@@ -3,6 +3,8 @@
 import re
 import time
 import zlib
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
 import urllib3
@@ -20,6 +22,7 @@ _PATCHES: Final = {
     "APPLY": "application/apply-patch+yaml",  # JSON is YAML
 }
 """Ways to patch; HTTP knows them by their content."""
+_HALF_A_SECOND: Final = timedelta(seconds=0.5)
 _GZIP: Final = zlib.MAX_WBITS | 16
 _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 
@@ -37,6 +40,8 @@ class Transport:
 
     def __init__(self, login: Login) -> None:
         self._login = login
+        self.clock_ahead = timedelta()
+        """How far the server's clock was ahead of this machine's at the last answer."""
 
     def send(self, method: str, path: str, seconds: float, body: bytes | None = None) -> Answer:
         """The whole answer, whatever its status, if it begins within so many seconds.
@@ -83,7 +88,7 @@ class Transport:
             headers["Content-Type"] = _PATCHES.get(method, _JSON)
         if token := self._login.authorization():
             headers["Authorization"] = token
-        return self._login.pool.request(
+        response = self._login.pool.request(
             "PATCH" if method in _PATCHES else method,
             self._login.server + path,
             body=body,
@@ -92,6 +97,8 @@ class Transport:
             preload_content=False,
             retries=False,
         )
+        self.clock_ahead = _ahead(response.headers.get("Date", ""), datetime.now(UTC))
+        return response
 
     def _no_answer(self, error: HTTPError | zlib.error) -> Unreachable:
         return Unreachable(
@@ -104,6 +111,14 @@ class Transport:
 def _timeout(seconds: float) -> urllib3.Timeout:
     left = max(seconds, _LEAST_SECONDS)
     return urllib3.Timeout(total=left, connect=min(_CONNECT_SECONDS, left))
+
+
+def _ahead(date: str, now: datetime) -> timedelta:
+    """By an answer's Date, which counts whole seconds; zero where it has none."""
+    try:
+        return parsedate_to_datetime(date) + _HALF_A_SECOND - now
+    except (ValueError, TypeError):  # no date, or one without a zone
+        return timedelta()
 
 
 def _whole(response: urllib3.BaseHTTPResponse) -> Answer:

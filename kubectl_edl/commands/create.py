@@ -15,6 +15,7 @@ from kubectl_edl.creating import create_all, rehearse
 from kubectl_edl.creation import Wish, manifests
 from kubectl_edl.details import Told, settings_of
 from kubectl_edl.groups import Listed
+from kubectl_edl.leadership import unattended
 from kubectl_edl.options import Decorator, Writing, bundled, one_namespace, writing
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.results import say_changed
@@ -202,7 +203,11 @@ def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
 
 
 def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
-    return create_all(world, world.connect(scope), made)
+    connection = world.connect(scope)
+    stored = create_all(world, connection, made)
+    for hint in unattended(connection, world.now()):
+        world.warn(hint)
+    return stored
 
 
 def _rehearsed(world: World, scope: Scope, made: list[Json]) -> list[Json]:

@@ -7,7 +7,7 @@ import click
 from edl.errors import Forbidden
 from edl.model import ClusterState, TrainingJob
 from kubectl_edl.completions import job_names
-from kubectl_edl.deciding import Asked, Deciding, asking, deciding
+from kubectl_edl.deciding import Asked, Deciding, asking, deciding, unattended
 from kubectl_edl.find import named_role, training_job
 from kubectl_edl.operations import past
 from kubectl_edl.options import Reading, one_namespace, printing
@@ -123,6 +123,8 @@ def _told(
     could = explanation and (explanation.start or any(role.stops for role in explanation.roles))
     if not could:
         return explanation, None
+    if by.stalled:
+        return explanation, unattended(by)
     found = forecast(state, settings, [job.key], patient(world))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)
 

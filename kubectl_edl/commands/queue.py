@@ -9,7 +9,7 @@ import click
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import Selection
-from kubectl_edl.deciding import Asked, Deciding, deciding
+from kubectl_edl.deciding import Asked, Deciding, deciding, unattended
 from kubectl_edl.options import Reading, everywhere, reading
 from kubectl_edl.patience import patient
 from kubectl_edl.printers.report import Report
@@ -93,7 +93,9 @@ def _whole_queue(
     from kubectl_edl.waiting import in_plan  # noqa: PLC0415 (the same)
 
     state, settings = survey_cluster(connection.cluster, world.now(), hints), by.settings
-    waiting = in_plan(state, decide(state, settings.value(), settings.limits))
+    waiting = in_plan(state, decide(state, settings.value(), settings.limits), by.stalled)
+    if by.stalled:
+        return [replace(one, estimate=unattended(by)) for one in waiting]
     found = forecast(state, settings, [one.job.key for one in waiting], patient(world))
     return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
 

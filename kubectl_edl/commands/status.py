@@ -70,7 +70,7 @@ Examples:
 def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted: Wanted) -> None:
     _check(job, reading, wanted)
     connection = world.connect(scope)
-    asked = Asked(connection)
+    asked = Asked(connection, lease=True)
     from kubectl_edl import show, statuses, until  # noqa: PLC0415 (while the answers come)
 
     wait = until.Wait(wanted, world)

@@ -16,15 +16,18 @@ from edl.kube.watched import RULES, SURROUNDINGS, Stores
 from edl.planner.decide import decide
 from kubectl_edl.dashboard.estimates import Estimates
 from kubectl_edl.dashboard.seen import Seen
-from kubectl_edl.deciding import Asked, deciding
+from kubectl_edl.deciding import Asked, deciding, unattended
 from kubectl_edl.survey import survey_training
 from kubectl_edl.waiting import by_arrival, in_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from edl.forecast.estimate import Estimate
     from edl.kube.cluster import Cluster
     from edl.kube.store import Store
+    from edl.model import ClusterState, JobKey
+    from kubectl_edl.deciding import Deciding
     from kubectl_edl.world import Connection, World
 
 _HINT: Final = (
@@ -108,9 +111,10 @@ class Whole:
         now = self._world.now()
         by = deciding(self._connection, Asked(), now)
         state = self._census.state(now)
-        waiting = in_plan(state, decide(state, by.settings.value(), by.settings.limits))
+        plan = decide(state, by.settings.value(), by.settings.limits)
+        waiting = in_plan(state, plan, by.stalled)
         keys = [one.job.key for one in waiting]
-        starts = self._estimates.of(state, by.settings, keys) if keys else {}
+        starts = self._starts(state, by, keys) if keys else {}
         namespace = self._connection.namespace
         return Seen(
             at=now,
@@ -128,6 +132,13 @@ class Whole:
     def stop(self) -> None:
         for informer in self._informers:
             informer.stop()
+
+    def _starts(
+        self, state: ClusterState, by: Deciding, keys: list[JobKey]
+    ) -> Mapping[JobKey, Estimate]:
+        if by.stalled:
+            return dict.fromkeys(keys, unattended(by))
+        return self._estimates.of(state, by.settings, keys)
 
     def _synced(self) -> bool:
         """Rules that may not be read are never there."""

@@ -2,11 +2,13 @@
 
 import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from edl import contract
+from edl.errors import NotFound
 from edl.inject.admission import Context, Request, mutate
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.fake import FakeCluster
@@ -52,6 +54,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.cluster = FakeCluster(lambda: NOW - timedelta(minutes=self.minutes_ago))
+        lease(self)
 
     def put(self, manifest: Json, **spec: object) -> Json:
         """Create it as the webhook would let it, with `spec` changed afterwards."""
@@ -233,12 +236,17 @@ def mnist(stage: Stage, workers: int = 4) -> None:
 
 
 def lease(stage: Stage, text: str = "", *, minutes_ago: float = 0) -> None:
-    """A reconciler that says how it decides, and renewed its Lease so long ago."""
+    """A reconciler that says how it decides, and renewed its Lease so long ago.
+
+    Every stage has one that renewed it now.
+    """
     renewed = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     target = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     notes = {contract.SETTINGS: text or render(Settings())}
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": renewed}
     metadata = {"name": target.name, "annotations": notes}
+    with suppress(NotFound):
+        stage.cluster.delete(target)
     stage.cluster.create(target, {"metadata": metadata, "spec": spec})
 
 

@@ -20,7 +20,7 @@ from kubectl_edl.complete import answer
 from kubectl_edl.rebirth import LAST_APPLIED
 from kubectl_edl.world import Connection, Scope
 from tests.kubectl_edl.fenced import Behind
-from tests.kubectl_edl.stage import Run, Stage
+from tests.kubectl_edl.stage import Run, Stage, lease
 
 MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
 COMMAND = ("--", "python", "train.py", "--fast")
@@ -298,6 +298,17 @@ def test_all_jobs_are_created_and_can_be_applied_again() -> None:
     text = live["metadata"]["annotations"][LAST_APPLIED]
     assert json.loads(text) == source | {"metadata": source["metadata"] | {"namespace": "default"}}
     assert "\\u003c\\u0026\\u003e" in text
+
+
+def test_a_reconciler_that_does_not_lead_is_named_beside_what_was_created() -> None:
+    stage = Stage(wrapped=completing())
+    lease(stage, minutes_ago=1)
+    found = stage.run("create", *MNIST, *COMMAND)
+    assert found.code == 0
+    assert found.err == (
+        "hint: no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 60s ago): "
+        "nothing starts or changes its size; kubectl edl doctor\n"
+    )
 
 
 def test_what_was_created_can_be_made_anew_with_other_labels() -> None:

@@ -276,8 +276,15 @@ def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("minutes", "verdict", "says"),
     [
-        (10, "failure", "nobody leads: one was last heard 10m ago"),
-        (-10, "warning", "one leads, by a clock 10m ahead of this machine's"),
+        (
+            10,
+            "failure",
+            (
+                "no reconciler leads: one is silent, "
+                "Lease edl-system/edl-reconciler was renewed 10m ago"
+            ),
+        ),
+        (-10, "warning", "one leads, by a clock 10m ahead of the API server's"),
     ],
 )
 def test_the_lease_tells_whether_somebody_leads(
@@ -293,7 +300,7 @@ def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
     stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
     assert only(stage, "leader")[:2] == (
         "failure",
-        "nobody leads: Lease edl-system/edl-reconciler was given back",
+        "no reconciler leads: Lease edl-system/edl-reconciler was given back",
     )
     stage.cluster.delete(lease)
     assert "no reconciler has ever led" in only(stage, "leader")[1]

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from edl.planner.settings import Settings, render
+from kubectl_edl.leadership import LEASE
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
 
@@ -139,10 +140,12 @@ def test_settings_that_are_not_understood_are_no_secret(text: str, hint: str) ->
 
 
 def test_without_a_reconciler_the_settings_are_assumed() -> None:
-    found = Stage().run("plan")
+    stage = Stage()
+    stage.cluster.delete(LEASE)
+    found = stage.run("plan")
     assert found.err == (
-        "hint: assumed settings: there is no Lease edl-system/edl-reconciler: "
-        "is the reconciler installed?\n"
+        "hint: no reconciler is at work now (there is no Lease edl-system/edl-reconciler): "
+        "nothing starts or changes its size; kubectl edl doctor\n"
     )
     assert "(assumed; nobody says what the reconciler decides by)" in found.out
 
@@ -151,8 +154,8 @@ def test_a_reconciler_that_is_away_does_nothing() -> None:
     stage = Stage()
     lease(stage, minutes_ago=5)
     assert stage.run("plan").err == (
-        "hint: no reconciler is at work now (Lease edl-system/edl-reconciler is not renewed): "
-        "nothing will be done\n"
+        "hint: no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 5m ago): "
+        "nothing starts or changes its size; kubectl edl doctor\n"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from edl import contract
 from edl.writes import Json
-from tests.kubectl_edl.stage import NOW, Run, Stage, job, mnist, pod
+from tests.kubectl_edl.stage import NOW, Run, Stage, job, lease, mnist, pod
 
 FOUND = (
     "held at 3 (min 1, max 12); "
@@ -177,6 +177,7 @@ def test_an_older_failure_is_not_taken_for_this_one(stage: Stage) -> None:
 
 
 def test_what_does_not_come_in_time_is_exit_code_5(stage: Stage) -> None:
+    lease(stage, minutes_ago=-2)
     stage.now = [NOW + timedelta(seconds=age) for age in range(0, 600, 20)]
     stage.between = [lambda: None] * 10
     found = stage.run("scale", "mnist", "3", "--wait", "--timeout", "60s")

@@ -71,7 +71,7 @@ def test_status_loads_what_it_reads_with_and_no_more(tmp_path: Path) -> None:
     nothing = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
     with serving(nothing) as (script, address):
         found = loaded("status", "--kubeconfig", kubeconfig(tmp_path, address))
-    assert len(script.asked) == 3
+    assert len(script.asked) == 4
     assert found & {"edl.kube.observe", "kubectl_edl.screens.status"} != set()
     assert found & NEVER_FOR_STATUS == set()
 

@@ -73,7 +73,10 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
             if answer is CUT:
                 return
             body = _sent(answer.body)
-            self.send_response(answer.status)
+            if "Date" in answer.headers:
+                self.send_response_only(answer.status)
+            else:
+                self.send_response(answer.status)
             self.send_header("Content-Length", str(len(body)))
             for name, value in answer.headers.items():
                 self.send_header(name, value)

@@ -1,6 +1,8 @@
 import gzip
 import socket
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -60,6 +62,28 @@ def test_a_read_that_is_made_once_is_not_repeated() -> None:
     with serving(later("1")) as (script, address), pytest.raises(Unreachable, match="later"):
         api(address).once(30).get(JOB)
     assert len(script.asked) == 1
+
+
+def dated(text: str) -> Answer:
+    return replace(EMPTY, headers={"Date": text})
+
+
+@pytest.mark.parametrize("hours", [-2, 0, 2])
+def test_an_answer_says_how_far_the_servers_clock_is_ahead(hours: int) -> None:
+    ahead = timedelta(hours=hours)
+    with serving(dated(format_datetime(datetime.now(UTC) + ahead, usegmt=True))) as (_, address):
+        server = api(address)
+        assert server.clock_ahead() == timedelta()
+        server.list(Selection("Job"))
+    assert abs(server.clock_ahead() - ahead) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "Wed, 21 Oct 2026 07:28:00"])
+def test_without_a_date_the_clocks_are_taken_to_agree(text: str) -> None:
+    with serving(dated(text)) as (_, address):
+        server = api(address)
+        server.list(Selection("Job"))
+    assert server.clock_ahead() == timedelta()
 
 
 def test_writes_are_never_repeated() -> None:
