@@ -1,13 +1,13 @@
 """The last changes of a training job: the Events of its Jobs."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from edl.kube.cluster import Cluster, Selection
 from edl.writes import Json
+from kubectl_edl.incarnations import Jobs, about
 
 _ONE_A_POD: Final = frozenset({"SuccessfulCreate", "SuccessfulDelete"})
 """The Job controller's; the table of pods says it better, and they would push out the rest."""
@@ -30,22 +30,16 @@ class Change:
     count: int = 1
 
 
-def last_changes(
-    cluster: Cluster, namespace: str, jobs: Iterable[str], most: int
-) -> tuple[Change, ...]:
+def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[Change, ...]:
     """The newest `most` Events of these Jobs, newest last. Raises Forbidden."""
-    names = frozenset(jobs)
     listing = cluster.list(Selection("Event", namespace))
-    events = (json.loads(item) for item in listing.items)
-    found = sorted(_change(event) for event in events if _about(event, names))
+    events = about([json.loads(item) for item in listing.items], jobs)
+    found = sorted(_change(event) for event in events if _is_shown(event))
     return tuple(found[-most:])
 
 
-def _about(event: Json, names: frozenset[str]) -> bool:
-    if event.get("reason") in _ONE_A_POD:
-        return False
-    involved = event.get("involvedObject") or {}
-    return involved.get("kind") == "Job" and involved.get("name") in names
+def _is_shown(event: Json) -> bool:
+    return event["involvedObject"]["kind"] == "Job" and event.get("reason") not in _ONE_A_POD
 
 
 def _change(event: Json) -> Change:

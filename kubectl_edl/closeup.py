@@ -5,6 +5,7 @@ from typing import Final
 
 from kubectl_edl.changes import last_changes
 from kubectl_edl.find import training_job
+from kubectl_edl.incarnations import jobs_of
 from kubectl_edl.obstacles import obstacles
 from kubectl_edl.printers.report import Report
 from kubectl_edl.screens.detail import Detail, detail_report
@@ -24,7 +25,9 @@ def closeup(
     jobs = [role.job for role in found.roles]
     hints: list[str] = []
     changes = allowed(
-        lambda: last_changes(connection.cluster, found.key.namespace, jobs, _CHANGES_SHOWN),
+        lambda: last_changes(
+            connection.cluster, found.key.namespace, jobs_of([found]), _CHANGES_SHOWN
+        ),
         "the last changes are missing",
         hints,
     )

@@ -1,8 +1,6 @@
 """Kubernetes' Events about training jobs, their Jobs and their pods, in the order of time."""
 
 import json
-import re
-from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -11,9 +9,9 @@ from edl import contract
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.facts import time
 from edl.writes import Json
+from kubectl_edl.incarnations import Jobs, about
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
-_POD: Final = re.compile(r"(?P<job>.+?)(-[0-9]+)?-[a-z0-9]{5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +45,21 @@ class Happening:
 
 
 def happenings(
-    cluster: Cluster, namespace: str, jobs: Mapping[str, Collection[str]], *, ours: bool
+    cluster: Cluster, namespace: str, jobs: Jobs, *, ours: bool
 ) -> tuple[Happening, ...]:
-    """Those about these Jobs, by namespace, and about their pods; the newest last.
+    """Those about these Jobs and about their pods; the newest last.
 
     `ours`: and all that we say, about Jobs that are gone, too. Raises Forbidden.
     """
-    found = (json.loads(item) for item in cluster.list(Selection("Event", namespace)).items)
-    chosen = [_happening(event) for event in found if _chosen(event, jobs, ours=ours)]
-    return tuple(sorted(chosen, key=lambda one: (one.last or _NEVER, one.version)))
+    listed = [json.loads(item) for item in cluster.list(Selection("Event", namespace)).items]
+    said = [event for event in listed if ours and _is_ours(event)]
+    chosen = {event["metadata"]["uid"]: event for event in (*about(listed, jobs), *said)}
+    found = [_happening(event) for event in chosen.values()]
+    return tuple(sorted(found, key=lambda one: (one.last or _NEVER, one.version)))
 
 
-def _chosen(event: Json, jobs: Mapping[str, Collection[str]], *, ours: bool) -> bool:
-    involved = event.get("involvedObject") or {}
-    kind, name = involved.get("kind"), involved.get("name") or ""
-    known = jobs.get(event["metadata"].get("namespace") or "", ())
-    if ours and (event.get("source") or {}).get("component") == contract.MANAGED_BY:
-        return True
-    return (kind == "Job" and name in known) or (kind == "Pod" and owner(name, known) != "")
-
-
-def owner(pod: str, jobs: Iterable[str]) -> str:
-    """The Job that made a pod of this name, which may be gone; empty for none of these.
-
-    The Job controller names pods JOB-INDEX-xxxxx, and JOB-xxxxx without indexes.
-    """
-    match = _POD.fullmatch(pod)
-    named = {match["job"], pod[:-6]} if match else set()
-    return max(named & set(jobs), key=len, default="")
+def _is_ours(event: Json) -> bool:
+    return bool((event.get("source") or {}).get("component") == contract.MANAGED_BY)
 
 
 def _happening(event: Json) -> Happening:

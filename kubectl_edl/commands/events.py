@@ -1,16 +1,15 @@
 """`kubectl edl events`."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
 
 from edl.kube.cluster import Selection
-from edl.model import TrainingJob
 from kubectl_edl.completions import job_names
 from kubectl_edl.find import training_job
 from kubectl_edl.happenings import Happening, happenings
+from kubectl_edl.incarnations import jobs_of
 from kubectl_edl.options import Reading, everywhere, not_both, reading
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
@@ -24,7 +23,8 @@ _HELP: Final = """List the Events of training jobs, their Jobs and their pods, t
 
 Ours (Started, Grown, Shrunk, …) and Kubernetes' own (Scheduled, Pulled, FailedScheduling, …) in
 one order, as kubectl events prints them. Kubernetes forgets Events after an hour; what a training
-job went through stays in kubectl edl history. Pods that are gone already count, by their names.
+job went through stays in kubectl edl history. Pods that are gone already count, by their names;
+what an earlier training job of the same name went through does not.
 
 \b
 Examples:
@@ -79,15 +79,7 @@ def _found(
 ) -> Sequence[Happening]:
     survey = survey_training(connection, selector, world.now())
     if job is None:
-        jobs = _jobs(survey.jobs)
+        jobs = jobs_of(survey.jobs)
         return happenings(connection.cluster, connection.namespace, jobs, ours=not selector)
     found = training_job(job, survey, connection)
-    return happenings(connection.cluster, found.key.namespace, _jobs([found]), ours=False)
-
-
-def _jobs(found: Sequence[TrainingJob]) -> Mapping[str, Collection[str]]:
-    """The names of their Jobs, by namespace."""
-    names: defaultdict[str, set[str]] = defaultdict(set)
-    for job in found:
-        names[job.key.namespace] |= {role.job for role in job.roles}
-    return names
+    return happenings(connection.cluster, found.key.namespace, jobs_of([found]), ours=False)

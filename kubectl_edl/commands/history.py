@@ -7,6 +7,7 @@ import click
 from kubectl_edl.completions import job_names
 from kubectl_edl.find import training_job
 from kubectl_edl.happenings import happenings
+from kubectl_edl.incarnations import jobs_of
 from kubectl_edl.operations import past
 from kubectl_edl.options import Reading, one_namespace, printing
 from kubectl_edl.printers.report import Report
@@ -21,7 +22,8 @@ _HELP: Final = """List what a training job went through: starts, resizes, pauses
 
 It is kept on the Jobs themselves (edl.dev/history), so it outlives their Events: the last 50
 operations of each role. Below them stands what Kubernetes warned of in the last hour: the last ten
-Warning Events about its Jobs and pods; kubectl edl events has the others.
+Warning Events about its Jobs and pods; kubectl edl events has the others. Nothing here is of
+an earlier training job of this name.
 
 \b
 PHASE is what became of it:
@@ -61,10 +63,11 @@ def history(world: World, job: str, scope: Scope, reading: Reading) -> None:
         now = world.now()
         survey = survey_training(connection, "", now)
         found = training_job(job, survey, connection)
-        jobs = {found.key.namespace: {role.job for role in found.roles}}
         hints: list[str] = []
         seen = allowed(
-            lambda: happenings(connection.cluster, found.key.namespace, jobs, ours=False),
+            lambda: happenings(
+                connection.cluster, found.key.namespace, jobs_of([found]), ours=False
+            ),
             "what Kubernetes warned of is missing",
             hints,
         )

@@ -6,7 +6,7 @@ import pytest
 from edl.kube.announce import event as ours
 from edl.model import Target
 from edl.writes import Json, Note
-from kubectl_edl.happenings import owner
+from kubectl_edl.incarnations import owner
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, mnist
 
@@ -53,6 +53,40 @@ def test_what_we_said_of_a_job_that_is_gone_is_still_there(stage: Stage) -> None
     stage.create(ours(note, NOW))
     assert reasons(stage)[-1] == "Ended"
     assert "Ended" not in reasons(stage, "mnist")
+
+
+def earlier(stage: Stage, *events: Json) -> None:
+    """Stored before the training jobs of now were created."""
+    minutes, stage.minutes_ago = stage.minutes_ago, 9
+    for one in events:
+        stage.create(one)
+    stage.minutes_ago = minutes
+
+
+def about(found: Json, uid: str) -> Json:
+    found["metadata"]["name"] += uid
+    found["involvedObject"]["uid"] = uid
+    return found
+
+
+@pytest.mark.parametrize("command", [["mnist"], []])
+def test_what_an_earlier_training_job_of_its_name_went_through_is_not_its_own(
+    stage: Stage, command: list[str]
+) -> None:
+    now = stage.job("mnist-worker")["metadata"]["uid"]
+    old_pod = "mnist-worker-0-aaaaa"
+    before = reasons(stage, *command)
+    earlier(
+        stage,
+        about(event("mnist-worker", "SuccessfulCreate", "made", minutes_ago=9), "old"),
+        about(of_pod(old_pod, "Scheduled", "placed", minutes_ago=9), "old-pod"),
+    )
+    # These two end while the new ones start.
+    stage.create(about(event("mnist-worker", "Deleted", "gone", minutes_ago=0.2), "old"))
+    stage.create(about(of_pod(old_pod, "Killing", "Stopping", minutes_ago=0.2), "old-pod"))
+    stage.create(about(event("mnist-worker", "FailedCreate", "quota", minutes_ago=0.1), now))
+    assert reasons(stage, *command) == [*before, "FailedCreate"]
+    assert "SuccessfulCreate" not in stage.run("status", "mnist", "-o", "json").out
 
 
 def test_only_warnings_on_request(stage: Stage) -> None:

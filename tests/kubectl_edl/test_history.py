@@ -149,6 +149,14 @@ def test_what_kubernetes_warned_of_stands_below(stage: Stage) -> None:
     ]
 
 
+def test_an_earlier_job_of_the_same_name_warned_of_something_else(stage: Stage) -> None:
+    old = event("mnist-worker", "BackoffLimitExceeded", "back to 6", minutes_ago=2, warning=True)
+    old["involvedObject"]["uid"] = "of-the-deleted-job"
+    stage.create(old)
+    assert "BackoffLimitExceeded" not in stage.run("history", "mnist").out
+    assert "BackoffLimitExceeded" not in stage.run("status", "mnist", "-o", "json").out
+
+
 def test_whoever_may_not_list_events_learns_what_is_missing(stage: Stage) -> None:
     stage.wrapped = fenced("Event")
     found = stage.run("history", "mnist")

@@ -1,0 +1,89 @@
+"""Which Events are about the Jobs that exist now, and not about earlier ones of the same names."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, TypeAlias
+
+from edl.kube.facts import time
+from edl.model import TrainingJob
+from edl.writes import Json
+
+_POD: Final = re.compile(r"(?P<job>.+?)(-[0-9]+)?-[a-z0-9]{5}")
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class Incarnation(NamedTuple):
+    """One Job: its uid, and when its training job was created."""
+
+    uid: str
+    since: datetime
+
+
+Jobs: TypeAlias = Mapping[tuple[str, str], Incarnation]
+"""By namespace and name."""
+
+
+def jobs_of(found: Iterable[TrainingJob]) -> Jobs:
+    return {
+        (job.key.namespace, role.job): Incarnation(role.uid, job.queued_at)
+        for job in found
+        for role in job.roles
+    }
+
+
+def about(events: Collection[Json], jobs: Jobs) -> list[Json]:
+    """Those about these Jobs and about pods of theirs, which may be gone.
+
+    A pod is an earlier Job's if the first Event about it is older than the Job, by the API server's
+    clock: its last ones may be younger, because it ends while the next Job starts.
+    """
+    known: dict[str, set[str]] = {}
+    for namespace, name in jobs:
+        known.setdefault(namespace, set()).add(name)
+    first = _first_seen(events)
+    return [event for event in events if _is_about(event, jobs, known, first)]
+
+
+def _is_about(
+    event: Json, jobs: Jobs, known: Mapping[str, set[str]], first: Mapping[str, datetime]
+) -> bool:
+    involved = event.get("involvedObject") or {}
+    kind, name = involved.get("kind"), involved.get("name") or ""
+    namespace = event["metadata"].get("namespace") or ""
+    of_pod = kind == "Pod"
+    if not of_pod and kind != "Job":
+        return False
+    job = jobs.get((namespace, owner(name, known.get(namespace, ())) if of_pod else name))
+    if job is None:
+        return False
+    if not of_pod and involved.get("uid"):
+        return bool(involved["uid"] == job.uid)
+    return first[_identity(event)] >= job.since
+
+
+def owner(pod: str, jobs: Iterable[str]) -> str:
+    """The Job that made a pod of this name, which may be gone; empty for none of these.
+
+    The Job controller names pods JOB-INDEX-xxxxx, and JOB-xxxxx without indexes.
+    """
+    match = _POD.fullmatch(pod)
+    named = {match["job"], pod[:-6]} if match else set()
+    return max(named & set(jobs), key=len, default="")
+
+
+def _first_seen(events: Iterable[Json]) -> Mapping[str, datetime]:
+    """When the first Event about each object was stored."""
+    found: dict[str, datetime] = {}
+    for event in events:
+        stored = time(event["metadata"].get("creationTimestamp") or "") or _NEVER
+        identity = _identity(event)
+        found[identity] = min(found.get(identity, stored), stored)
+    return found
+
+
+def _identity(event: Json) -> str:
+    """Of the object that it is about: its uid, else where it is and what it is called."""
+    involved = event.get("involvedObject") or {}
+    named = f"{event['metadata'].get('namespace')}/{involved.get('kind')}/{involved.get('name')}"
+    return str(involved.get("uid") or named)
