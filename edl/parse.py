@@ -63,7 +63,7 @@ def _read(form: Form, framework: Framework) -> JobSpec:
         resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
         tandem=framework.ranked,
         kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
-        wanted=_wanted(form, seat),
+        wanted=_wanted(form, framework, seat),
         timeout=form.duration(contract.SCALE_TIMEOUT),
         duration=form.duration(contract.DURATION),
         progress=form.part(contract.PROGRESS),
@@ -231,11 +231,16 @@ def _resizing(framework: Framework, seat: Seat, mode: Mode | None, size: int) ->
     return mode.resizing if mode and elastic else Resizing.FIXED
 
 
-def _wanted(form: Form, seat: Seat) -> int | None:
+def _wanted(form: Form, framework: Framework, seat: Seat) -> int | None:
     wanted = form.count(contract.REPLICAS)
-    if wanted is not None and not seat.min <= wanted <= seat.max:
+    path = form.annotation_path(contract.REPLICAS)
+    kind = framework.kinds.get(seat.role)
+    if wanted is not None and kind is not None and not kind.resizable:
+        if wanted != seat.min:
+            form.found(path, f"a {seat.role} is never resized", "remove it")
+    elif wanted is not None and not seat.min <= wanted <= seat.max:
         form.found(
-            form.annotation_path(contract.REPLICAS),
+            path,
             f"{wanted} is outside {seat.min}..{seat.max}",
             f"change {contract.MIN} or {contract.MAX}, or remove it",
         )

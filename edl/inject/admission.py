@@ -6,7 +6,18 @@ import msgspec
 
 from edl import contract, namespaces, success
 from edl.errors import Denied, Finding
-from edl.inject import ceilings, defaults, gpu, guard, kubeshare, misplaced, releases, shape, ttl
+from edl.inject import (
+    ceilings,
+    defaults,
+    gpu,
+    guard,
+    kubeshare,
+    misplaced,
+    put_back,
+    releases,
+    shape,
+    ttl,
+)
 from edl.inject.complete import complete
 from edl.model.names import JOB_TYPE
 from edl.namespaces import SILENT, NamespacePolicy
@@ -187,4 +198,4 @@ def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
     guard.check_identity(manifest, old)
     held, warnings = guard.held(ttl.hold(manifest, old), old)
     guard.check(held, old, request.policy)
-    return Verdict(held, warnings)
+    return Verdict(held, (*warnings, *put_back.warnings(manifest, old)))

@@ -146,8 +146,7 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
         template = gpu.placed_again(_with_owned_of(template, _template(old)), _template(old))
     spec = (new.get("spec") or {}) | ({"template": template} if template else {})
     kept, spec = _with_pins(kept, spec, old)
-    dropped = forgery_warnings(new, kept | {"spec": spec})
-    warnings = [*dropped, *_size_warnings(new, old)]
+    warnings = [*forgery_warnings(new, kept | {"spec": spec})]
     old_spec = old.get("spec") or {}
     sizes = {name: old_spec[name] for name in ("parallelism", "completions") if name in old_spec}
     if spec.get("suspend") and not old_spec.get("suspend"):
@@ -196,16 +195,6 @@ def _why_suspended(old: Json) -> str:
     if annotations(old).get(contract.PAUSED) == contract.TRUE:
         return f"{_name(old)} is paused; kubectl edl resume {_name(old)} continues it"
     return f"{_name(old)} waits for its turn; see kubectl edl queue"
-
-
-def _size_warnings(new: Json, old: Json) -> list[str]:
-    before, after = old.get("spec") or {}, new.get("spec") or {}
-    return [
-        f"spec.{name} stays {before[name]}: kubectl-edl sizes this Job; "
-        f"kubectl edl scale {_name(old)} {after.get(name) or 'N'} holds a size"
-        for name in ("parallelism", "completions")
-        if name in before and after.get(name) != before[name]
-    ]
 
 
 def _name(manifest: Json) -> str:

@@ -114,7 +114,55 @@ def test_a_size_is_put_back_with_the_way_out(name: str) -> None:
     verdict = update(changed(RUNNING, f"spec {name}", 1), RUNNING)
     assert sizes(verdict.manifest) == sizes(RUNNING)
     assert verdict.warnings == (
-        f"spec.{name} stays 2: kubectl-edl sizes this Job; kubectl edl scale mnist 1 holds a size",
+        (
+            f"spec.{name} stays 2: kubectl-edl sizes this Job; "
+            "kubectl edl scale mnist 1 --role worker holds a size"
+        ),
+    )
+
+
+def test_one_size_under_two_names_is_said_once() -> None:
+    new = changed(changed(RUNNING, "spec parallelism", 3), "spec completions", 3)
+    assert update(new, RUNNING).warnings == (
+        (
+            "spec.parallelism and spec.completions stay 2: kubectl-edl sizes this Job; "
+            "kubectl edl scale mnist 3 --role worker holds a size"
+        ),
+    )
+
+
+def test_a_role_that_is_never_resized_says_so_instead_of_naming_another_one() -> None:
+    old = created(cast("ps", spec={"parallelism": 2}))
+    new = changed(changed(old, "spec parallelism", 3), "spec completions", 3)
+    assert update(new, old).warnings == (
+        "spec.parallelism and spec.completions stay 2: ps is never resized",
+    )
+
+
+def test_a_job_alone_needs_no_role_in_its_command() -> None:
+    old = created(job("r", framework="none", max="4"))
+    assert update(changed(old, "spec parallelism", 3), old).warnings == (
+        "spec.parallelism stays 1: kubectl-edl sizes this Job; kubectl edl scale r 3 holds a size",
+    )
+
+
+def test_work_items_are_no_size() -> None:
+    old = created(job("r", framework="none", max="4", spec={"completions": 8}))
+    assert update(changed(old, "spec completions", 9), old).warnings == (
+        (
+            "spec.completions stays 8: these are work items, "
+            "and their number is the Job's from its creation on"
+        ),
+    )
+
+
+def test_a_manual_size_of_a_role_that_is_never_resized_is_refused_with_that_reason() -> None:
+    old = created(cast("chief"))
+    with pytest.raises(Denied) as denied:
+        update(changed(old, "metadata annotations edl.dev/replicas", "3"), old)
+    (finding,) = denied.value.findings
+    assert str(finding) == (
+        "metadata.annotations[edl.dev/replicas]: a chief is never resized; remove it"
     )
 
 
