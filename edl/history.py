@@ -13,6 +13,7 @@ import msgspec
 
 from edl import contract
 from edl.model import Role
+from edl.texts import whole
 
 MOST: Final = 50
 LONGEST: Final = 4096
@@ -76,6 +77,8 @@ def _entry(line: str) -> Entry | None:
     at, operation, before, after, reason = [*line.split(" ", 4), *[""] * 5][:5]
     try:
         moment = datetime.strptime(at, _FORM).replace(tzinfo=UTC)
-        return Entry(moment, Operation(operation), int(before), int(after), reason)
+        kind = Operation(operation)
     except ValueError:
         return None
+    old, new = whole(before), whole(after)
+    return None if old is None or new is None else Entry(moment, kind, old, new, reason)

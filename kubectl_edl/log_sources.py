@@ -7,6 +7,7 @@ from typing import Final
 from edl import contract
 from edl.model import Role, Target, TrainingJob
 from edl.model.names import JOB_TYPE
+from edl.texts import whole
 from edl.writes import Json
 from kubectl_edl.refusals import Refused
 
@@ -89,7 +90,8 @@ def _order(pod: Json) -> tuple[int, str, str]:
 
 def _index(pod: Json) -> int:
     annotations = pod["metadata"].get("annotations") or {}
-    return int(annotations.get(contract.COMPLETION_INDEX_ANNOTATION, -1))
+    index = whole(annotations.get(contract.COMPLETION_INDEX_ANNOTATION, ""))
+    return -1 if index is None else index
 
 
 def _containers(pod: Json) -> list[str]:

@@ -28,6 +28,7 @@ from edl.model import Labels, Node, Pod, PodPhase, Shape, Taint, Target
 from edl.model.names import JOB_TYPE
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.resources import Resources
+from edl.texts import whole
 
 _TRUE: Final = "True"
 _pods: Final = msgspec.json.Decoder(PodObject)
@@ -210,7 +211,8 @@ def _restarted_at(found: PodObject) -> datetime | None:
 
 
 def _index(text: str) -> int:
-    return int(text) if text.isdecimal() else -1
+    index = whole(text)
+    return -1 if index is None else index
 
 
 def time(text: str) -> datetime | None:

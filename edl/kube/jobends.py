@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from edl.form import MOST_REPLICAS
+from edl.texts import whole
+
 
 def remaining(manifest: Mapping[str, Any]) -> int | None:
     """Work items still to do, at work ones included; None where nobody knows the queue's length.
@@ -26,7 +29,7 @@ def over(manifest: Mapping[str, Any]) -> frozenset[int]:
         index
         for field in ("completedIndexes", "failedIndexes")
         for first, last in _intervals(status.get(field))
-        for index in range(first, last + 1)
+        for index in range(first, min(last + 1, MOST_REPLICAS))
     )
 
 
@@ -49,8 +52,12 @@ def keeps_completions(manifest: Mapping[str, Any]) -> bool:
 
 
 def _intervals(text: str | None) -> Iterator[tuple[int, int]]:
-    """Of `1,3-5`, as the Job controller writes indexes."""
+    """Of `1,3-5`, as the Job controller writes indexes: they rise. What follows others is none."""
+    least = 0
     for part in (text or "").split(","):
         first, _, last = part.partition("-")
-        if first.isdecimal():
-            yield int(first), int(last or first)
+        low, high = whole(first), whole(last or first)
+        if low is None or high is None or not least <= low <= high:
+            return
+        yield low, high
+        least = high + 1

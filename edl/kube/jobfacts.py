@@ -18,6 +18,7 @@ from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
 from edl.parse import parse
 from edl.resources import Resources
 from edl.spec import HELD_TTL, RETRIES, JobSpec
+from edl.texts import whole
 from edl.writes import Json
 
 _jobs: Final = msgspec.json.Decoder(JobObject)
@@ -169,7 +170,7 @@ def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:
 def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> Scaling | None:
     """The limit, and the clock that was started for it: `TIME BEFORE WANTED`."""
     since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
-    known = int(before) if before.isdecimal() else None
+    known = whole(before)
     timeout = spec.timeout if spec.wanted is not None else None
     if timeout is None and known is None:
         return None
@@ -194,8 +195,8 @@ def _failures(manifest: Mapping[str, Any]) -> int:
 def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
     roles = [seat.role for seat in spec.cast]
     together = frameworks.resizing(spec.framework, spec.mode, roles) is Resizing.RESTART
-    then = (manifest["metadata"].get("annotations") or {}).get(contract.FAILURES_AT_START, "")
-    return together and then.isdecimal() and _failures(manifest) > int(then)
+    then = whole(_notes(manifest).get(contract.FAILURES_AT_START, ""))
+    return together and then is not None and _failures(manifest) > then
 
 
 def _backoff_limit(manifest: Mapping[str, Any]) -> int:
@@ -205,8 +206,7 @@ def _backoff_limit(manifest: Mapping[str, Any]) -> int:
 
 def _retries(manifest: Mapping[str, Any]) -> int:
     """What the webhook wrote as `backoffLimit`, 0 where the user wrote another."""
-    injected = (manifest["metadata"].get("annotations") or {}).get(contract.INJECTED_MAX, "")
-    ours = RETRIES * int(injected) if injected.isdecimal() else 0
+    ours = RETRIES * (whole(_notes(manifest).get(contract.INJECTED_MAX, "")) or 0)
     # It may have been raised since, by what had failed.
     raised = _backoff_limit(manifest) - ours
     return ours if 0 <= raised <= _failures(manifest) else 0

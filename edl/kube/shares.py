@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from edl import contract
 from edl.model import Device, Share
 from edl.resources import SHARED_GPU, Resources
+from edl.texts import whole
 
 _SHARE: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
 _COUNT: Final = re.compile(r"[0-9]{1,6}")
@@ -19,7 +20,6 @@ _COUNT_LABEL: Final = "nvidia.com/gpu.count"
 """NVIDIA's GPU feature discovery writes it, also where no device plugin counts GPUs."""
 _MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 """MiB of one GPU, by the same writer."""
-_BYTES: Final = re.compile(r"[0-9]{1,18}")
 _WHOLE: Final = 1000
 _MOST_DEVICES: Final = 64
 """Of a node that claims more only their sum counts."""
@@ -44,7 +44,7 @@ def offered(labels: Mapping[str, str], allocatable: Resources) -> Resources:
 def share(labels: Mapping[str, str]) -> Share | None:
     """What a pod with these labels asks for; None for nothing."""
     compute = held(labels.get(contract.SHARED_GPU_REQUEST, ""))
-    memory = _bytes(labels.get(contract.SHARED_GPU_MEMORY, ""))
+    memory = whole(labels.get(contract.SHARED_GPU_MEMORY, "")) or 0
     if not (compute or memory):
         return None
     return Share(compute, memory, labels.get(contract.SHARED_GPU_MODEL, ""))
@@ -80,7 +80,7 @@ def hold(asked: Share | None, uuids: str, memory: str) -> Hold | None:
     if asked is None:
         return None
     named = tuple(name for name in uuids.split(",") if name)
-    return Hold(named, asked.compute, _bytes(memory) or asked.memory)
+    return Hold(named, asked.compute, whole(memory) or asked.memory)
 
 
 def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, ...]:
@@ -120,7 +120,3 @@ def _with(device: Device, one: Hold, uuid: str, leaving: bool) -> Device:  # noq
     part = Share(one.compute, one.memory).part(device.memory)
     going = device.leaving.plus(part) if leaving else device.leaving
     return Device(uuid, device.memory, device.used.plus(part), going)
-
-
-def _bytes(text: str) -> int:
-    return int(text) if _BYTES.fullmatch(text) else 0

@@ -64,3 +64,8 @@ def test_a_reason_is_one_line_and_not_a_novel() -> None:
 def test_lines_that_are_none_of_ours_are_left_out() -> None:
     strange = "\n".join(["", "yesterday grown 1 2 x", kept(GROWN), "grown", "2026-01-01T12:00:00Z"])
     assert entries(strange) == (GROWN,)
+
+
+def test_sizes_of_any_length_are_no_line_of_ours() -> None:
+    ours = kept(GROWN)
+    assert entries(f"2026-01-01T12:00:00Z grown 2 {'9' * 4_000} x\n{ours}") == (GROWN,)

@@ -63,6 +63,13 @@ def test_all_roles_are_printed_in_order_with_whose_it_is(stage: Stage) -> None:
     assert found.err == "hint: worker-3 has no log yet: it is Pending\n"
 
 
+def test_a_pod_whose_index_is_no_number_hides_no_other(stage: Stage) -> None:
+    index = {contract.COMPLETION_INDEX_ANNOTATION: "9" * 5_000}
+    stage.patch("mnist-worker-0-x0", {"metadata": {"annotations": index}}, kind="Pod")
+    found = stage.run("logs", "mnist", "--role", "worker", "--no-prefix")
+    assert "I am 1" in found.out
+
+
 def test_a_role_and_an_index_choose_one_pod(stage: Stage) -> None:
     found = stage.run("logs", "mnist", "--role", "worker", "--index", "1", "--no-prefix")
     assert (found.code, found.err) == (0, "")

@@ -4,6 +4,7 @@ from decimal import Decimal
 import msgspec
 import pytest
 
+from edl import contract
 from edl.kube import facts
 from edl.kube.shapes import NODE_NAME, Shapes
 from edl.model import Node, PodPhase, Requirement, Taint, Toleration
@@ -123,6 +124,15 @@ def test_a_pod_without_an_index_has_none() -> None:
     found = pod_facts(body).pod
     assert found is not None
     assert found.index == -1
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "9" * 100_000, "-1", "1.5", "one"])
+def test_a_pod_whose_index_is_no_number_is_still_there(text: str) -> None:
+    body = manifests.job_pod("p", 0, "train", node="n1")
+    body["metadata"]["annotations"][contract.COMPLETION_INDEX_ANNOTATION] = text
+    found = pod_facts(body)
+    assert found.pod is not None
+    assert (found.node, found.pod.index) == ("n1", -1)
 
 
 def test_the_shape_is_all_that_the_scheduler_reads() -> None:

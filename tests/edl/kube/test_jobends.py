@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from edl.form import MOST_REPLICAS
 from edl.kube import jobends
 from edl.writes import Json
 
@@ -33,6 +34,17 @@ def test_indexes_are_over_whether_they_succeeded_or_failed() -> None:
     found = jobends.over(job(completedIndexes="0,2-4", failedIndexes="6"))
     assert found == {0, 2, 3, 4, 6}
     assert jobends.over(job(completedIndexes="")) == jobends.over({"spec": {}}) == frozenset()
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "2-" + "9" * 5_000, "5-3", "3,1"])
+def test_indexes_that_no_job_controller_writes_are_none(text: str) -> None:
+    found = job({"completions": 40}, completedIndexes=f"0,{text}", failedIndexes=f"1,{text}")
+    assert jobends.over(found) <= {0, 1, 3, 5}
+    assert (jobends.remaining(found) or 0) >= 37
+
+
+def test_no_more_indexes_are_over_than_a_job_may_have_pods() -> None:
+    assert len(jobends.over(job(completedIndexes="0-99999999999"))) == MOST_REPLICAS
 
 
 def test_failures_are_ignored_where_a_rule_says_so() -> None:

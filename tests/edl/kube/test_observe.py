@@ -352,6 +352,23 @@ def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, ret
     assert (role.backoff_limit, role.retries) == (limit, retries)
 
 
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {contract.FAILURES_AT_START: "9" * 5_000},
+        {contract.INJECTED_MAX: "9" * 5_000},
+        {contract.SCALING: f"2026-01-01T00:00:00Z {'9' * 5_000} 3"},
+    ],
+)
+def test_a_number_of_any_length_keeps_no_job_out_of_the_plan(notes: dict[str, str]) -> None:
+    roles = {contract.ROLES: "scheduler=1,server=1,worker=1..4"}
+    labels = {contract.FRAMEWORK: "mxnet", contract.JOB: "mnist", contract.ROLE: "worker"}
+    found = only(look(snapshot([job("mnist-worker", labels=labels, notes=roles | notes)])))
+    (role,) = found.roles
+    assert "cannot be read" not in found.problem
+    assert (role.lost, role.retries, role.scaling) == (False, 0, None)
+
+
 @pytest.mark.parametrize(("name", "values"), [("mode", ["ssh", ""]), ("port", ["22", "23"])])
 def test_jobs_that_disagree_on_how_they_meet_do_not_start(name: str, values: list[str]) -> None:
     notes = {"edl.dev/roles": "launcher=1,worker=1..2"}
