@@ -10,15 +10,15 @@ from typing import TypeAlias
 import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import ClusterState, Demand, JobKey, PodPhase, Role, Shape, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, Shape, TrainingJob
 from edl.planner import reasons
 from edl.planner.budgets import Budgets
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
-from edl.planner.seating import Rows, There, seat
-from edl.planner.standing import ROLES, Standing, target
+from edl.planner.seating import Rows, There
+from edl.planner.standing import ROLES, Standing
 
 
 @dataclass(slots=True)
@@ -57,6 +57,7 @@ class Board:
     bulks: dict[Fit, float] = field(default_factory=dict)
     state: ClusterState | None = None
     """What it was read from."""
+    _again: frozenset[JobKey] | None = None
     _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
     """`rows` by the identity of their shapes."""
@@ -111,6 +112,13 @@ class Board:
         if not self._places:
             self._places = {post.job.key: place for place, post in enumerate(self.posts)}
         return self._places[key]
+
+    def made_room_in_vain(self, reason: str) -> bool:
+        """Whether the job for which a role made room waits again: its start came to nothing."""
+        if self._again is None:
+            again = (post.job for post in self.posts if came_to_nothing(post.job))
+            self._again = frozenset(job.key for job in again)
+        return any(reasons.made_room_for(key, reason) for key in self._again)
 
     def ours_gone(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""
@@ -187,92 +195,6 @@ class Post:
             one.rank = place * ROLES + one.rank % ROLES
 
 
-def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
-    """A started role with its pods."""
-    rows = board.rows_of(role.shape)
-    standing = Standing(job, role, rank, rows.fit, board.bulk(rows.fit))
-    standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
-    standing.given = tuple(standing.seats)
-    board.budgets.count(standing)
-    bound(board, standing)
-    return standing
-
-
-def bound(board: Board, standing: Standing) -> None:
-    """Set how far a started role may move in this plan, and why not further."""
-    role = standing.role
-    if not standing.moves:
-        standing.floor = standing.cap = role.size
-        return
-    manual = target(role)
-    most = role.max if manual is None else manual
-    standing.floor = min(role.min, role.size)
-    standing.cap = max(
-        standing.floor, most if role.remaining is None else min(most, role.remaining)
-    )
-    if standing.restarts and nearly_done(standing.job):
-        standing.floor = role.size
-        standing.held, standing.reserves = reasons.NEARLY_DONE, False
-    elif _finishing(board, standing):
-        standing.held, standing.reserves = reasons.LEFT_ALONE, False
-        standing.finishing = True
-    else:
-        _cool(board, standing)
-
-
-def nearly_done(job: TrainingJob) -> bool:
-    """Whoever is done would be missing when all the others start again."""
-    return any(
-        role.over or any(pod.phase is PodPhase.SUCCEEDED for pod in role.pods) for role in job.live
-    )
-
-
-def _finishing(board: Board, standing: Standing) -> bool:
-    """What its user asks for comes first: a manual size, a higher min, a lower max."""
-    done, role = standing.job.progress, standing.role
-    return (
-        done is not None
-        and done >= board.limits.nearly_done
-        and not standing.manual
-        and role.size >= role.min
-    )
-
-
-def _cool(board: Board, standing: Standing) -> None:
-    job, role, limits = standing.job, standing.role, board.limits
-    if job.problem or job.missing:
-        standing.held, standing.reserves = job.problem or reasons.missing(job), False
-        return
-    changed = max(filter(None, (job.started_at, role.resized_at)), default=None)
-    if changed is None or (standing.floor == standing.cap == role.size):
-        return
-    if not standing.manual and any(since is None for _, since in standing.unbound):
-        # In the Job controller's back-off more of it would only stand empty.
-        standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
-    elif (later := _again_later(job, role)) and not board.past(
-        changed, _patience(standing, limits)
-    ):
-        standing.held, standing.reserves = later, False
-    elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
-        standing.cooling = True
-        if reasons.balanced(board.policy.gives, role.reason):
-            board.calm = min(board.calm, board.share(standing))
-        # Who made room by a restart would take it again by another before the claim has started.
-        at_once = standing.manual and not reasons.made_room(role.reason)
-        standing.held = "" if at_once else reasons.COOLDOWN
-
-
-def _again_later(job: TrainingJob, role: Role) -> str:
-    """What is said while a size that came to nothing is not tried again."""
-    if reasons.grew_in_vain(job.key, role.reason):
-        return reasons.GROWS_LATER
-    return reasons.PENDING_AGAIN_LATER if reasons.stayed_pending(role.reason) else ""
-
-
-def _patience(standing: Standing, limits: Limits) -> timedelta:
-    """How long not to ask again for what no node took; finding out may cost two restarts."""
-    return 6 * limits.restart_cooldown if standing.restarts else 2 * limits.pending_limit
-
-
-def _cooldown(standing: Standing, limits: Limits) -> timedelta:
-    return limits.restart_cooldown if standing.restarts else limits.growth_cooldown
+def came_to_nothing(job: TrainingJob) -> bool:
+    """Whether the scheduler did not place all pods of its last start, and it waits again."""
+    return any(role.suspended and role.reason == reasons.GANG_PENDING for role in job.live)

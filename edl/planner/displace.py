@@ -18,9 +18,10 @@ from edl.feasibility.eligibility import Mask
 from edl.model import JobKey
 from edl.planner.board import Board
 from edl.planner.evacuate import budgets_let_it_back, movable, without_the_last
+from edl.planner.extras import Extras
 from edl.planner.fit import Fit
 from edl.planner.plan import Evacuation
-from edl.planner.reclaim import Claim, Extras
+from edl.planner.reclaim import Claim
 from edl.planner.standing import NOWHERE, Seat, Standing
 
 

@@ -12,6 +12,7 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, place, unplace
+from edl.planner.growth_gates import rest_after_return
 from edl.planner.orders import most, orders
 from edl.planner.standing import ROLES, Seat, Standing, start_size, target
 
@@ -156,6 +157,8 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
         standing.cap = _most_at_start(found, role, want.pods)
         standing.starts = True
         standing.bill = board.budgets.bill(found.job, role)
+        if found.returns:
+            rest_after_return(board, standing)
         standings.append(standing)
     return standings
 
@@ -166,6 +169,29 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
     most = min(role.size, role.max) if found.why else role.max
     return max(size, most if role.remaining is None else min(most, role.remaining))
+
+
+def again_later(board: Board, found: Gang) -> bool:
+    """Whether its last start came to nothing, and that was a moment ago."""
+    started, limit = found.job.started_at, board.limits.gang_limit
+    return found.again and started is not None and not board.past(started, 2 * limit)
+
+
+def lingers(board: Board, found: Gang) -> bool:
+    """Whether pods of an earlier start still hold nodes.
+
+    On a node that is lost a pod may terminate for ever, and its room is nobody's anyway.
+    """
+    return any(
+        pod.node and not pod.ended and not (pod.terminating and _is_lost(board, pod.node))
+        for role in found.roles
+        for pod in role.pods
+    )
+
+
+def _is_lost(board: Board, node: str) -> bool:
+    row = board.grid.rows.get(node)
+    return row is None or not board.grid.open[row]
 
 
 def delays(found: Gang, head: Gang) -> bool:

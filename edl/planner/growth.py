@@ -98,7 +98,7 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | No
             standing.sit(board.grid, row, now=True)
             return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
-    if standing.starts and standing.restarts:
+    if standing.starts and standing.restarts and not standing.held:
         return False
     row = _row(standing, homes, now=False)
     if row != NOWHERE:

@@ -14,9 +14,11 @@ from edl.feasibility.crowd import gathered
 from edl.feasibility.devices import devices
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Demand, Role, Shape, TrainingJob
-from edl.planner.board import Board, Post, stand
+from edl.planner import reasons
+from edl.planner.board import Board, Post
 from edl.planner.budgets import Budgets
 from edl.planner.grid import Grid, lines
+from edl.planner.growth_gates import stand
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
 from edl.planner.seating import There, vacate
@@ -127,6 +129,7 @@ def _stand(board: Board, post: Post) -> None:
     # What is over is no standing: its pods count in budgets each time anew.
     stays = not over and len(board.wake) == wakes
     post.settled = stays and all(map(_is_settled, job.roles, job.homes))
+    post.settled = post.settled and not any(map(_made_room, post.standings))
     post.restless = not post.settled or job.paused or not all(map(_is_whole, post.standings))
 
 
@@ -134,6 +137,11 @@ def _is_settled(role: Role, home: Sequence[str]) -> bool:
     """Whether all of its replicas are there, or nothing: no pod comes or leaves."""
     there = bool(home) and role.ending is None and not role.suspended
     return there or all(pod.ended for pod in role.pods)
+
+
+def _made_room(standing: Standing) -> bool:
+    """Whether its growth depends on what becomes of another job."""
+    return reasons.made_room(standing.role.reason)
 
 
 def _is_whole(standing: Standing) -> bool:

@@ -4,8 +4,8 @@ from math import inf
 
 from edl.planner import reasons
 from edl.planner.board import Board
+from edl.planner.extras import Extras, claim_rules
 from edl.planner.ledger import note_yield
-from edl.planner.reclaim import Extras, claim_rules
 
 
 def keep_budgets(board: Board) -> None:

@@ -19,10 +19,11 @@ from edl.model import TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill
+from edl.planner.extras import Extras
 from edl.planner.fit import Fit, Want, pack
 from edl.planner.grid import Ints
 from edl.planner.ledger import Ledger, note_yield
-from edl.planner.reclaim import Claim, Extras, make_room
+from edl.planner.reclaim import Claim, make_room
 from edl.planner.standing import NOWHERE, Seat, Standing
 
 

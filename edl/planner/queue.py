@@ -11,12 +11,15 @@ from edl.planner.alone import fits_alone
 from edl.planner.board import Board
 from edl.planner.budgets import Line
 from edl.planner.displace import Displacement, movers
+from edl.planner.extras import Extras, claim_rules
 from edl.planner.fit import Want, place
 from edl.planner.gang import (
     Gang,
     Question,
+    again_later,
     delays,
     gang,
+    lingers,
     place_apart,
     place_now,
     returns,
@@ -26,7 +29,7 @@ from edl.planner.home import place_on_one
 from edl.planner.ledger import Ledger, note_yield
 from edl.planner.preempt import Asker, Preemption
 from edl.planner.raised import lacking, raise_to_minimum
-from edl.planner.reclaim import Claim, Extras, claim_rules, make_room
+from edl.planner.reclaim import Claim, make_room
 from edl.planner.standing import FINISHING, NOWHERE, Seat, Standing
 from edl.planner.why import why_not
 
@@ -132,7 +135,7 @@ class Queue:
         False where that room is gone; then it queues for its minimum like everybody else.
         """
         key = found.job.key
-        if not self._lingers(found):
+        if not lingers(self.board, found):
             placed = self._placed(found)
             if placed is not None:
                 self._admit(found, placed, reasons.restarted(found.why))
@@ -161,13 +164,13 @@ class Queue:
         key = found.job.key
         if head := next((one for one in self._heads if delays(found, one)), None):
             self.ledger.wait(key, reasons.goes_first(head.job.key))
-        elif self._again_later(found):
+        elif again_later(self.board, found):
             self.ledger.wait(key, reasons.GANG_AGAIN_LATER)
         elif found.bill and found.bill.head:
             self.ledger.wait(key, reasons.goes_first(found.bill.head))
         elif refused := self._refused.get((found.question, self._level(found.job))):
             self._pass_over(found, refused)
-        elif not self._lingers(found) and (placed := self._placed(found)) is not None:
+        elif not lingers(self.board, found) and (placed := self._placed(found)) is not None:
             again = reasons.restarted(found.why) if found.why else ""
             self._admit(found, placed, again or reasons.started(found.pods))
         else:
@@ -192,7 +195,9 @@ class Queue:
             return
         if claim := self._claim(found, level):
             self.ledger.promise(claim.wants, claim.placed)
-            reason = reasons.PREVIOUS_PODS if self._lingers(found) else reasons.leaving(found.pods)
+            reason = (
+                reasons.PREVIOUS_PODS if lingers(self.board, found) else reasons.leaving(found.pods)
+            )
             self.ledger.wait(job.key, reason)
         else:
             reason = why_not(self.board, found)
@@ -202,7 +207,11 @@ class Queue:
 
     def _claim(self, found: Gang, level: float) -> Claim | None:
         """Room for all its pods, of extras, then of whole gangs; None, and no change."""
-        job, reason = found.job, reasons.room_for_job(found.job.key)
+        if found.partial and (claim := self._claim_of_own(found)):
+            return claim
+        job = found.job
+        to_start = reasons.room_for_minimum if found.partial else reasons.room_for_job
+        reason = to_start(job.key)
         claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
         if make_room(claim, self.extras, level, whole=True):
             note_yield(claim.risen, reason)
@@ -211,6 +220,16 @@ class Queue:
         if found.again or not self.board.limits.preempt:
             return None
         return self._preemption.serve(Asker(found.wants, job.priority, level, reason), found.bill)
+
+    def _claim_of_own(self, found: Gang) -> Claim | None:
+        """The rest of a start takes first what its own job has restarted for: that was in vain."""
+        own = [one for one in self.extras.all if one.job.key == found.job.key and one.restarts]
+        claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
+        if not make_room(claim, Extras(self.board, own, claim_rules(self.board)), inf, whole=True):
+            return None
+        self._extras = None  # it knows these roles as they were
+        note_yield(claim.risen, reasons.room_for_minimum(found.job.key))
+        return claim
 
     def _preempt(self, asker: Asker) -> list[int]:
         """Nodes for as many pods as gangs of a lower priority can make room for."""
@@ -260,25 +279,6 @@ class Queue:
         may = needs <= line.budget.hard - line.budget.others
         if may and self.board.past(found.job.queued_at, self.board.limits.queue_patience):
             line.head = line.head or key
-
-    def _again_later(self, found: Gang) -> bool:
-        started, limit = found.job.started_at, self.board.limits.gang_limit
-        return found.again and started is not None and not self.board.past(started, 2 * limit)
-
-    def _lingers(self, found: Gang) -> bool:
-        """Whether pods of an earlier start still hold nodes.
-
-        On a node that is lost a pod may terminate for ever, and its room is nobody's anyway.
-        """
-        return any(
-            pod.node and not pod.ended and not (pod.terminating and self._lost(pod.node))
-            for role in found.roles
-            for pod in role.pods
-        )
-
-    def _lost(self, node: str) -> bool:
-        row = self.board.grid.rows.get(node)
-        return row is None or not self.board.grid.open[row]
 
     def _admit(self, found: Gang, placed: list[list[int]], reason: str) -> None:
         if found.bill:

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 from edl.planner import reasons
 from edl.planner.board import Board
+from edl.planner.extras import Extras
 from edl.planner.fit import Want
 from edl.planner.ledger import note_yield
-from edl.planner.reclaim import Claim, Extras, make_room
+from edl.planner.reclaim import Claim, make_room
 from edl.planner.standing import FINISHING, Standing
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ NEARLY_DONE: Final = "some of its pods are done: it is not restarted any more"
 LEFT_ALONE: Final = "nearly finished: it keeps its size"
 GREW_IN_VAIN: Final = "as many as it had grown to found no place together"
 GROWS_LATER: Final = "a larger size found no place: tries again later"
+MADE_ROOM_IN_VAIN: Final = "made room for a job that could not start: grows later"
 _IDLE_ROOM: Final = "idle room: "
 _LEAVES_SOON: Final = " for room that leaving pods will free"
 MINIMUM_PENDING: Final = "pods of its minimum wait for a node"
@@ -69,6 +70,11 @@ def for_manual_size(reason: str) -> bool:
 def made_room(reason: str) -> bool:
     """Whether a role came back smaller because somebody else needed the room."""
     return reason.startswith(phases.RESTARTED) and _bare(reason).startswith(MAKES_ROOM)
+
+
+def made_room_for(key: JobKey, reason: str) -> bool:
+    """Whether a role came back smaller because this job needed the room."""
+    return made_room(reason) and _bare(reason) in (room_for_job(key), room_for_minimum(key))
 
 
 def grows(reason: str) -> bool:
@@ -206,7 +212,9 @@ COMPANY: Final = "its pod (anti-)affinity or topology spread rules"
 DEVICES: Final = "the shares that others have of its GPUs"
 """What keeps a pod off nodes whose sums have room for it."""
 
-TIMED: Final = frozenset({COOLDOWN, GROWS_LATER, PENDING_AGAIN_LATER, GANG_AGAIN_LATER})
+TIMED: Final = frozenset(
+    {COOLDOWN, GROWS_LATER, MADE_ROOM_IN_VAIN, PENDING_AGAIN_LATER, GANG_AGAIN_LATER}
+)
 """What time alone ends."""
 
 MAKES_ROOM: Final = "makes room for"

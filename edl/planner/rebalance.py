@@ -18,12 +18,13 @@ import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
+from edl.planner.extras import Extras, Rules
 from edl.planner.fit import Fit, Want
 from edl.planner.givers import Givers
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling, may_reserve
 from edl.planner.landing import leaves_room
-from edl.planner.reclaim import Claim, Extras, Rules, make_room
+from edl.planner.reclaim import Claim, make_room
 from edl.planner.repack import one_more
 from edl.planner.standing import Seat, Standing
 

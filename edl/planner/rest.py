@@ -5,7 +5,8 @@ from datetime import datetime
 from edl.frameworks import restarts_together
 from edl.model import TrainingJob
 from edl.planner import reasons
-from edl.planner.board import Board, nearly_done
+from edl.planner.board import Board
+from edl.planner.growth_gates import nearly_done
 from edl.planner.ledger import Ledger, note_yield
 from edl.planner.standing import Standing, target
 

@@ -228,3 +228,44 @@ def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> No
     runs = tuple(replace(part, reason=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
     plan = plan_for(cluster(*nodes, job("mnist", *runs)))
     assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.GROWS_LATER})
+
+
+def test_who_returns_keeps_room_for_the_growth_that_it_waits_for() -> None:
+    """Else another one takes all of it by a restart, and gives it back by more restarts."""
+    back = stopped("back", size=1)
+    other = restarting("other", 1, 9, on=["a"])
+    assert sizes(plan_for(cluster(node("a", 4), back, other))) == {"other": 2}
+    again = stopped("back", size=1, reason=reasons.restart(reasons.GREW_IN_VAIN))
+    assert sizes(plan_for(cluster(node("a", 4), again, other))) == {"other": 3}
+
+
+def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself() -> None:
+    """Its worker came back with more than there is room for beside its ps; it has to wait then."""
+    began = {"on": ["a"] * 3, "reason": reasons.restarted("idle room: 3 of 3 fit")}
+    parts = (
+        role("ps", 1, 1, reason=WHY, resized_at=at(-5)),
+        role("worker", 1, 3, resizing=Resizing.RESTART, resized_at=at(-3), **began),
+    )
+    mine = job("mnist", *parts, started_at=at(-3))
+    other = restarting("other", 1, 3, on=["a"] * 3, queued=-60)
+    plan = plan_for(cluster(node("a", 6), mine, other))
+    assert sizes(plan) == {"mnist": 2}
+    (resize,) = plan.resizes
+    assert resize.reason == reasons.room_for_minimum(mine.key)
+    assert reasons.grew_in_vain(mine.key, reasons.restart(resize.reason))
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_made_room_for_a_start_that_failed_is_not_restarted_twice_for_the_next(
+    late: bool,  # noqa: FBT001
+) -> None:
+    """It keeps its size while that job waits to try again, for six cooldowns at most."""
+    tries = worker("tries", 2, 2, reason=reasons.GANG_PENDING, started_at=at(-130), queued=-900)
+    since = at(-6 * COOLDOWN + (0 if late else 1))
+    why = reasons.restarted(reasons.room_for_job(tries.key))
+    gave = restarting("gave", 1, 3, on=["a"], reason=why, started_at=since)
+    plan = plan_for(cluster(node("a", 3), gave, tries))
+    assert sizes(plan) == ({"gave": 3} if late else {})
+    assert late or held(plan)["gave"] == reasons.MADE_ROOM_IN_VAIN
+    runs = worker("tries", 2, 2, on=["b", "b"], queued=-900)
+    assert sizes(plan_for(cluster(node("a", 3), node("b", 2), gave, runs))) == {"gave": 3}
