@@ -17,6 +17,7 @@ from edl.inject import (
     releases,
     shape,
     ttl,
+    unrequested,
 )
 from edl.inject.complete import complete
 from edl.model.names import JOB_TYPE
@@ -167,6 +168,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
             *misplaced.warnings(manifest),
             *warnings,
             *lost,
+            *unrequested.warnings(manifest, spec),
         ),
     )
 

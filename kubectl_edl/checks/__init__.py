@@ -60,6 +60,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         "Training jobs",
         (
             Look("stuck", training.stuck),
+            Look("requests", training.unrequested),
             Look("never", training.never),
             Look("leftovers", leftovers.orphans),
         ),

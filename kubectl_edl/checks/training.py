@@ -41,6 +41,28 @@ def stuck(patient: Patient) -> Findings:
         yield well(f"none of {len(jobs)} is stuck" if jobs else "there are none yet")
 
 
+def unrequested(patient: Patient) -> Findings:
+    """Elastic roles whose pods ask for nothing: they grow to their max, whatever room there is.
+
+    Of those that have pods: before, a LimitRange may still give them requests.
+    """
+    from edl.inject.unrequested import roles  # noqa: PLC0415 (not for --help)
+
+    jobs = [job for job in _jobs(patient).jobs if not ending(job)]
+    found = [(job, role) for job in jobs for role in roles(job) if role.pods]
+    for job, role in found[:_SHOWN]:
+        yield warning(
+            f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
+            f"nothing, and all {role.max} run whatever room there is",
+            f"kubectl edl explain {job.key.name} -n {job.key.namespace}  "
+            "# then create it anew with resources.requests",
+        )
+    if len(found) > _SHOWN:
+        yield warning(f"and {len(found) - _SHOWN} more like them", "kubectl edl status -A")
+    if jobs and not found:
+        yield well("the pods of each elastic role request something")
+
+
 def never(patient: Patient) -> Findings:
     """Queued jobs that would not even start if they were alone in the cluster."""
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)

@@ -1,6 +1,6 @@
 """`kubectl edl create`: a subcommand a framework, its options read off the frameworks' table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -8,7 +8,9 @@ import click
 
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework, RoleKind
+from edl.inject import unrequested
 from edl.model import Resizing
+from edl.parse import parse
 from edl.writes import Json
 from kubectl_edl.casting import flags
 from kubectl_edl.creating import create_all, rehearse
@@ -202,10 +204,17 @@ def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
     say_changed(world, writing.output, "\n".join(lines), stored)
 
 
+def _counting_as_nothing(made: list[Json]) -> Iterator[str]:
+    """What the webhook warns of, and only kubectl prints."""
+    for one in made:
+        for warning in unrequested.warnings(one, parse(one), "add --cpu and --memory"):
+            yield f"hint: {warning}"
+
+
 def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
     connection = world.connect(scope)
     stored = create_all(world, connection, made)
-    for hint in unattended(connection, world.now()):
+    for hint in (*unattended(connection, world.now()), *_counting_as_nothing(made)):
         world.warn(hint)
     return stored
 

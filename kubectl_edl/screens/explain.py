@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from edl.forecast.estimate import Estimate
+from edl.inject import unrequested
 from edl.model import Budget, JobKey
 from edl.planner.causes import Cause, Hindrance, Itself
 from edl.planner.explain import Explanation, RoleExplained, Stops
@@ -97,9 +98,19 @@ def _header(explained: Explained, now: datetime) -> str:
         "Reason": explained.view.reason,
         "Queue": _place(found) if found else "",
         **_when(explained, now),
+        "Requests": _unrequested(explained),
         "Decided by": explained.deciding.says if found else "",
     }
     return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+
+
+def _unrequested(explained: Explained) -> str:
+    roles = [role for role in unrequested.roles(explained.view.job) if role.name in explained.roles]
+    if not roles:
+        return ""
+    names = " and ".join(role.name for role in roles)
+    verb = "requests" if len(roles) == 1 else "request"
+    return f"{names} {verb} no CPU and no memory: such pods count as nothing and fit anywhere"
 
 
 def _when(explained: Explained, now: datetime) -> dict[str, str]:

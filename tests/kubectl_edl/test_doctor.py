@@ -14,7 +14,7 @@ from kubectl_edl.main import run
 from kubectl_edl.world import Connection, Scope
 from tests.kubectl_edl.clinic import Clinic, installed, target
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import NOW, Stage, cast, job, mnist, node
+from tests.kubectl_edl.stage import NOW, Stage, cast, job, mnist, node, pod
 
 WEBHOOKS = "MutatingWebhookConfiguration"
 
@@ -350,6 +350,38 @@ def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
         "cast is there"
     )
     assert one["fix"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
+
+
+def greedy(stage: Stage, **resources: object) -> None:
+    """One pod of up to 60."""
+    manifest = job("greedy", framework="none", min="1", max="60")
+    (container,) = manifest["spec"]["template"]["spec"]["containers"]
+    container["resources"] = resources
+    one = pod(stage.put(manifest, suspend=False), 0)
+    one["spec"]["containers"] = [container]
+    stage.create(one)
+
+
+def test_pods_that_request_nothing_are_warned_of(stage: Stage) -> None:
+    greedy(stage)
+    assert only(stage, "requests") == (
+        "warning",
+        (
+            "default/greedy: no container of worker requests CPU or memory: its pods count as "
+            "nothing, and all 60 run whatever room there is"
+        ),
+        "kubectl edl explain greedy -n default  # then create it anew with resources.requests",
+    )
+    assert (
+        "Requests:    worker requests no CPU and no memory: such pods count as nothing and fit "
+        "anywhere\n"
+    ) in stage.run("explain", "greedy").out
+
+
+def test_pods_that_request_something_are_well(stage: Stage) -> None:
+    greedy(stage, requests={"memory": "1Gi"})
+    assert only(stage, "requests")[0] == "ok"
+    assert "Requests:" not in stage.run("explain", "greedy").out
 
 
 def test_a_queued_job_that_no_reconciler_looks_at_is_a_failure(stage: Stage) -> None:

@@ -2,7 +2,9 @@ import pytest
 
 from edl import contract, entries
 from edl.errors import Denied
+from edl.inject import unrequested
 from edl.inject.admission import Request, mutate, validate
+from edl.parse import parse
 from edl.writes import Json
 from tests.edl.manifests import (
     CONTEXT,
@@ -43,7 +45,7 @@ def test_our_own_suspend_is_no_pause() -> None:
 
 @pytest.mark.parametrize("name", sorted(entries.OWNED_ANNOTATIONS))
 def test_forged_annotations_are_dropped_with_a_warning(name: str) -> None:
-    manifest = cast("worker", annotations={name: "forged"})
+    manifest = cast("chief", annotations={name: "forged"})
     manifest["spec"]["template"]["metadata"] = {"annotations": {name: "forged"}}
     verdict = create(manifest)
     found = {**annotations(template(verdict.manifest)), **annotations(verdict.manifest)}
@@ -120,3 +122,47 @@ def test_updates_of_pods_are_left_alone() -> None:
     old = created(pod(framework="none"))
     new = changed(old, "metadata labels example.com/a", "b")
     assert mutate(Request("UPDATE", new, old, USER), CONTEXT).manifest is new
+
+
+def elastic(**container: object) -> Json:
+    containers = [{"name": "main", "image": "a"} | container]
+    return job(framework="none", max="60", pod={"containers": containers})
+
+
+def test_pods_that_request_nothing_are_warned_of_once() -> None:
+    verdict = create(elastic())
+    assert verdict.warnings == (
+        (
+            "no container of worker requests CPU or memory: its pods count as nothing, "
+            "and all 60 start whatever room there is; set resources.requests"
+        ),
+    )
+    assert create(verdict.manifest).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        {"requests": {"cpu": "1"}},
+        {"limits": {"memory": "1Gi"}},
+        {"limits": {"nvidia.com/gpu": "1"}},
+    ],
+)
+def test_pods_that_request_something_are_counted(resources: Json) -> None:
+    assert create(elastic(resources=resources)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [job(framework="none"), job(framework="none", max="4", gpu="1")],
+    ids=["of one size", "with a GPU"],
+)
+def test_pods_that_cannot_multiply_are_not_warned_of(manifest: Json) -> None:
+    assert create(manifest).warnings == ()
+
+
+@pytest.mark.parametrize("resources", [None, [], {"requests": {"ephemeral-storage": "1Gi"}}])
+def test_what_holds_no_pods_apart_is_no_request(resources: object) -> None:
+    pod = {"containers": [{"name": "main", "image": "a", "resources": resources}]}
+    spec = parse(job(framework="none", max="4", pod=pod))
+    assert len(unrequested.warnings(job(framework="none", max="4", pod=pod), spec)) == 1

@@ -59,7 +59,9 @@ def test_one_default_alone(fields: Json, parallelism: int, wanted: tuple[int, in
 
 @pytest.mark.parametrize(("completions", "wanted"), [(1, (1, 1)), (5, (2, 5)), (50, (2, 8))])
 def test_no_more_pods_than_pieces_of_work(completions: int, wanted: tuple[int, int]) -> None:
-    items = job(framework="none", spec={"completions": completions})
+    container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": "1"}}}
+    pod = {"containers": [container]}
+    items = job(framework="none", spec={"completions": completions}, pod=pod)
     verdict = create(items, BOUNDS)
     assert bounds(verdict.manifest) == wanted
     assert verdict.warnings == ()

@@ -215,7 +215,8 @@ def test_a_share_of_1_0_is_warned_of_as_it_reads_no_pods(manifest: Json) -> None
 
 
 def test_without_a_share_nothing_is_said_of_1_0() -> None:
-    assert create(worker(annotations={"kubeshare": "1"})).warnings == ()
+    warnings = create(worker(annotations={"kubeshare": "1"})).warnings
+    assert not [warning for warning in warnings if "kubeshare" in warning]
 
 
 def test_what_2_0_has_no_word_for_is_warned_of_once() -> None:

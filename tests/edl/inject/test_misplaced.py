@@ -41,7 +41,7 @@ def test_a_name_that_means_nothing_there_is_told(place: str, name: str, warning:
 
 
 def test_names_where_they_belong_and_strangers_are_not_spoken_of() -> None:
-    manifest = job(framework="none", max="4", annotations={"paused": "true"})
+    manifest = job(framework="none", min="4", max="4", annotations={"paused": "true"})
     manifest["metadata"]["labels"] |= {"team": "vision", "edl.dev/injection": "enabled"}
     assert create(manifest).warnings == ()
 
