@@ -80,7 +80,7 @@ def _joined(connection: Connection, manifests: Sequence[Json]) -> list[Finding]:
         return []
     names = ", ".join(sorted(json.loads(one)["metadata"]["name"] for one in listed))
     what = f"a training job of this name exists already in namespace {connection.namespace}"
-    way_out = f"another NAME, or: kubectl delete job -l {contract.JOB}={job} -n {wanted.namespace}"
+    way_out = f"another NAME, or: kubectl edl delete {job} -n {wanted.namespace}"
     return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", way_out)] if names else []
 
 

@@ -14,6 +14,7 @@ from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.completions import object_name
+from kubectl_edl.confirming import confirmed
 from kubectl_edl.find import plain
 from kubectl_edl.labels import Labels, labelled
 from kubectl_edl.leadership import unattended
@@ -64,7 +65,7 @@ def label_job(
         world.out.write(dump(rebirth.fresh))
         return
     _check_welcome(connection, rebirth)
-    if how.yes or _confirmed(world, rebirth):
+    if how.yes or confirmed(world, _question(rebirth)):
         fresh = _recreate(world, connection, target, labels, how.timeout)
         for hint in unattended(connection, world.now()):
             world.warn(hint)
@@ -128,15 +129,9 @@ def _recreate(
         ) from error
 
 
-def _confirmed(world: World, rebirth: Rebirth) -> bool:
-    """Ask on the terminal; raises Refused where nobody can answer."""
+def _question(rebirth: Rebirth) -> str:
     active = (rebirth.found.get("status") or {}).get("active") or 0
-    question = f'Job "{rebirth.target.name}" has {active} active pods: end them and start anew?'
-    if not world.stdin.isatty():
-        raise Refused(f"{question} Nobody can answer here: add --yes")
-    world.err.write(f"{question} [y/N] ")
-    world.err.flush()
-    return world.stdin.readline().strip().lower() in ("y", "yes")
+    return f'Job "{rebirth.target.name}" has {active} active pods: end them and start anew?'
 
 
 def _wait_until_gone(

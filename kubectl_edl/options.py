@@ -66,7 +66,7 @@ _SCOPE: Final = (
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 
-_SELECTOR: Final = click.option("-l", "--selector", help="Label selector, e.g. team=vision.")
+SELECTOR: Final = click.option("-l", "--selector", help="Label selector, e.g. team=vision.")
 _WATCH: Final = click.option("-w", "--watch", is_flag=True, help="Go on and show what changes.")
 _PRINTED: Final = (
     click.option("-o", "--output", type=FORM, help="Form of the answer, as kubectl's."),
@@ -132,7 +132,7 @@ def one_namespace(function: Command) -> Command:
 
 def reading(function: Command) -> Command:
     """`-l -o -w --color --no-headers`, as `reading`."""
-    return bundled(Reading, "reading", (_SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+    return bundled(Reading, "reading", (SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
 
 
 def not_both(name: str | None, reading: Reading) -> None:

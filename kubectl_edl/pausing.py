@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 
 from edl import contract
-from edl.model import Target, TrainingJob
+from edl.model import JobKey, Target, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
 from kubectl_edl.actuators import ACTUATORS, Actuator
-from kubectl_edl.find import training_job
+from kubectl_edl.choice import Choice, each, none_found
+from kubectl_edl.find import only, training_job
 from kubectl_edl.leadership import unattended
 from kubectl_edl.options import Writing
 from kubectl_edl.refusals import Refused
 from kubectl_edl.results import say_changed
 from kubectl_edl.retries import with_fresh_state
-from kubectl_edl.survey import survey_jobs
-from kubectl_edl.world import Scope, World
+from kubectl_edl.survey import Survey, selected, survey_jobs
+from kubectl_edl.world import Connection, Scope, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +27,47 @@ class Switch:
     already: str
 
 
-def flip(world: World, name: str, scope: Scope, writing: Writing, switch: Switch) -> None:
-    """Write the annotation wherever it differs, and say so."""
+def flip(world: World, choice: Choice, scope: Scope, writing: Writing, switch: Switch) -> None:
+    """Write the annotation wherever it differs, and say so, job by job.
+
+    Raises Missing before anything is written.
+    """
     connection = world.connect(scope)
+    survey = survey_jobs(connection, world.now())
+    chosen = _chosen(choice, survey, connection)
+    if none_found(world, connection.namespace, chosen):
+        return
     actuator = ACTUATORS[writing.dry_run](connection.cluster)
+    surveys = [survey]
+    done: list[tuple[str, list[Json]]] = []
 
-    def change() -> tuple[str, list[Json]]:
-        job = training_job(name, survey_jobs(connection, world.now()), connection)
-        return _flip(job, switch, actuator, scope.flags)
+    def one(key: JobKey) -> None:
+        def change() -> tuple[str, list[Json]]:
+            seen = surveys.pop() if surveys else survey_jobs(connection, world.now())
+            job = only(key, seen) or training_job(key.name, seen, connection)
+            found = _flip(job, switch, actuator, scope.flags)
+            surveys.append(seen)
+            return found
 
-    sentence, manifests = with_fresh_state(change, world.sleep)
-    hints = unattended(connection, world.now(), writing.dry_run)
-    say_changed(world, writing.output, sentence, manifests, hints)
+        done.append(with_fresh_state(change, world.sleep))
+
+    try:
+        each(world, chosen, one)
+    finally:
+        if done:
+            hints = unattended(connection, world.now(), writing.dry_run)
+            sentences = "\n".join(sentence for sentence, _ in done)
+            manifests = [manifest for _, found in done for manifest in found]
+            say_changed(world, writing.output, sentences, manifests, hints)
+
+
+def _chosen(choice: Choice, survey: Survey, connection: Connection) -> list[JobKey]:
+    """A selector and --all pass over those that have ended."""
+    if choice.by_name:
+        named = [training_job(name, survey, connection).key for name in choice.names]
+        return list(dict.fromkeys(named))
+    jobs = selected(survey.jobs, connection, choice.selector)
+    return [job.key for job in jobs if job.roles and (ending(job) is None or job.live)]
 
 
 def _flip(

@@ -7,12 +7,12 @@
 | 2 | the command line makes no sense |
 | 3 | there is no such training job or Job; `convert`: something was dropped, and named |
 | 4 | `scale --wait`: the growth did not come in time, and was taken back |
-| 5 | `scale --wait`, `status --for`, `install`: the time is up, and it may still come |
+| 5 | `scale --wait`, `status --for`, `install`, `delete`: the time is up, and it may still come |
 | 6 | `status --for`: it has ended, and not as was waited for |
 | 130 | interrupted (Ctrl-C) |
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
@@ -34,9 +34,23 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-EXIT_CODES_HELP: Final = (
-    "Exit codes: 0 done, 1 refused or no answer, 2 wrong usage, 3 not found, 130 interrupted."
-)
+_MEANINGS: Final[Mapping[int, str]] = {
+    Exit.DONE: "done",
+    Exit.REFUSED: "refused or no answer",
+    Exit.USAGE: "wrong usage",
+    Exit.NOT_FOUND: "not found",
+    Exit.INTERRUPTED: "interrupted",
+}
+
+
+def exit_codes(own: Mapping[int, str] | None = None) -> str:
+    """The line at the end of a command's help; `own` are codes that others do not have."""
+    meanings = {**_MEANINGS, **(own or {})}
+    return f"Exit codes: {', '.join(f'{code} {meanings[code]}' for code in sorted(meanings))}."
+
+
+EXIT_CODES_HELP: Final = exit_codes()
+EXIT_CODES_TIMED_HELP: Final = exit_codes({Exit.TIMED_OUT: "not in time"})
 _SUGGESTIONS: Final = 3
 
 

@@ -58,7 +58,7 @@ def survey_training(
         hints if any(job.priority_class for job in jobs) else [],
     )
     found = _observed(jobs, pods, priorities, now).jobs
-    return Survey(_selected(found, connection, selector), tuple(hints))
+    return Survey(selected(found, connection, selector), tuple(hints))
 
 
 def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = None) -> ClusterState:
@@ -115,7 +115,7 @@ def _observed(
     )
 
 
-def _selected(
+def selected(
     jobs: Iterable[TrainingJob], connection: Connection, selector: str
 ) -> tuple[TrainingJob, ...]:
     """A training job is chosen as a whole, when any of its Jobs is."""

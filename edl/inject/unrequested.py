@@ -22,8 +22,8 @@ def warnings(manifest: Json, spec: JobSpec, way_out: str = IN_A_MANIFEST) -> tup
         return ()
     return (
         (
-            f"no container of {spec.role} requests CPU or memory: its pods count as nothing, and all "
-            f"{spec.max} start whatever room there is; {way_out}"
+            f"no container of {spec.role} requests CPU or memory: its pods count as nothing, "
+            f"and all {spec.max} start whatever room there is; {way_out}"
         ),
     )
 

@@ -155,7 +155,9 @@ class ApiServer:
         path = _path(target) + _options(dry_run=dry_run) + ("&force=true" if force else "")
         return _object(self._write("APPLY", _asked("patch", target, self.server), path, manifest))
 
-    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+    def delete(
+        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+    ) -> None:
         options: Json = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -164,6 +166,8 @@ class ApiServer:
         seen = {"resourceVersion": version, "uid": uid}
         if given := {name: value for name, value in seen.items() if value}:
             options["preconditions"] = given
+        if dry_run:
+            options["dryRun"] = ["All"]
         self._write("DELETE", _asked("delete", target, self.server), _path(target), options)
 
     def version(self) -> str:

@@ -196,6 +196,10 @@ class Cluster(Protocol):
 class ClusterWithLogs(Cluster, Protocol):
     """What the plugin asks besides."""
 
+    def delete(
+        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+    ) -> None: ...
+
     def apply(
         self,
         target: Target,

@@ -120,7 +120,9 @@ class FakeCluster:
                 return self.patch(target, manifest, dry_run=dry_run)
             return self.create(target, manifest, dry_run=dry_run)
 
-    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+    def delete(
+        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+    ) -> None:
         self.tick()
         with self._lock:
             key = _key(target)
@@ -128,7 +130,7 @@ class FakeCluster:
             _check_version(key, before, version)
             if uid and uid != before["metadata"]["uid"]:
                 raise Conflict(f'"{target.name}" is another object by now; read it again', 409)
-            if "deletionTimestamp" not in before["metadata"]:
+            if "deletionTimestamp" not in before["metadata"] and not dry_run:
                 self._store(key, self._deleted(key, before))
 
     def forget_history(self) -> None:

@@ -87,7 +87,7 @@ YOURS: Final = (
     ),
     Need("logs", (Rule(("get",), ("pods/log",)),)),
     Need("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role="edit"),
-    Need("create, label", (Rule(("create", "delete"), ("jobs",), "batch"),), role="edit"),
+    Need("create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role="edit"),
     Need(
         "plan, explain, simulate --live, positions in the queue",
         (

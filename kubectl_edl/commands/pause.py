@@ -4,13 +4,13 @@ from typing import Final
 
 import click
 
-from kubectl_edl.completions import job_names
+from kubectl_edl.choice import Choice, check, choosing
 from kubectl_edl.options import Writing, one_namespace, writing
 from kubectl_edl.pausing import Switch, flip
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.world import Scope, World
 
-_HELP: Final = """Take a training job off the nodes until it is resumed.
+_HELP: Final = """Take training jobs off the nodes until they are resumed.
 
 All of its pods end now, with their grace period; what they did not save is lost. The Jobs stay.
 
@@ -18,6 +18,8 @@ All of its pods end now, with their grace period; what they did not save is lost
 Examples:
   # Make room for the rest of the day
   kubectl edl pause mnist
+  # All of an experiment
+  kubectl edl pause -l experiment=lr-sweep
   # Let the API server check it, and change nothing
   kubectl edl pause mnist -n team-a --dry-run server
 """
@@ -29,12 +31,13 @@ _SWITCH: Final = Switch(
 
 
 @click.command("pause", help=_HELP, epilog=EXIT_CODES_HELP)
-@click.argument("job", shell_complete=job_names)
+@choosing
 @one_namespace
 @writing
 @click.pass_obj
-def pause(world: World, job: str, scope: Scope, writing: Writing) -> None:
-    flip(world, job, scope, writing, _SWITCH)
+def pause(world: World, choice: Choice, scope: Scope, writing: Writing) -> None:
+    check(choice)
+    flip(world, choice, scope, writing, _SWITCH)
 
 
 COMMAND: Final = pause

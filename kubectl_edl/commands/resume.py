@@ -4,13 +4,13 @@ from typing import Final
 
 import click
 
-from kubectl_edl.completions import job_names
+from kubectl_edl.choice import Choice, check, choosing
 from kubectl_edl.options import Writing, one_namespace, writing
 from kubectl_edl.pausing import Switch, flip
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.world import Scope, World
 
-_HELP: Final = """Let a paused training job queue again.
+_HELP: Final = """Let paused training jobs queue again.
 
 It starts when the minimum of every role fits at once, behind those that waited before it.
 
@@ -18,6 +18,8 @@ It starts when the minimum of every role fits at once, behind those that waited 
 Examples:
   # Back into the queue
   kubectl edl resume mnist
+  # All that are paused in the namespace
+  kubectl edl resume --all
   # And see where it stands
   kubectl edl resume mnist && kubectl edl queue
 """
@@ -29,12 +31,13 @@ _SWITCH: Final = Switch(
 
 
 @click.command("resume", help=_HELP, epilog=EXIT_CODES_HELP)
-@click.argument("job", shell_complete=job_names)
+@choosing
 @one_namespace
 @writing
 @click.pass_obj
-def resume(world: World, job: str, scope: Scope, writing: Writing) -> None:
-    flip(world, job, scope, writing, _SWITCH)
+def resume(world: World, choice: Choice, scope: Scope, writing: Writing) -> None:
+    check(choice)
+    flip(world, choice, scope, writing, _SWITCH)
 
 
 COMMAND: Final = resume

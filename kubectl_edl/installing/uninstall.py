@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from kubectl_edl.confirming import confirmed
 from kubectl_edl.installing import farewell, removal
 from kubectl_edl.installing.applying import name_of, refuse_helm
-from kubectl_edl.refusals import Refused
 from kubectl_edl.world import Scope, World
 
 
@@ -33,19 +33,12 @@ def uninstall(world: World, scope: Scope, how: How) -> None:
         for target in targets:
             world.say(f"{name_of(target)} deleted (dry run)")
         return
-    if not how.yes and not _confirmed(world, len(targets)):
+    if not how.yes and not confirmed(
+        world, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"
+    ):
         world.warn("kubectl-edl stays as it is")
         return
     for target in removal.remove(cluster, targets):
         world.say(f"{name_of(target)} deleted")
     if how.wait:
         removal.wait_until_gone(world, cluster, targets, how.timeout)
-
-
-def _confirmed(world: World, count: int) -> bool:
-    question = f"Delete kubectl-edl, {count} objects, from this cluster?"
-    if not world.stdin.isatty():
-        raise Refused(f"{question} Nobody can answer here: add --yes")
-    world.err.write(f"{question} [y/N] ")
-    world.err.flush()
-    return world.stdin.readline().strip().lower() in ("y", "yes")

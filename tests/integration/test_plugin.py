@@ -251,3 +251,21 @@ def test_no_api_server_is_one_line_with_its_address(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
     assert "https://127.0.0.1:1" in done.stderr
     assert "--kubeconfig" in done.stderr
+
+
+def test_delete_takes_the_jobs_and_asks_the_api_server_first_where_it_is_told_to(
+    shell: Shell,
+) -> None:
+    shell.apply(elastic("one"), elastic("two"), plain("kept"))
+    tried = shell.edl("delete", "one", "two", "--dry-run", "server")
+    assert tried.stdout.splitlines() == [
+        "one: deleted (server dry run)",
+        "two: deleted (server dry run)",
+    ]
+    unasked = shell.edl("delete", "one")
+    assert unasked.returncode == 1
+    assert "add --yes" in unasked.stderr
+    found = shell.edl("delete", "--all", "--yes")
+    assert (found.returncode, found.stdout) == (0, "one: deleted\ntwo: deleted\n")
+    left = shell.kubectl("get", "jobs", "-n", shell.namespace, "-o", "name").stdout
+    assert left == "job.batch/kept\n"

@@ -48,6 +48,8 @@ class Stage:
     wrapped: Callable[[Cluster], Cluster] = lambda cluster: cluster
     now: list[datetime] = field(default_factory=lambda: [NOW])
     """What the clock says, look by look; the last one again and again."""
+    sleep: Callable[[float], object] = lambda _: None
+    """What happens while the plugin waits."""
     kubectl_code: int = 0
     kubectl_calls: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     """What kubectl itself was asked to do, and with which standard input."""
@@ -87,7 +89,7 @@ class Stage:
             err=io.StringIO(),
             stdin=_Terminal(self.answers) if self.answers is not None else io.StringIO(),
             now=self._clock,
-            sleep=lambda _: None,
+            sleep=self.sleep,
             connect=self._connect,
             changes=self._changes,
             width=self.width,

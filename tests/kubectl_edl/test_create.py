@@ -399,7 +399,7 @@ def test_a_training_job_of_the_same_name_gets_no_strangers_into_its_cast() -> No
     assert found.err == (
         "error: job.batch/mnist: a training job of this name exists already in namespace default, "
         "of mnist-chief, mnist-ps, mnist-worker; "
-        "another NAME, or: kubectl delete job -l edl.dev/job=mnist -n default\n"
+        "another NAME, or: kubectl edl delete mnist -n default\n"
     )
     assert len(stored(stage)) == 3
 

@@ -18,7 +18,7 @@ _USUAL = {Exit.DONE, Exit.REFUSED, Exit.USAGE, Exit.NOT_FOUND, Exit.INTERRUPTED}
 _OWN_CODES = {
     "scale": {Exit.TAKEN_BACK, Exit.TIMED_OUT},
     "status": {Exit.TIMED_OUT, Exit.ENDED_OTHERWISE},
-    **{name: {Exit.TIMED_OUT} for name in ("install", "upgrade", "uninstall")},
+    **{name: {Exit.TIMED_OUT} for name in ("install", "upgrade", "uninstall", "delete")},
 }
 """Commands that end otherwise, too, and with what."""
 

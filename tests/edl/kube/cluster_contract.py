@@ -302,6 +302,19 @@ class ClusterContract:
         assert cluster.apply(target, changed, force=True)["spec"] == changed["spec"]
         assert cluster.get(target)["metadata"]["uid"] == created["metadata"]["uid"]
 
+    def test_a_deletion_that_is_only_tried_deletes_nothing(
+        self, cluster: ClusterWithLogs, namespace: str
+    ) -> None:
+        target, manifest = lease(namespace, "one")
+        created = cluster.create(target, manifest)
+        cluster.delete(target, dry_run=True)
+        assert cluster.get(target) == created
+        with pytest.raises(Conflict):
+            cluster.delete(target, uid="another", dry_run=True)
+        cluster.delete(target, uid=created["metadata"]["uid"])
+        with pytest.raises(NotFound):
+            cluster.get(target)
+
     def test_the_log_of_a_pod_that_is_not_there_is_not_found(
         self, cluster: ClusterWithLogs, namespace: str
     ) -> None:

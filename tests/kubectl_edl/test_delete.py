@@ -1,0 +1,220 @@
+import pytest
+
+from edl.errors import NotFound
+from edl.model import Target
+from tests.kubectl_edl.stage import Stage, cast, job, mnist
+
+ROLES = ["mnist-chief", "mnist-ps", "mnist-worker"]
+OTHERS = ["plain", "sweep"]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """Two training jobs, and a Job that is none."""
+    stage = Stage()
+    mnist(stage)
+    sweep = job("sweep", framework="none", min="1", max="4")
+    sweep["metadata"]["labels"]["team"] = "vision"
+    stage.put(sweep)
+    stage.create(job("plain"))
+    return stage
+
+
+def names(stage: Stage) -> list[str]:
+    return [name for name in (*ROLES, *OTHERS) if exists(stage, name)]
+
+
+def exists(stage: Stage, name: str) -> bool:
+    try:
+        stage.job(name)
+    except NotFound:
+        return False
+    return True
+
+
+def test_every_job_of_the_training_job_goes_and_no_other_one(stage: Stage) -> None:
+    found = stage.run("delete", "mnist", "--yes")
+    assert (found.code, found.err) == (0, "")
+    assert found.out == "mnist: deleted with its Jobs mnist-chief, mnist-ps, mnist-worker\n"
+    assert names(stage) == OTHERS
+
+
+def test_several_names_and_a_name_twice(stage: Stage) -> None:
+    found = stage.run("delete", "sweep", "job.batch/sweep", "mnist", "-y")
+    assert found.out.splitlines() == [
+        "sweep: deleted",
+        "mnist: deleted with its Jobs mnist-chief, mnist-ps, mnist-worker",
+    ]
+    assert names(stage) == ["plain"]
+
+
+def test_a_selector_chooses_whole_training_jobs(stage: Stage) -> None:
+    assert stage.run("delete", "-l", "team=vision", "-y").out == "sweep: deleted\n"
+    stage.patch("mnist-ps", {"metadata": {"labels": {"team": "vision"}}})
+    assert stage.run("delete", "-l", "team=vision", "-y").code == 0
+    assert names(stage) == ["plain"]
+
+
+def test_all_are_the_training_jobs_of_the_namespace(stage: Stage) -> None:
+    elsewhere = job("other", framework="none")
+    elsewhere["metadata"]["namespace"] = "team-b"
+    stage.put(elsewhere)
+    assert stage.run("delete", "--all", "-y").code == 0
+    assert names(stage) == ["plain"]
+    assert stage.cluster.get(Target("Job", "team-b", "other"))
+
+
+def test_what_a_selector_does_not_find_is_no_error(stage: Stage) -> None:
+    found = stage.run("delete", "-l", "team=none", "-y")
+    assert (found.code, found.out) == (0, "")
+    assert found.err == "No training jobs found in default namespace.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Which? Name training jobs, or give -l SELECTOR or --all."),
+        (["mnist", "--all"], "exclude each other"),
+        (["--all", "-l", "team=vision"], "exclude each other"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["delete", "pause", "resume"])
+def test_exactly_one_way_to_choose(
+    stage: Stage, verb: str, arguments: list[str], words: str
+) -> None:
+    found = stage.run(verb, *arguments)
+    assert found.code == 2
+    assert words in found.err
+
+
+def test_a_name_that_is_not_there_keeps_all_others(stage: Stage) -> None:
+    found = stage.run("delete", "sweep", "mnits", "-y")
+    assert found.code == 3
+    assert "did you mean mnist?" in found.err
+    assert names(stage) == [*ROLES, *OTHERS]
+    assert stage.run("delete", "sweep", "mnits", "-y", "--ignore-not-found").code == 0
+    assert names(stage) == [*ROLES, "plain"]
+
+
+@pytest.mark.parametrize("option", [(), ("--ignore-not-found",)])
+def test_the_name_of_one_job_is_not_the_training_job(stage: Stage, option: tuple[str]) -> None:
+    found = stage.run("delete", "mnist-worker", "-y", *option)
+    assert found.code == 1
+    assert found.err == (
+        'error: "mnist-worker" is one Job of the training job mnist: kubectl edl delete mnist '
+        "deletes all of them, kubectl delete job mnist-worker this one\n"
+    )
+    assert names(stage) == [*ROLES, *OTHERS]
+
+
+def test_a_job_that_is_not_elastic_is_kubectls(stage: Stage) -> None:
+    found = stage.run("delete", "plain", "-y")
+    assert found.err == 'error: Job "plain" is not elastic: kubectl delete job plain\n'
+    assert exists(stage, "plain")
+
+
+def test_it_asks_and_a_no_deletes_nothing(stage: Stage) -> None:
+    stage.patch("mnist-worker", {"status": {"active": 4}})
+    stage.answers = "n\n"
+    found = stage.run("delete", "mnist")
+    assert found.code == 0
+    assert found.err == (
+        "Delete training job mnist (3 Jobs, 4 active pods)? [y/N] nothing was deleted\n"
+    )
+    assert names(stage) == [*ROLES, *OTHERS]
+    stage.answers = "yes\n"
+    assert stage.run("delete", "mnist", "sweep").err.startswith(
+        "Delete 2 training jobs: mnist, sweep (4 Jobs, 4 active pods)? [y/N] "
+    )
+    assert names(stage) == ["plain"]
+
+
+def test_without_a_terminal_it_wants_to_be_told(stage: Stage) -> None:
+    found = stage.run("delete", "mnist")
+    assert found.code == 1
+    assert found.err.endswith("Nobody can answer here: add --yes\n")
+    assert names(stage) == [*ROLES, *OTHERS]
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "remark"), [("client", " (dry run)"), ("server", " (server dry run)")]
+)
+def test_a_dry_run_asks_nothing_and_deletes_nothing(
+    stage: Stage, dry_run: str, remark: str
+) -> None:
+    found = stage.run("delete", "sweep", "--dry-run", dry_run)
+    assert (found.code, found.out) == (0, f"sweep: deleted{remark}\n")
+    assert names(stage) == [*ROLES, *OTHERS]
+
+
+def test_names_of_the_deleted_jobs(stage: Stage) -> None:
+    found = stage.run("delete", "mnist", "-y", "-o", "name").out.splitlines()
+    assert found == [f"job.batch/{name}" for name in ROLES]
+
+
+def held(stage: Stage) -> None:
+    stage.patch("sweep", {"metadata": {"finalizers": ["example.com/keeps-it"]}})
+
+
+def test_what_a_finalizer_keeps_is_waited_for_and_named(stage: Stage) -> None:
+    held(stage)
+    found = stage.run("delete", "sweep", "-y", "--timeout", "1s")
+    assert found.code == 5
+    assert found.err == ("error: deleted, and after 1 s still there (a finalizer?): sweep\n")
+    assert stage.run("delete", "sweep", "-y", "--no-wait").code == 0
+
+
+def test_a_new_job_of_the_same_name_is_not_waited_for(stage: Stage) -> None:
+    held(stage)
+
+    def anew(_: float) -> None:
+        if "deletionTimestamp" in stage.job("sweep")["metadata"]:
+            stage.patch("sweep", {"metadata": {"finalizers": None}})
+            stage.put(job("sweep", framework="none"))
+
+    stage.sleep = anew
+    assert stage.run("delete", "sweep", "-y").code == 0
+    assert "deletionTimestamp" not in stage.job("sweep")["metadata"]
+
+
+@pytest.fixture
+def three() -> Stage:
+    """a and c run, b has ended."""
+    stage = Stage()
+    for name in ("a", "b", "c"):
+        manifest = job(name, framework="none")
+        manifest["metadata"]["labels"]["team"] = "vision"
+        stage.put(manifest)
+    over = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    stage.patch("b", over)
+    return stage
+
+
+@pytest.mark.parametrize("choice", [["--all"], ["-l", "team=vision"], ["a", "c"]])
+def test_pause_and_resume_take_several(three: Stage, choice: list[str]) -> None:
+    found = three.run("pause", *choice)
+    assert (found.code, found.err) == (0, "")
+    assert [line.split(":")[0] for line in found.out.splitlines()] == ["a", "c"]
+    assert "edl.dev/paused" in three.job("c")["metadata"]["annotations"]
+    assert three.run("resume", *choice, "-o", "name").out == "job.batch/a\njob.batch/c\n"
+    assert "edl.dev/paused" not in three.job("a")["metadata"]["annotations"]
+
+
+def test_one_that_cannot_be_paused_keeps_no_other_from_it(three: Stage) -> None:
+    found = three.run("pause", "b", "a")
+    assert found.code == 1
+    assert found.err == "error: b has ended (Complete): there is nothing to pause or resume\n"
+    assert "edl.dev/paused" in three.job("a")["metadata"]["annotations"]
+
+
+def test_a_slip_in_one_name_pauses_none(three: Stage) -> None:
+    assert three.run("pause", "a", "nope").code == 3
+    assert "edl.dev/paused" not in three.job("a")["metadata"]["annotations"]
+
+
+def test_the_whole_cast_of_each_is_paused() -> None:
+    stage = Stage()
+    mnist(stage)
+    for manifest in cast("bert", "chief=1,worker=1..2"):
+        stage.put(manifest)
+    assert len(stage.run("pause", "mnist", "bert", "-o", "name").out.splitlines()) == 5
