@@ -76,6 +76,7 @@ class Census:
             loads.pod(pod)
             members.pod(pod)
             self._repelling.pod(pod)
+        members.claims(stores.claims.news(whole=whole), read=stores.claims.synced)
         for store in stores.tags.values():
             for tag in store.news(whole=whole):
                 members.tag(tag)

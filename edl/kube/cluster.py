@@ -44,6 +44,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         Resource("Event", "", "v1", "events"),
         Resource("ResourceQuota", "", "v1", "resourcequotas"),
         Resource("LimitRange", "", "v1", "limitranges"),
+        Resource("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"),
         Resource("Job", "batch", "v1", "jobs"),
         Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
         Resource("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings"),

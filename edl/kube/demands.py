@@ -1,11 +1,15 @@
-"""Pending pods of other owners by what they ask for, kept pod by pod."""
+"""Pending pods of other owners by what they ask for, kept pod by pod.
 
-from collections.abc import Iterator
+One that names a PersistentVolumeClaim asks as soon as that is there: before, no room helps it.
+"""
+
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from edl.kube.facts import PodFacts
 from edl.kube.observe import example, in_order
+from edl.kube.store import Change, Name
 from edl.model import Demand, Shape
 
 
@@ -45,13 +49,49 @@ class Demands:
     def __init__(self) -> None:
         self._groups: dict[_Ask, _Group] = {}
         self._made: tuple[Demand, ...] | None = ()
+        self._claims: set[Name] = set()
+        self._claims_read = False
+        """Whether claims had been listed: that there is none is known since."""
+        self._naming: dict[Name, dict[str, PodFacts]] = {}
+        """By claim, the pods that name it."""
+
+    def claims(self, changes: Sequence[Change[Name]], *, read: bool) -> None:
+        """PersistentVolumeClaims that came and went; `read`: all were listed."""
+        touched = {change.name for change in changes}
+        for change in changes:
+            (self._claims.add if change.after else self._claims.discard)(change.name)
+        if read != self._claims_read:
+            self._claims_read = read
+            touched = set(self._naming)
+        for claim in touched:
+            for pod in self._naming.get(claim, {}).values():
+                self._judge(pod)
 
     def add(self, pod: PodFacts) -> None:
+        for claim in pod.claims:
+            self._naming.setdefault(claim, {})[example(pod)] = pod
+        self._judge(pod)
+
+    def drop(self, pod: PodFacts) -> None:
+        for claim in pod.claims:
+            pods = self._naming.get(claim, {})
+            pods.pop(example(pod), None)
+            if not pods:
+                self._naming.pop(claim, None)
+        self._leave(pod)
+
+    def _judge(self, pod: PodFacts) -> None:
+        if self._claims_read and not self._claims.issuperset(pod.claims):
+            self._leave(pod)
+        else:
+            self._ask(pod)
+
+    def _ask(self, pod: PodFacts) -> None:
         ask = _Ask(pod.shape, pod.priority)
         self._groups.setdefault(ask, _Group()).add(example(pod))
         self._made = None
 
-    def drop(self, pod: PodFacts) -> None:
+    def _leave(self, pod: PodFacts) -> None:
         ask = _Ask(pod.shape, pod.priority)
         group = self._groups.get(ask)
         if group:

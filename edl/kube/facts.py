@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from edl import contract, host_lists, namespaces
-from edl.kube import bare, shares
+from edl.kube import bare, shares, volumes
 from edl.kube.bare import Bare
 from edl.kube.objects import (
     DEFAULT_SCHEDULER,
@@ -24,6 +24,7 @@ from edl.kube.objects import (
     Tagged,
 )
 from edl.kube.shapes import NODE_NAME, Shapes
+from edl.kube.store import Name
 from edl.model import Labels, Node, Pod, PodPhase, Shape, Taint, Target
 from edl.model.names import JOB_TYPE
 from edl.namespaces import SILENT, NamespacePolicy
@@ -49,7 +50,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     ended: bool
     leaving: bool
     asking: bool
-    """It waits for a node, and nothing else holds it back."""
+    """It waits for a node, and nothing of its own holds it back."""
     priority: int
     job: str = ""
     pod: Pod | None = None
@@ -58,6 +59,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     """Those of all pods of its template: one object for each template."""
     hold: shares.Hold | None = None
     """What it has of shared GPUs."""
+    claims: tuple[Name, ...] = ()
+    """The PersistentVolumeClaims that it names while it asks."""
 
     @property
     def holds_room(self) -> bool:
@@ -130,6 +133,7 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
     held_back = ours or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
     who = shapes.who(found.metadata.namespace, labels)
     share, notes = shares.share(labels), found.metadata.annotations
+    asking = not found.spec.node_name and not held_back
     return PodFacts(
         namespace=who.namespace,
         name=found.metadata.name,
@@ -137,13 +141,14 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
         shape=shapes.of(found.spec, who, share),
         ended=ended,
         leaving=leaving,
-        asking=not found.spec.node_name and not held_back,
+        asking=asking,
         priority=found.spec.priority or 0,
         job=job,
         pod=_job_pod(found, alone) if job or alone else None,
         bare=alone,
         labels=who.labels,
         hold=shares.hold(share, notes.gpus, notes.gpu_memory),
+        claims=volumes.named(who.namespace, found.spec.volumes) if asking else (),
     )
 
 

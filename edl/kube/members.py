@@ -1,6 +1,6 @@
 """Training jobs with their Jobs and pods, gathered again where something differs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -85,6 +85,9 @@ class Members:
             self._alone.setdefault(JobKey(pod.namespace, pod.bare.spec.job), {})[name] = pod
         if pod.asking and pod.job not in self._ours:
             self._demands.add(pod)
+
+    def claims(self, changes: Sequence[Change[Name]], *, read: bool) -> None:
+        self._demands.claims(changes, read=read)
 
     def tag(self, change: Change[Tag]) -> None:
         before, after = change.before, change.after

@@ -144,6 +144,27 @@ class Gate(_Part, frozen=True):
     name: str
 
 
+class ClaimSource(_Part, frozen=True):
+    claim_name: str
+
+
+class Volume(_Part, frozen=True):
+    persistent_volume_claim: ClaimSource | None = None
+
+
+class ClaimStatus(_Part, frozen=True):
+    phase: str = ""
+
+
+class ClaimMetadata(Metadata, frozen=True):
+    deletion_timestamp: str | None = None
+
+
+class PersistentVolumeClaimObject(_Part, frozen=True):
+    metadata: ClaimMetadata
+    status: ClaimStatus = ClaimStatus()
+
+
 class PodSpec(_Part, frozen=True):
     """What the scheduler reads is left undecoded: few pods have a shape that is new."""
 
@@ -155,6 +176,7 @@ class PodSpec(_Part, frozen=True):
     tolerations: Undecoded = _NONE
     affinity: Undecoded = _NONE
     topology_spread_constraints: Undecoded = _NONE
+    volumes: Undecoded = _NONE
     host_network: bool = False
     scheduler_name: str = DEFAULT_SCHEDULER
     node_name: str = ""

@@ -17,6 +17,7 @@ from edl.kube.neighbours import Repelling, met
 from edl.kube.quotas import NO_RULES, NamespaceRules, QuotaFacts, RangeFacts
 from edl.kube.runtimes import Known, RuntimeClassFacts
 from edl.kube.skew import set_right
+from edl.kube.store import Name
 from edl.model import ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.resources import Resources
 
@@ -33,6 +34,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     ranges: Sequence[RangeFacts] = ()
     runtimes: Sequence[RuntimeClassFacts] | None = None
     """None where they may not be read."""
+    claims: Sequence[Name] | None = None
+    """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
     tags: Sequence[Tag] = ()
     """Every Service, and our other objects around training jobs."""
 
@@ -122,7 +125,7 @@ def observe(objects: Snapshot, now: datetime) -> ClusterState:
         observed_at=now,
         nodes=_nodes(objects.nodes, by_node),
         jobs=jobs,
-        demands=_demands(asking),
+        demands=_demands(asking, objects.claims),
         bare=_bare(objects, alone, wide),
         budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
     )
@@ -233,10 +236,12 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     return [job for job in jobs if not job.leaving or (staying and job.role and job.role.ending)]
 
 
-def _demands(pods: Sequence[PodFacts]) -> tuple[Demand, ...]:
+def _demands(pods: Sequence[PodFacts], claims: Sequence[Name] | None) -> tuple[Demand, ...]:
     groups: defaultdict[tuple[Shape, int], list[PodFacts]] = defaultdict(list)
+    known = None if claims is None else frozenset(claims)
     for pod in pods:
-        groups[pod.shape, pod.priority].append(pod)
+        if known is None or known.issuperset(pod.claims):
+            groups[pod.shape, pod.priority].append(pod)
     return in_order(
         Demand(shape, priority, len(group), min(example(pod) for pod in group))
         for (shape, priority), group in groups.items()

@@ -9,7 +9,7 @@ import msgspec
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.kube import facts, jobfacts, quotas, runtimes
+from edl.kube import facts, jobfacts, quotas, runtimes, volumes
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.informer import Informer
@@ -18,13 +18,13 @@ from edl.kube.observe import Snapshot
 from edl.kube.quotas import QuotaFacts, RangeFacts
 from edl.kube.runtimes import RuntimeClassFacts
 from edl.kube.shapes import Shapes
-from edl.kube.store import Store
+from edl.kube.store import Name, Store
 from edl.model import Node
 from edl.writes import Json
 
 SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 """Watched by our label only; of Services all, because a stranger may hold a job's name."""
-RULES: Final = ("ResourceQuota", "LimitRange", "RuntimeClass")
+RULES: Final = ("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim")
 """Not every reader may list them, and most answers are right without."""
 
 
@@ -39,6 +39,7 @@ class Stores(msgspec.Struct, frozen=True):
     quotas: Store[QuotaFacts]
     ranges: Store[RangeFacts]
     runtimes: Store[RuntimeClassFacts]
+    claims: Store[Name]
     tags: dict[str, Store[Tag]]
 
     @classmethod
@@ -53,6 +54,7 @@ class Stores(msgspec.Struct, frozen=True):
             quotas=Store(quotas.quota, changed),
             ranges=Store(quotas.limit_range, changed),
             runtimes=Store(runtimes.runtime_class, changed),
+            claims=Store(volumes.claim, changed),
             tags={
                 kind: Store(partial(facts.tag, kind), changed)
                 for kind in ("Service", *SURROUNDINGS)
@@ -69,6 +71,7 @@ class Stores(msgspec.Struct, frozen=True):
         yield Selection("ResourceQuota"), self.quotas
         yield Selection("LimitRange"), self.ranges
         yield Selection("RuntimeClass"), self.runtimes
+        yield Selection("PersistentVolumeClaim"), self.claims
         for kind, store in self.tags.items():
             yield Selection(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
 
@@ -98,6 +101,7 @@ class Stores(msgspec.Struct, frozen=True):
             quotas=self.quotas.values(),
             ranges=self.ranges.values(),
             runtimes=self.runtimes_read,
+            claims=self.claims.values() if self.claims.synced else None,
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )
 

@@ -95,6 +95,20 @@ def test_no_replica_yields_to_a_pod_whose_scheduler_does_not_run(installed: Stag
     assert installed.size("fill") >= 29
 
 
+def test_no_replica_yields_to_a_pod_whose_claim_does_not_exist(installed: Stage) -> None:
+    words = {"min": "1", "max": "40"}
+    installed.apply(elastic("fill", labels=words, parallelism=1))
+    installed.until_runs("fill", 31)
+    pod = web(1, cpu="4")["spec"]["template"]
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "nope"}}
+    pod["spec"]["volumes"] = [volume]
+    pod["metadata"]["name"] = "hopeless"
+    installed.apply({"apiVersion": "v1", "kind": "Pod"} | pod)
+    installed.apply(elastic("after", labels={"min": "2", "max": "2"}, parallelism=2))
+    installed.until_runs("after", 2)
+    assert installed.size("fill") >= 29
+
+
 def test_two_jobs_share_fairly(installed: Stage) -> None:
     items = {"completions": 100, "parallelism": 2}
     installed.apply(elastic("first", labels={"max": "40"}, **items))

@@ -75,6 +75,8 @@ def pods() -> Iterator[Json]:
         yield manifests.pod(name, priority=5)
         for place in PLACES:
             yield manifests.pod(name, **place)
+        for claim, place in itertools.product(("data", "logs"), PLACES):
+            yield manifests.pod(name, **{**place, "spec": with_claim(claim)})
         for place, foe in itertools.product(PLACES, ("alone", "web")):
             meta = {**place.get("metadata", {}), "labels": {"app": "web"}}
             spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from(foe)]}}}
@@ -91,6 +93,15 @@ def pods() -> Iterator[Json]:
         notes = {"edl.dev/rank": rank, "edl.dev/size": "2"} | CAST
         meta = {**place.get("metadata", {}), "labels": labels, "annotations": notes}
         yield manifests.pod(f"{job}-bare-{rank}", **{**place, "metadata": meta})
+
+
+def with_claim(*names: str) -> Json:
+    sources = ({"persistentVolumeClaim": {"claimName": name}} for name in names)
+    return {"volumes": [{"name": f"v{at}", **one} for at, one in enumerate(sources)]}
+
+
+def claim(name: str, phase: str = "Bound", **fields: Any) -> Json:  # noqa: ANN401
+    return {"metadata": manifests.metadata(name, "web", **fields), "status": {"phase": phase}}
 
 
 def apart_from(app: str) -> Json:
@@ -143,6 +154,8 @@ def others() -> Iterator[tuple[str, Json]]:
         status = {"hard": {"requests.cpu": hard}, "used": {"requests.cpu": used}}
         meta = manifests.metadata("q", "web")
         yield "ResourceQuota", {"metadata": meta, "spec": status, "status": status}
+    for name, phase in itertools.product(("data", "logs"), ("Pending", "Lost")):
+        yield "PersistentVolumeClaim", claim(name, phase)
     for cpu in ("250m", "1"):
         overhead = {"podFixed": {"cpu": cpu}}
         yield "RuntimeClass", {"metadata": manifests.metadata("kata"), "overhead": overhead}
