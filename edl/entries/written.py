@@ -168,6 +168,12 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "its pods are kept to nodes of the plan; the node affinity to which its template returns",
     ),
     ours(
+        contract.CLEARED,
+        RECONCILER,
+        "JSON",
+        "nodes that its replicas were moved off for a pod of few nodes, how often, and when last",
+    ),
+    ours(
         contract.START_REFUSED,
         RECONCILER,
         "JSON",

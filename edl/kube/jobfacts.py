@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, frameworks, pins, start_refusals
+from edl import clearings, contract, frameworks, pins, start_refusals
 from edl.errors import Denied
 from edl.kube import admission, jobends, shares
 from edl.kube.facts import time
@@ -159,6 +159,7 @@ def _written(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role
         node_affinity=notes.get(contract.PINNED) or pins.kept(_pod_spec(manifest).get("affinity")),
         pinned=contract.PINNED in notes,
         held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
+        cleared=clearings.read(notes.get(contract.CLEARED, "")),
         refusal=start_refusals.read(notes.get(contract.START_REFUSED, "")),
     )
 

@@ -5,7 +5,7 @@ Amounts are `Resources` (integers, see edl/resources.py); times are timezone-awa
 
 from edl.model.budgets import Budget, Charge
 from edl.model.devices import Device, Held, Share
-from edl.model.jobs import Ending, Phase, Refusal, Resizing, Role, Scaling, TrainingJob
+from edl.model.jobs import Clearing, Ending, Phase, Refusal, Resizing, Role, Scaling, TrainingJob
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Node, Shape, Taint, Toleration
 from edl.model.pods import Leaving, Pod, PodPhase
@@ -16,6 +16,7 @@ from edl.model.state import ClusterState, Demand
 __all__ = [
     "Budget",
     "Charge",
+    "Clearing",
     "ClusterState",
     "Demand",
     "Device",

@@ -49,6 +49,16 @@ class Scaling(msgspec.Struct, frozen=True):
     before: int | None = None
 
 
+class Clearing(msgspec.Struct, frozen=True):
+    """Replicas were moved off a node for a pod that may use few nodes."""
+
+    node: str
+    times: int
+    """How often in a row, each time after another replica had come to it."""
+    at: datetime
+    """The last time."""
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """The API server refused a write of a training job's start: the start is tried again later."""
 
@@ -122,6 +132,10 @@ class Role(msgspec.Struct, frozen=True):
     """Names of pods that are to go, whatever their index."""
     evacuated: str = ""
     """Why they go, where not their user but the plan says so."""
+    clears: tuple[str, ...] = ()
+    """The nodes that they are moved off for a pod that may use few nodes."""
+    cleared: tuple[Clearing, ...] = ()
+    """Which nodes were cleared so before, lately."""
     history: str = ""
     """Its past operations, as `edl.history` reads them."""
     progress: float | None = None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edl import clearings
 from edl.feasibility.devices import Horizon
 from edl.feasibility.eligibility import Mask
 from edl.model import JobKey
@@ -89,11 +90,21 @@ class Displacement:
 
     def _positions(self, standing: Standing, row: int) -> Iterator[int]:
         """Extras of a role on this node that may leave it, the highest first."""
-        if not standing.restarts and standing.role not in movable(standing.job):
+        if not standing.restarts and not self._may_move(standing, row):
             return
         for position in reversed(range(self.extras.least(standing), standing.size)):
             if standing.seats[position].row == row:
                 yield position
+
+    def _may_move(self, standing: Standing, row: int) -> bool:
+        """Not where replicas of this role came back whenever one was moved off this node."""
+        if standing.role not in movable(standing.job):
+            return False
+        rows = self.board.grid.rows
+        return all(
+            rows.get(one.node) != row or self.board.past(one.at, clearings.REMEMBERED)
+            for one in clearings.in_vain(standing.role)
+        )
 
     def _clear(self, fit: Fit, standing: Standing, position: int) -> None:
         seat = standing.seats[position]
@@ -148,13 +159,14 @@ def displaced(
 
 def _evacuation(standing: Standing, moves: Sequence[Move], names: Sequence[str]) -> Evacuation:
     counts = Counter(names[move.row] for move in moves)
+    clears = tuple(sorted(counts))
     pods = []
     for pod in sorted(standing.role.pods, key=lambda pod: (-pod.index, pod.name)):
         if counts[pod.node] > 0 and not (pod.terminating or pod.ended):
             counts[pod.node] -= 1
             pods.append(pod)
     leaving = tuple(pod.name for pod in without_the_last(standing.role, pods))
-    return Evacuation(standing.job.key, standing.role.name, leaving, moves[0].reason)
+    return Evacuation(standing.job.key, standing.role.name, leaving, moves[0].reason, clears)
 
 
 def movers(moves: Iterable[Move]) -> list[Standing]:

@@ -50,6 +50,8 @@ class Evacuation(msgspec.Struct, frozen=True):
     role: str
     pods: tuple[str, ...]
     reason: str
+    clears: tuple[str, ...] = ()
+    """The nodes that they are moved off for a pod that may use few nodes."""
 
 
 class Held(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from edl import contract, host_lists
+from edl import clearings, contract, host_lists
 from edl.model import Pod, Role, Scaling
 from edl.writes import Patch
 
@@ -79,6 +79,7 @@ def _clocked(scaling: Scaling, since: str, before: str) -> Scaling:
 _CHANGES: Final[Mapping[str, _Change]] = {
     contract.REASON: lambda role, text: replace(role, reason=text or ""),
     contract.RESIZED_AT: lambda role, text: replace(role, resized_at=_time(text)),
+    contract.CLEARED: lambda role, text: replace(role, cleared=clearings.read(text or "")),
     contract.HISTORY: lambda role, text: replace(role, history=text or ""),
     contract.FAILURES_AT_START: lambda role, _: replace(role, lost=False),
     contract.REMOVE: lambda role, _: replace(role, removing=frozenset()),

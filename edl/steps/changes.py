@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from edl import contract, history
+from edl import clearings, contract, history
 from edl.history import Entry, Operation
 from edl.model import Role, TrainingJob
 from edl.planner import reasons
@@ -40,6 +40,8 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
     annotations = scaling.notes(role, now) | history.annotation(role, entries)
     if role.removing:
         annotations[contract.REMOVE] = None
+    if role.clears:
+        annotations[contract.CLEARED] = clearings.text(clearings.cleared(role, role.clears, now))
     if entries:
         reason = entries[-1].reason
         # Who is stopped for a restart returns before the queue, by that reason.

@@ -31,7 +31,8 @@ def _evacuated(
     found = evacuations.get((job.key, role.name))
     if not found:
         return role
-    return replace(role, removing=role.removing | {*found.pods}, evacuated=found.reason)
+    named = role.removing | {*found.pods}
+    return replace(role, removing=named, evacuated=found.reason, clears=found.clears)
 
 
 def going(role: Role) -> tuple[Pod, ...]:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from edl import clearings
 from edl.feasibility.eligibility import NAME_FIELD, Eligibility
 from edl.model import (
     ClusterState,
@@ -67,6 +68,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
     if start and start.leads:
         sizes = {start.leads: sizes[start.leads]}
     named = {one.role: one.pods for one in plan.evacuations if one.job == found.key}
+    clears = {one.role: one.clears for one in plan.evacuations if one.job == found.key}
     nodes = {name: on for one in plan.admissions if one.job == found.key for name, on in one.nodes}
     resizes = {one.role: one for one in plan.resizes if one.job == found.key}
     stopped = [one for one in plan.suspensions if one.job == found.key]
@@ -90,6 +92,8 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             one = resizes[part.name]
             assert one.before == part.size
             changed = replace(part, size=one.after, resized_at=now, reason=one.reason)
+        if nodes_cleared := clears.get(part.name):
+            changed = replace(changed, cleared=clearings.cleared(part, nodes_cleared, now))
         kept = _kept(changed, frozenset(named.get(part.name, ())))
         gone = _lingering(part, kept) if lingering else ()
         changed = _unpinned(changed) if changed.suspended else changed

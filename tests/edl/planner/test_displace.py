@@ -3,9 +3,11 @@
 from collections import Counter
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
-from edl.model import Budget, Charge, ClusterState, Resizing, Shape, TrainingJob
+from edl.clearings import REMEMBERED
+from edl.model import Budget, Charge, Clearing, ClusterState, Resizing, Shape, TrainingJob
 from edl.planner.decide import decide, outcome
 from edl.planner.memory import Memory
 from edl.planner.plan import Plan
@@ -100,6 +102,34 @@ def test_a_replica_that_is_yet_to_be_placed_goes_elsewhere_and_no_other_leaves_f
     mine = job("one", part, framework="pytorch", started_at=at(-3000))
     plan = plan_for(cluster(*nodes, mine, demand("pin", pinned(1))))
     assert (plan.evacuations, plan.resizes) == ((), ())
+
+
+def test_where_each_replica_comes_back_its_role_gives_up_replicas_after_three_moves() -> None:
+    """The scheduler prefers that node: there is more room than on any other."""
+    on = [name for name in NODES for _ in range(6 if name == "node-2" else 7)]
+    mine = job("one", role("worker", 1, len(on), on=on), framework="pytorch")
+    state, moved = cluster(*CLUSTER, mine, demand("pin", pinned(3))), 0
+    for _ in range(20):
+        plan = plan_for(state)
+        moved += sum(len(one.pods) for one in plan.evacuations)
+        state = act(state, plan, after=ONE_ROUND, lingering=True, spreading=True)
+    assert (moved, state.demands) == (3, ())
+    assert [part.size for one in state.jobs for part in one.roles] == [len(on)]
+
+
+@pytest.mark.parametrize(("age", "moves"), [(timedelta(minutes=9), 0), (REMEMBERED, 3)])
+def test_moves_that_came_to_nothing_are_tried_again_later(age: timedelta, moves: int) -> None:
+    (*some, last) = CLUSTER
+    nodes = (*some, replace(last, allocatable=last.allocatable + shape(3).requests))
+    known = (Clearing("node-2", 3, at(0) - age),)
+    mine = spread("one")
+    (part,) = mine.roles
+    back = tuple(replace(pod, created_at=at(-1)) for pod in part.pods)
+    mine = replace(mine, roles=(replace(part, cleared=known, pods=back),))
+    other = spread("two", 3, resizing=Resizing.FIXED)
+    plan = plan_for(cluster(*nodes, mine, other, demand("pin", pinned(3))))
+    assert sum(len(one.pods) for one in plan.evacuations) == moves
+    assert bool(plan.resizes) == (not moves)
 
 
 def test_the_last_ready_replica_moves_once_another_is_ready() -> None:

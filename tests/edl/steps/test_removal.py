@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from edl import contract
-from edl.model import Pod, Resizing, Role, TrainingJob
+from edl import clearings, contract
+from edl.model import Clearing, Pod, Resizing, Role, TrainingJob
 from edl.planner.plan import Evacuation, Resize
 from edl.steps.hosts import JOIN, LEAVE
 from edl.steps.life import live
@@ -176,6 +176,14 @@ def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
     found = evacuated(job, {(KEY, "worker"): leaving})
     assert found.roles[1].removing == {NAMED, "mnist-worker-2-abcde"}
     assert found.roles[0] == job.roles[0]
+
+
+def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), "makes room", ("n1",))
+    step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
+    notes = written(patches(step)[-1])
+    assert clearings.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
 
 
 def test_who_is_above_the_new_size_is_ended_by_it_alone() -> None:
