@@ -8,13 +8,14 @@ from edl.inject import ttl
 from edl.kube.cluster import ClusterWithLogs, Selection
 from edl.writes import Json
 from kubectl_edl.completions import decoded
+from kubectl_edl.installing import lifetimes
 
 _SHOWN: Final = 5
 
 
 def sentences(cluster: ClusterWithLogs) -> list[str]:
     """For the user, before the answer."""
-    elastic = _elastic(cluster)
+    elastic = elastic_jobs(cluster)
     jobs = [job for job in elastic if not _ended(job)]
     queued = [job for job in jobs if job["spec"].get("suspend")]
     running = len(jobs) - len(queued)
@@ -39,14 +40,18 @@ def _queued(jobs: Sequence[Json]) -> list[str]:
 
 def _held(elastic: Sequence[Json]) -> list[str]:
     """Jobs of several whose time to live counts only when all have ended."""
-    own = [(job, ttl.give_back(job, job)["spec"].get(ttl.FIELD)) for job in elastic]
-    held = [(job, seconds) for job, seconds in own if seconds != job["spec"].get(ttl.FIELD)]
+    held = [job for job, _ in lifetimes.held(elastic)]
     if not held:
         return []
-    job, seconds = held[0]
-    names = _names([job for job, _ in held])
-    back = _patch(job, f'"{ttl.FIELD}":{seconds}')
-    return [f"{len(held)} with {contract.TTL} ({names}) are not deleted after it. By hand: {back}"]
+    return [
+        f"{len(held)} with {contract.TTL} ({_names(held)}): deleted so long after their own end."
+    ]
+
+
+def kept(job: Json, seconds: int, why: str) -> str:
+    """For the user, where a Job's time could not be given back."""
+    by_hand = _patch(job, f'"{ttl.FIELD}":{seconds}')
+    return f"{_name(job)} keeps {contract.TTL}: {why}. By hand: {by_hand}"
 
 
 def _names(jobs: Sequence[Json]) -> str:
@@ -76,5 +81,5 @@ def _ended(job: Json) -> bool:
     )
 
 
-def _elastic(cluster: ClusterWithLogs) -> list[Json]:
+def elastic_jobs(cluster: ClusterWithLogs) -> list[Json]:
     return [decoded(item) for item in cluster.list(Selection("Job", "", contract.FRAMEWORK)).items]

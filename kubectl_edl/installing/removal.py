@@ -14,9 +14,9 @@ from kubectl_edl.installing.rollout import PART_OF
 from kubectl_edl.refusals import TimedOut
 from kubectl_edl.world import World
 
+WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 KINDS: Final = (
-    "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration",
+    *WEBHOOKS,
     "ValidatingAdmissionPolicyBinding",
     "ValidatingAdmissionPolicy",
     "ServiceMonitor",

@@ -1,10 +1,13 @@
 """`kubectl edl uninstall`: everything of ours, and no Job of anybody."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from edl.kube.cluster import ClusterWithLogs
+from edl.model import Target
 from kubectl_edl.confirming import confirmed
-from kubectl_edl.installing import farewell, removal
+from kubectl_edl.installing import farewell, lifetimes, removal
 from kubectl_edl.installing.applying import name_of, refuse_helm
 from kubectl_edl.world import Scope, World
 
@@ -38,7 +41,21 @@ def uninstall(world: World, scope: Scope, how: How) -> None:
     ):
         world.warn("kubectl-edl stays as it is")
         return
-    for target in removal.remove(cluster, targets):
-        world.say(f"{name_of(target)} deleted")
+    webhooks = [target for target in targets if target.kind in removal.WEBHOOKS]
+    _remove(world, cluster, webhooks)
+    _give_back(world, cluster)
+    _remove(world, cluster, targets[len(webhooks) :])
     if how.wait:
         removal.wait_until_gone(world, cluster, targets, how.timeout)
+
+
+def _remove(world: World, cluster: ClusterWithLogs, targets: Sequence[Target]) -> None:
+    for target in removal.remove(cluster, targets):
+        world.say(f"{name_of(target)} deleted")
+
+
+def _give_back(world: World, cluster: ClusterWithLogs) -> None:
+    """Jobs have their own time to live again: nothing else would give it back."""
+    for job, seconds in lifetimes.held(farewell.elastic_jobs(cluster)):
+        if why := lifetimes.give_back(cluster, job, world.sleep):
+            world.warn(farewell.kept(job, seconds, why))

@@ -1,7 +1,9 @@
 """`install`, `upgrade` and `uninstall` on a cluster in memory."""
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -10,17 +12,19 @@ from certs.installation import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict
 from edl.inject import ttl
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, Selection
 from edl.kube.fake import FakeCluster
 from edl.model import Target
 from edl.spec import HELD_TTL
 from edl.writes import Json
 from manifests import installation, values
+from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Run, Stage, job
 
 SYSTEM = contract.SYSTEM_NAMESPACE
 WEBHOOK = Target("Deployment", SYSTEM, "edl-webhook")
 IMAGE = "registry.example/kubectl-edl:9"
+HELD = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {ttl.FIELD: HELD_TTL}}
 
 
 class Judging:
@@ -391,8 +395,7 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     install(on, "--set", "networkPolicy.enabled=true")
     on.put(job("runs", framework="none"), suspend=False)
     on.put(job("waits", framework="none"))
-    held = {"metadata": {"annotations": {contract.TTL: "600"}}, "spec": {ttl.FIELD: HELD_TTL}}
-    on.patch("waits", held)
+    on.patch("waits", HELD)
     assert len(left(on)) == len(installation.documents()) + 3
     run = on.run("uninstall", "--yes")
     assert run.code == 0, run.err
@@ -404,10 +407,42 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         "1 elastic Job goes on at the size of now: nobody resizes them, or ends their servers.\n"
         "1 suspended (default/waits): nobody starts them. By hand: kubectl patch job waits "
         """-n default -p '{"spec":{"suspend":false}}'\n"""
-        "1 with edl.dev/ttl-seconds-after-finished (default/waits) are not deleted after it. By "
-        "hand: kubectl patch job waits -n default "
-        """-p '{"spec":{"ttlSecondsAfterFinished":600}}'\n"""
+        "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after their own "
+        "end.\n"
     )
+    assert on.job("waits")["spec"][ttl.FIELD] == 600
+    assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
+
+
+def holding(times: int) -> Callable[[Cluster], Cluster]:
+    """The webhook holds times to live while it is configured, and for some patches after that."""
+    left = [times]
+
+    class Holding(Behind):
+        def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+            written = self.cluster.patch(target, body, dry_run=dry_run)
+            if target.kind != "Job":
+                return written
+            there = self.cluster.list(Selection(WEBHOOK_KINDS[0])).items
+            left[0] -= not there
+            return self.cluster.patch(target, HELD) if there or left[0] >= 0 else written
+
+    return lambda cluster: cast("Cluster", Holding(cluster))
+
+
+@pytest.mark.parametrize(("times", "seconds"), [(0, 600), (3, 600), (99, HELD_TTL)])
+def test_a_time_to_live_comes_back_once_no_webhook_holds_it(times: int, seconds: int) -> None:
+    on = stage()
+    install(on)
+    on.put(job("waits", framework="none"))
+    on.patch("waits", HELD)
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: holding(times)(wrapped(cluster))
+    run = on.run("uninstall", "--yes")
+    assert run.code == 0
+    assert on.job("waits")["spec"][ttl.FIELD] == seconds
+    by_hand = """kubectl patch job waits -n default -p '{"spec":{"ttlSecondsAfterFinished":600}}'"""
+    assert (by_hand in run.err) == (seconds == HELD_TTL)
 
 
 def test_it_asks_before_it_deletes() -> None:

@@ -1,0 +1,57 @@
+"""Jobs whose time to live is held back: it counts when all of a training job have ended.
+
+The reconciler gives it back then. Uninstalling does so first, once no webhook holds it any more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from edl import contract
+from edl.errors import ClusterError, Conflict, NotFound
+from edl.inject import ttl
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from edl.writes import Json
+
+_ATTEMPTS: Final = 8
+_PAUSE: Final = 0.05
+"""Doubled each time: the API server asks a webhook for some moments after its configuration went."""
+
+
+def held(jobs: Iterable[Json]) -> Iterator[tuple[Json, int]]:
+    """Each such Job, and its own time in seconds."""
+    for job in jobs:
+        seconds = ttl.give_back(job, job)["spec"].get(ttl.FIELD)
+        if seconds is not None and seconds != job["spec"].get(ttl.FIELD):
+            yield job, seconds
+
+
+def give_back(cluster: Cluster, job: Json, sleep: Callable[[float], None]) -> str:
+    """Why this Job keeps the time that it has; nothing where its own is back, or it is gone."""
+    metadata = job["metadata"]
+    target = Target("Job", metadata["namespace"], metadata["name"])
+    for attempt in range(_ATTEMPTS):
+        try:
+            if _tried(cluster, target, metadata["uid"]):
+                return ""
+        except NotFound:
+            return ""
+        except Conflict:
+            pass
+        except ClusterError as error:
+            return str(error)
+        sleep(_PAUSE * 2**attempt)
+    return "it changed each time while it was being written"
+
+
+def _tried(cluster: Cluster, target: Target, uid: str) -> bool:
+    """Whether its own time stands there now."""
+    job = cluster.get(target)
+    if job["metadata"]["uid"] != uid:
+        return True
+    for found, seconds in held([job]):
+        version = found["metadata"]["resourceVersion"]
+        metadata = {"resourceVersion": version, "annotations": {contract.TTL: None}}
+        written = cluster.patch(target, {"metadata": metadata, "spec": {ttl.FIELD: seconds}})
+        return not any(held([written]))
+    return True
