@@ -15,7 +15,7 @@ from edl.writes import Json
 
 _ATTEMPTS: Final = 8
 _PAUSE: Final = 0.05
-"""Doubled each time: the API server asks a webhook for some moments after its configuration went."""
+"""Doubled each time: the API server still asks a webhook for a moment after it is deleted."""
 
 
 def held(jobs: Iterable[Json]) -> Iterator[tuple[Json, int]]:

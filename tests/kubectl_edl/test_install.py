@@ -407,8 +407,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         "1 elastic Job goes on at the size of now: nobody resizes them, or ends their servers.\n"
         "1 suspended (default/waits): nobody starts them. By hand: kubectl patch job waits "
         """-n default -p '{"spec":{"suspend":false}}'\n"""
-        "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after their own "
-        "end.\n"
+        "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after "
+        "their own end.\n"
     )
     assert on.job("waits")["spec"][ttl.FIELD] == 600
     assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
