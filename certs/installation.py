@@ -123,7 +123,8 @@ def ensure(
         return renewed(found, order, believed, progress.served)
 
     def pair(found: Pair | None, chosen: Installed) -> Pair | None:
-        if chosen.absent and not (found and is_good(found, chosen.issuer.trust, order)):
+        waits = chosen.absent and not progress.alone
+        if waits and not (found and is_good(found, chosen.issuer.trust, order)):
             return None  # the webhook takes no traffic before the API server is told of it
         return renewed_pair(found, chosen.issuer, order, progress.settled)
 

@@ -49,11 +49,13 @@ class Progress:
     """Authorities (PEM) by how far clients and servers have come; empty where unknown.
 
     `settled` is trusted by every client by now, so what it signs may be served. `served` has signed
-    what every server serves by now, so its predecessors may go.
+    what every server serves by now, so its predecessors may go. `alone`: a configuration that
+    does not exist has not for so long that nothing waits for it any more.
     """
 
     settled: bytes = b""
     served: bytes = b""
+    alone: bool = False
 
 
 NO_PROGRESS: Final = Progress()

@@ -15,6 +15,8 @@ from edl.kube.cluster import Cluster
 
 SETTLES: Final = timedelta(seconds=10)
 """After that every API server has heard of a change of its webhook configurations."""
+_COMES: Final = timedelta(minutes=1)
+"""An installation brings its configurations within that; one that is gone blocks nothing."""
 _RETIRES: Final = timedelta(hours=1)
 _SHARE_OF_LIFE: Final = 10
 
@@ -57,12 +59,14 @@ class Rotation:
         self._pace = pace
         self._published = _Seen(monotonic)
         self._served = _Seen(monotonic)
+        self._absent = _Seen(monotonic)
 
     def __call__(self, now: datetime) -> Installed:
         """Raises ClusterError, CertificateError."""
         progress = Progress(
             settled=self._published.longer_than(self._pace.settles),
             served=self._served.longer_than(self._pace.retires),
+            alone=bool(self._absent.longer_than(_COMES)),
         )
         lifetimes = self._pace.lifetimes
         installed = ensure(self._cluster, self._installation, now, lifetimes, progress)
@@ -70,6 +74,7 @@ class Rotation:
         self._published.see(authority)
         own = pair is not None and is_signed_by(pair.certificate, authority)
         self._served.see(authority if own else b"")
+        self._absent.see(" ".join(target.kind for target in installed.absent).encode())
         return installed
 
 

@@ -16,6 +16,7 @@ from certs.issue import LIFETIMES, Lifetimes
 from certs.rotation import Pace
 from certs.verify import facts_of
 from edl.errors import EdlError
+from edl.model import Target
 from reconciler.guarded import NotLeading
 from reconciler.leader import Leadership
 from reconciler.loop import FOLLOWING
@@ -112,6 +113,11 @@ class Gauges:
             "When the authority of the webhook's certificate ends, in seconds since 1970.",
             registry=registry,
         )
+        self._missing = Gauge(
+            "edl_webhook_configurations_missing",
+            "Webhook configurations that do not exist: what they select passes unasked.",
+            registry=registry,
+        )
         self.failures = Counter(
             "edl_certificate_failures",
             "Attempts to keep the webhook's certificate that failed.",
@@ -122,8 +128,10 @@ class Gauges:
         authorities = each_certificate(installed.issuer.trust)
         self._authorities.set(len(authorities))
         self._expiry.set(facts_of(authorities[0]).ends.timestamp())
+        self._missing.set(len(installed.absent))
 
     def follows(self) -> None:
+        self._missing.set(0)
         self._authorities.set(0)
         self._expiry.set(0)
 
@@ -144,6 +152,7 @@ class Certificates:
         self._every = every
         self._failures = 0
         self._trouble = ""
+        self._missing: tuple[Target, ...] = ()
 
     def run(self, leadership: Leadership, ended: Event) -> None:
         pause = 0.0
@@ -157,7 +166,7 @@ class Certificates:
     def turn(self) -> float:
         """Look once, change what is due; seconds until the next look."""
         try:
-            self._gauges.keeps(self._rotation(self._clock()))
+            installed = self._rotation(self._clock())
         except NotLeading:
             return FOLLOWING
         except EdlError as error:
@@ -165,10 +174,22 @@ class Certificates:
         except Exception as error:  # noqa: BLE001 - whatever it is, the next look may do better
             _log.exception("keeping the webhook's certificate failed")
             return self._failed(type(error).__name__)
+        self._gauges.keeps(installed)
+        self._tell(installed.absent)
         if self._failures:
             _log.info("the webhook's certificate is kept again")
         self._failures, self._trouble = 0, ""
         return self._every.total_seconds()
+
+    def _tell(self, missing: tuple[Target, ...]) -> None:
+        """Once, when something comes to be missing, and when all is there again."""
+        if missing != self._missing:
+            names = " and ".join(f"{target.kind} {target.name}" for target in missing)
+            if names:
+                _log.warning("no %s: apply manifests/release.yaml again", names)
+            else:
+                _log.info("every webhook configuration is there")
+        self._missing = missing
 
     def _failed(self, trouble: str) -> float:
         self._gauges.failures.inc()

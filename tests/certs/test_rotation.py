@@ -121,6 +121,22 @@ def test_a_lost_pair_is_issued_again_at_once(
     assert len(each_certificate(trusted(installed))) == 1
 
 
+def test_a_configuration_that_is_gone_delays_a_lost_pair_by_a_minute(
+    installed: FakeCluster,
+) -> None:
+    """An installation that has just begun brings it meanwhile."""
+    Leader(installed).looks()
+    installed.delete(Target(WEBHOOK_KINDS[1], "", "edl"))
+    installed.delete(INSTALLATION.serving)
+    new_leader, lost = Leader(installed), []
+    for after in (0.0, 59.0, 1.0):
+        new_leader.looks(after)
+        data = installed.get(INSTALLATION.serving).get("data") or {}
+        lost.append("tls.crt" not in data)
+    assert lost == [True, True, False]
+    assert is_trusted(served(installed), trusted(installed), NOW)
+
+
 def test_a_pair_that_is_lost_while_authorities_change_is_issued_once_clients_know_the_new(
     installed: FakeCluster,
 ) -> None:

@@ -114,6 +114,29 @@ def test_after_a_success_the_back_off_begins_anew(registry: CollectorRegistry) -
     assert [turns.turn() for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
 
 
+def test_a_missing_configuration_is_told_once_and_measured(
+    cluster: FakeCluster, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    kept = keeping(cluster, Duty(leading=True), registry)
+    kept.turn()
+    gone = Target(WEBHOOK_KINDS[0], "", "edl")
+    webhooks = cluster.get(gone)["webhooks"]
+    cluster.delete(gone)
+    counts = []
+    for _ in range(2):
+        assert kept.turn() == EVERY.total_seconds(), "the rest is kept"
+        counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
+    cluster.create(gone, {"webhooks": webhooks})
+    kept.turn()
+    counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
+    assert counts == [1, 1, 0]
+    assert [each.getMessage() for each in caplog.records] == [
+        "no MutatingWebhookConfiguration edl: apply manifests/release.yaml again",
+        "every webhook configuration is there",
+    ]
+
+
 def test_a_leadership_that_ends_in_between_is_no_failure(registry: CollectorRegistry) -> None:
     def rotation(_: datetime) -> Installed:
         raise NotLeading("left to the new leader")
