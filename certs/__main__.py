@@ -18,6 +18,7 @@ from certs.verify import bundle_problem
 from edl import contract
 from edl.errors import EdlError
 from edl.kube.client import connect
+from edl.kube.kubeconfig import Overrides
 
 _directory = click.option(
     "--dir",
@@ -99,7 +100,7 @@ def install(
 ) -> None:
     """Keep the certificates in Secrets and have the webhook configurations trust them."""
     installation = _installation(namespace, configurations)
-    cluster, now = connect(kubeconfig, context), datetime.now(UTC)
+    cluster, now = connect(kubeconfig, Overrides(context or "")), datetime.now(UTC)
     if directory is None:
         installed = ensure(cluster, installation, now)
     else:
@@ -127,7 +128,7 @@ def rotate(
     """
     now = datetime.now(UTC)
     installation = _installation(namespace, configurations)
-    _say(rotated(connect(kubeconfig, context), installation, now), now)
+    _say(rotated(connect(kubeconfig, Overrides(context or "")), installation, now), now)
 
 
 def _installation(namespace: str, configurations: tuple[str, ...]) -> Installation:

@@ -41,8 +41,13 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 WITH_VALUE: Final = frozenset(
     {"-n", "--namespace", "--context", "--kubeconfig", "-l", "--selector", "-o", "--output"}
-    | {"--color"}
+    | {"--color", "--cluster", "--user", "--as", "--as-uid", "--as-group", "--request-timeout"}
 )
+_HELP: Final = """Elastic training on ordinary Kubernetes Jobs: a few labels, no CRD.
+
+Every command that asks a cluster takes kubectl's --context, --kubeconfig, --cluster, --user, --as,
+--as-uid, --as-group and --request-timeout.
+"""
 
 
 def _load(name: str) -> click.Command:
@@ -69,7 +74,7 @@ CLI: Final = Listed(
     load=_load,
     order=command_first,
     name="edl",
-    help="Elastic training on ordinary Kubernetes Jobs: a few labels, no CRD.",
+    help=_HELP,
     epilog=EXIT_CODES_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
@@ -67,12 +68,8 @@ def _candidates(
     world = ctx.find_object(World)
     if world is None:
         return []
-    given = ctx.params.get
-    scope = Scope(
-        namespace=given("namespace") or "",
-        context=given("context") or "",
-        kubeconfig=given("kubeconfig") or "",
-    )
+    names = {field.name for field in fields(Scope)} - {"all_namespaces"}
+    scope = Scope(**{name: value for name, value in ctx.params.items() if name in names and value})
     try:
         connection = world.connect(scope)
         where = connection.namespace if selection.kind == "Job" else ""

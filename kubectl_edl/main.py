@@ -96,8 +96,18 @@ def _failed(error: Exception, world: World) -> int:
 
 def _connect(scope: Scope) -> Connection:
     from edl.kube.client import connect  # noqa: PLC0415 (most of a cold start)
+    from edl.kube.kubeconfig import Overrides  # noqa: PLC0415 (the same)
 
-    server = connect(scope.kubeconfig or None, scope.context or None)
+    impersonated = {"as": scope.as_user, "as-uid": scope.as_uid, "as-groups": [*scope.as_groups]}
+    said = Overrides(
+        context=scope.context,
+        cluster=scope.cluster,
+        user=scope.user,
+        impersonation={name: value for name, value in impersonated.items() if value},
+    )
+    server = connect(scope.kubeconfig or None, said)
+    if scope.request_timeout:
+        server = server.within(scope.request_timeout.total_seconds())
     namespace = "" if scope.all_namespaces else scope.namespace or server.default_namespace
     return Connection(server, namespace, server.server, scope)
 

@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kubectl_edl.completions import namespaces
+from kubectl_edl.lengths import Length
 from kubectl_edl.world import Scope
 
 Command = Callable[..., None]
@@ -63,6 +64,13 @@ _SCOPE: Final = (
     click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
     click.option("--context", help="Context of the kubeconfig."),
     click.option("--kubeconfig", help="Path of the kubeconfig."),
+    # kubectl's, which hides them, too: `kubectl edl --help` names them once.
+    click.option("--cluster", hidden=True, help="Cluster of the kubeconfig."),
+    click.option("--user", hidden=True, help="User of the kubeconfig."),
+    click.option("--as", "as_user", hidden=True, help="User to impersonate."),
+    click.option("--as-uid", hidden=True, help="UID to impersonate."),
+    click.option("--as-group", "as_groups", multiple=True, hidden=True, help="Group of that user."),
+    click.option("--request-timeout", type=Length(), hidden=True, help="Of one request."),
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from edl.kube.cluster import Cluster, ClusterWithLogs, Selection
 
@@ -20,12 +20,27 @@ class Scope:
     all_namespaces: bool = False
     context: str = ""
     kubeconfig: str = ""
+    cluster: str = ""
+    user: str = ""
+    as_user: str = ""
+    as_uid: str = ""
+    as_groups: tuple[str, ...] = ()
+    request_timeout: timedelta | None = None
+    """How long one request may take; None where nothing is said."""
 
     @property
     def connection_flags(self) -> list[str]:
-        """The same cluster, for kubectl itself."""
-        context = ["--context", self.context] if self.context else []
-        return [*context, *(["--kubeconfig", self.kubeconfig] if self.kubeconfig else [])]
+        """The same cluster, as the same user, for kubectl itself."""
+        given = {
+            "--context": self.context,
+            "--kubeconfig": self.kubeconfig,
+            "--cluster": self.cluster,
+            "--user": self.user,
+            "--as": self.as_user,
+            "--as-uid": self.as_uid,
+        }
+        groups = [text for group in self.as_groups for text in ("--as-group", group)]
+        return [text for pair in given.items() if pair[1] for text in pair] + groups
 
     @property
     def flags(self) -> str:

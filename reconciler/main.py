@@ -19,6 +19,7 @@ from edl import contract
 from edl.errors import EdlError
 from edl.kube import logs
 from edl.kube.client import ApiServer, connect
+from edl.kube.kubeconfig import Overrides
 from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
@@ -100,7 +101,7 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
 
 
 def _process(settings: Settings) -> Process:
-    api = connect(settings.kubeconfig, settings.context)
+    api = connect(settings.kubeconfig, Overrides(settings.context or ""))
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
     decides = settings.decides
     memory = Memory()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from edl.errors import ClusterError
     from edl.kube.cluster import LogRequest, RawEvent, Resource, Selection
+    from edl.kube.kubeconfig import Overrides
     from edl.kube.login import Login
     from edl.kube.stream import LineStream
     from edl.kube.transport import Answer
@@ -212,12 +213,12 @@ class ApiServer:
         return answer.data
 
 
-def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiServer:
+def connect(kubeconfig: str | None = None, said: Overrides | None = None) -> ApiServer:
     """The cluster that kubectl would choose; in a pod without kubeconfig, the pod's own.
 
     Raises Unreachable when none can be chosen; the server itself is asked nothing yet.
     """
-    return ApiServer(log_in(kubeconfig, context, os.environ))
+    return ApiServer(log_in(kubeconfig, said, os.environ))
 
 
 def _path(target: Target, *subresource: str) -> str:

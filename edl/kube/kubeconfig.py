@@ -35,6 +35,18 @@ class Chosen(msgspec.Struct, frozen=True):
     user: Section
 
 
+class Overrides(msgspec.Struct, frozen=True):
+    """What a command line says instead of the files, as kubectl's global flags; empty for nothing.
+
+    `impersonation` has the names of a kubeconfig's user: `as`, `as-groups`, `as-uid`.
+    """
+
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    impersonation: Section = msgspec.field(default_factory=dict)
+
+
 def default_path(kubeconfig: str | None, environ: Mapping[str, str]) -> str:
     return kubeconfig or environ.get("KUBECONFIG") or "~/.kube/config"
 
@@ -43,22 +55,26 @@ def exists(path: str) -> bool:
     return any(file.exists() for file in _files(path))
 
 
-def choose(path: str, context: str | None) -> Chosen:
-    """Raise Unreachable, with the way out, when there is no such context."""
+def choose(path: str, said: Overrides | None = None) -> Chosen:
+    """Raise Unreachable, with the way out, when there is no such context, cluster or user."""
+    said = said or Overrides()
     documents = [_read(file) for file in _files(path) if file.exists()]
     if not documents:
         raise Unreachable(f"no cluster: there is no file {path}; {_ADVICE}")
     currents = (document.get("current-context") for document in documents)
-    name = context or next((current for current in currents if current), "")
-    if not name:
+    name = said.context or next((current for current in currents if current), "")
+    if not name and not said.cluster:
         raise Unreachable(f"no cluster: {path} has no current-context; {_ADVICE}")
-    chosen = _named(documents, "contexts", "context", name, path)
+    chosen = _named(documents, "contexts", "context", name, path) if name else {}
+    cluster = said.cluster or chosen.get("cluster", "")
+    user = said.user or chosen.get("user")
+    found = _named(documents, "users", "user", user, path) if user else {}
     return Chosen(
         path=path,
         context=name,
         namespace=chosen.get("namespace") or "default",
-        cluster=_named(documents, "clusters", "cluster", chosen.get("cluster", ""), path),
-        user=_named(documents, "users", "user", chosen["user"], path) if chosen.get("user") else {},
+        cluster=_named(documents, "clusters", "cluster", cluster, path),
+        user={**found, **said.impersonation},
     )
 
 

@@ -24,7 +24,7 @@ from edl.errors import Unreachable
 from edl.kube import kubeconfig as files
 from edl.kube.connection import keep_alive
 from edl.kube.impersonation import Headers, impersonate
-from edl.kube.kubeconfig import Chosen, Section
+from edl.kube.kubeconfig import Chosen, Overrides, Section
 from edl.kube.plugin import Plugin
 from edl.kube.proxies import proxy
 
@@ -44,13 +44,15 @@ class Login(msgspec.Struct, frozen=True):
     """Which other user the requests are made as."""
 
 
-def log_in(kubeconfig: str | None, context: str | None, environ: Mapping[str, str]) -> Login:
+def log_in(kubeconfig: str | None, said: Overrides | None, environ: Mapping[str, str]) -> Login:
     """Raise Unreachable when no cluster can be chosen, or its credentials cannot be read."""
+    said = said or Overrides()
     path = files.default_path(kubeconfig, environ)
     in_pod = "KUBERNETES_SERVICE_HOST" in environ and (_POD / "token").exists()
-    if in_pod and not (kubeconfig or context or files.exists(path)):
-        return _of_pod(environ)
-    chosen = files.choose(path, context)
+    chosen_by_name = said.context or said.cluster or said.user
+    if in_pod and not (kubeconfig or chosen_by_name or files.exists(path)):
+        return _of_pod(environ, said.impersonation)
+    chosen = files.choose(path, said)
     try:
         return _of_file(chosen, environ)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
@@ -59,14 +61,22 @@ def log_in(kubeconfig: str | None, context: str | None, environ: Mapping[str, st
         ) from error
 
 
-def _of_pod(environ: Mapping[str, str]) -> Login:
+def _of_pod(environ: Mapping[str, str], user: Section) -> Login:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
     return Login(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=(_POD / "namespace").read_text().strip(),
         pool=_pool(ssl.create_default_context(cafile=_POD / "ca.crt"), None),
         authorization=TokenFile(_POD / "token", time.monotonic).authorization,
+        impersonation=_impersonated(user),
     )
+
+
+def _impersonated(user: Section) -> Headers:
+    try:
+        return impersonate(user)
+    except ValueError as error:
+        raise Unreachable(f"a pod's own account cannot be used so: {error}") from error
 
 
 def _of_file(chosen: Chosen, environ: Mapping[str, str]) -> Login:

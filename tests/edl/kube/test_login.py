@@ -10,7 +10,7 @@ from urllib3 import ProxyManager
 
 from edl.errors import Unreachable
 from edl.kube.client import ApiServer
-from edl.kube.kubeconfig import choose
+from edl.kube.kubeconfig import Overrides, choose
 from edl.kube.login import TokenFile, log_in
 from edl.kube.plugin import Plugin
 from edl.writes import Json
@@ -40,13 +40,13 @@ def test_several_files_are_one_and_the_first_wins(tmp_path: Path) -> None:
     paths = [str(write(tmp_path / name, name)) for name in ("a", "b")]
     environ = {"KUBECONFIG": os.pathsep.join([*paths, str(tmp_path / "missing")])}
     assert log_in(None, None, environ).server == "https://a"
-    assert log_in(None, "b", environ).server == "https://b"
+    assert log_in(None, Overrides("b"), environ).server == "https://b"
 
 
 def test_an_unknown_context_names_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path / "a", "a")
     with pytest.raises(Unreachable, match=r'no context "x" \(known: a\); .*--context'):
-        log_in(str(path), "x", {})
+        log_in(str(path), Overrides("x"), {})
 
 
 @pytest.mark.parametrize(
@@ -161,6 +161,48 @@ def test_an_impersonation_that_cannot_be_sent_is_refused(
 ) -> None:
     with pytest.raises(Unreachable, match=problem):
         log_in(str(write(tmp_path / "a", "a", user)), None, {})
+
+
+def test_a_command_line_chooses_cluster_and_user_apart_from_the_context(tmp_path: Path) -> None:
+    paths = [str(write(tmp_path / name, name)) for name in ("a", "b", "c")]
+    environ = {"KUBECONFIG": os.pathsep.join(paths)}
+    login = log_in(None, Overrides(context="a", cluster="b", user="c"), environ)
+    assert (login.server, login.namespace) == ("https://b", "ns-a")
+    assert login.authorization() == "Bearer token-c"
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [(Overrides(cluster="x"), 'no cluster "x"'), (Overrides(user="x"), 'no user "x"')],
+)
+def test_what_a_command_line_names_must_be_there(
+    tmp_path: Path, said: Overrides, problem: str
+) -> None:
+    path = write(tmp_path / "a", "a")
+    with pytest.raises(Unreachable, match=rf"{problem} \(known: a\)"):
+        log_in(str(path), said, {})
+
+
+def test_a_cluster_and_a_user_need_no_context(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", "a")
+    document = yaml.safe_load(path.read_text())
+    del document["current-context"], document["contexts"]
+    path.write_text(yaml.safe_dump(document))
+    login = log_in(str(path), Overrides(cluster="a", user="a"), {})
+    assert (login.server, login.namespace) == ("https://a", "default")
+    assert login.authorization() == "Bearer token-a"
+
+
+def test_a_command_line_impersonates_instead_of_the_kubeconfig(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", "a", {"token": "t", "as": "bob", "as-groups": ["old"]})
+    said = Overrides(impersonation={"as": "ann", "as-groups": ["dev", "ops"]})
+    assert log_in(str(path), said, {}).impersonation == (
+        ("Impersonate-User", "ann"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+    )
+    with pytest.raises(Unreachable, match="need as: the user's name"):
+        log_in(str(write(tmp_path / "b", "b")), Overrides(impersonation={"as-groups": ["x"]}), {})
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "ftp://user:secret@proxy", "http://"])
