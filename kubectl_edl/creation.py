@@ -14,6 +14,7 @@ from edl.spec import Seat
 from edl.writes import Json
 from kubectl_edl.casting import Casting, cast, flag
 from kubectl_edl.details import Details, Told, details
+from kubectl_edl.refusals import MisusedOptions
 
 _ADD: Final = re.compile(r"\badd ([a-z-]+)=…")
 _OPTIONS: Final[Mapping[str, str]] = {
@@ -64,7 +65,7 @@ class _Draft:
 
 
 def manifests(wish: Wish) -> list[Json]:
-    """One Job a role, as somebody would write them; raises Denied with every finding."""
+    """One Job a role, as somebody would write them; raises MisusedOptions with all findings."""
     framework = FRAMEWORKS[wish.framework]
     casting = cast(framework, wish.mode, wish.sizes)
     roles = [seat.role for seat in casting.seats]
@@ -77,7 +78,7 @@ def manifests(wish: Wish) -> list[Json]:
         findings.append(Finding("COMMAND", what, "leave it out; see --set and --mode"))
     if findings:
         # Each Job of a cast finds the same wrong with the cast.
-        raise Denied(tuple(dict.fromkeys(findings)))
+        raise MisusedOptions(tuple(dict.fromkeys(findings)))
     return [manifest for manifest, _ in judged]
 
 

@@ -15,7 +15,7 @@ from kubectl_edl import plots, what_if
 from kubectl_edl.deciding import Asked as AskedSettings
 from kubectl_edl.deciding import deciding
 from kubectl_edl.options import Reading
-from kubectl_edl.refusals import Refused
+from kubectl_edl.refusals import Misused, Refused
 from kubectl_edl.scenarios.fields import LONGEST, TIME, TOO_LONG
 from kubectl_edl.scenarios.names import told_apart
 from kubectl_edl.scenarios.reader import read_scenario
@@ -119,7 +119,7 @@ def _check_like(like: str) -> None:
     amounts = [part.partition("=")[2].strip() for part in like.split(",")]
     below = next((amount for amount in amounts if amount.startswith("-")), None)
     if below:
-        raise Refused(f"--like {like}: {below} is below 0; such as cpu=16,memory=64Gi")
+        raise Misused(f"--like {like}: {below} is below 0; such as cpu=16,memory=64Gi")
 
 
 def _world(state: ClusterState) -> SimulatedWorld:
@@ -144,10 +144,10 @@ def _until(asked: Asked, usual: float) -> float:
     length = duration(asked.until)
     seconds = float(asked.until) if asked.until.isdecimal() else 0.0
     if length is None and not seconds:
-        raise Refused(f"--until {asked.until}: no time; {TIME}")
+        raise Misused(f"--until {asked.until}: no time; {TIME}")
     seconds = length.total_seconds() if length else seconds
     if seconds > LONGEST:
-        raise Refused(f"--until {asked.until}: {TOO_LONG}; {TIME}")
+        raise Misused(f"--until {asked.until}: {TOO_LONG}; {TIME}")
     return seconds
 
 

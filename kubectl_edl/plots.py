@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from edl.resources import PODS
-from kubectl_edl.refusals import Refused
+from kubectl_edl.refusals import Misused, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ _HOUR: Final = 3600
 def check(path: str) -> None:
     """Raises Refused before anything is simulated for a picture that cannot be drawn."""
     if Path(path).suffix not in ENDINGS:
-        raise Refused(f"--plot {path}: not a picture; one that ends with {', '.join(ENDINGS)}")
+        raise Misused(f"--plot {path}: not a picture; one that ends with {', '.join(ENDINGS)}")
     if Path(path).is_dir():
         raise Refused(f"--plot {path}: is a folder; a file in it, such as {Path(path, 'day.svg')}")
     if not Path(path).absolute().parent.is_dir():

@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Final
 
 from edl import contract
-from edl.errors import EdlError, NotFound
+from edl.errors import Denied, EdlError, NotFound
 from kubectl_edl.world import Connection
 
 
@@ -58,6 +58,14 @@ class Refused(EdlError):
     """The command makes sense, but not for this object now; the text says the way out."""
 
 
+class Misused(Refused):
+    """The command line makes no sense, whatever there is in the cluster."""
+
+
+class MisusedOptions(Denied):
+    """The same, with a finding for each option."""
+
+
 class Missing(EdlError):
     """No such training job or Job."""
 
@@ -75,6 +83,8 @@ class EndedOtherwise(EdlError):
 
 
 _CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
+    (Misused, Exit.USAGE),
+    (MisusedOptions, Exit.USAGE),
     (TakenBack, Exit.TAKEN_BACK),
     (TimedOut, Exit.TIMED_OUT),
     (EndedOtherwise, Exit.ENDED_OTHERWISE),

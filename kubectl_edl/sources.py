@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from edl.errors import EdlError
-from kubectl_edl.refusals import Refused
+from kubectl_edl.refusals import Misused, Refused
 
 _STDIN: Final = "-"
 _LONGEST_NAME: Final = 255
@@ -58,7 +58,7 @@ def _named(name: str, stdin: TextIO) -> Iterator[Source]:
     if name == _STDIN:
         yield Source("stdin", _read_all(stdin))
     elif not name:
-        raise Refused("no file has an empty name")
+        raise Misused("no file has an empty name")
     elif _is_folder(name):
         yield from (Source(str(path), _read(path)) for path in _below(Path(name)))
     else:

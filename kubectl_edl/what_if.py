@@ -13,7 +13,7 @@ from edl.model import ClusterState, Node, Resizing, Role, TrainingJob
 from edl.planner.board import order
 from edl.resources import PODS, Resources
 from edl.simulator import Work
-from kubectl_edl.refusals import Missing, Refused
+from kubectl_edl.refusals import Missing, Misused, Refused
 
 _SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>\w+)=(?P<value>.+)")
 _SET_FORM: Final = "job/NAME.max=40, job/NAMESPACE/NAME.min=2, .priority=10, .replicas=8"
@@ -62,7 +62,7 @@ def _node_of(text: str) -> Node:
     try:
         room = Resources.of({PODS: 110}) + Resources.parse(amounts)
     except ValueError as error:
-        raise Refused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
+        raise Misused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
     return Node("what-if", room, Resources(), Resources(), labels={})
 
 
@@ -70,9 +70,9 @@ def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterSt
     """`job/NAME.max=40`. Raises Refused for another form, Missing for a job that is not there."""
     match = _SET.fullmatch(setting)
     if match is None or match["field"] not in _FIELDS:
-        raise Refused(f"--set {setting}: not understood; {_SET_FORM}")
+        raise Misused(f"--set {setting}: not understood; {_SET_FORM}")
     if not re.fullmatch(r"-?[0-9]{1,9}", match["value"]):
-        raise Refused(f'--set {setting}: "{match["value"]}" is no whole number')
+        raise Misused(f'--set {setting}: "{match["value"]}" is no whole number')
     key = (match["namespace"] or namespace, match["name"])
     found = next((job for job in state.jobs if tuple(job.key) == key), None)
     if found is None:

@@ -10,7 +10,7 @@ from kubectl_edl import hooks
 from kubectl_edl.completions import job_names, role_names
 from kubectl_edl.lengths import LengthText
 from kubectl_edl.options import Command, Writing, bundled, one_namespace, writing
-from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.refusals import Exit, exit_codes
 from kubectl_edl.scaling import Beside, Errand, carry_out
 from kubectl_edl.sizes import Wish
 from kubectl_edl.world import Scope, World
@@ -52,6 +52,9 @@ With --wait (or --script) the exit code tells what came of it:
   4  the growth did not come in time, or its script failed: it was taken back
   5  the time is up and nothing has been decided yet
 """
+_EXIT_CODES: Final = exit_codes(
+    {Exit.TAKEN_BACK: "growth taken back", Exit.TIMED_OUT: "--wait: not in time"}
+)
 _ASKED: Final = (
     click.argument("size", type=int, required=False),
     click.option("--auto", is_flag=True, help="Give a held size back to the reconciler."),
@@ -81,7 +84,7 @@ def _asked(function: Command) -> Command:
     return bundled(Asked, "asked", _ASKED)(function)
 
 
-@click.command("scale", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("scale", help=_HELP, epilog=_EXIT_CODES)
 @click.argument("job", shell_complete=job_names)
 @_asked
 @one_namespace
@@ -107,6 +110,8 @@ def _check(wish: Asked) -> None:
         raise click.UsageError("--remove holds a size and --auto gives it back: choose one.")
     if not wish.auto and all(value is None for value in given):
         raise click.UsageError("What size? Give a number, --remove, --auto, --min or --max.")
+    if wish.min is not None and wish.max is not None and wish.min > wish.max:
+        raise click.UsageError(f"--min {wish.min} is above --max {wish.max}.")
     if wish.script and wish.size is None and not wish.remove:
         raise click.UsageError(
             "--script tells of workers that come or go: give a size or --remove."

@@ -8,7 +8,7 @@ from kubectl_edl.installing import uninstall as installing
 from kubectl_edl.installing.uninstall import How
 from kubectl_edl.lengths import Length
 from kubectl_edl.options import Command, a_cluster, bundled
-from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.refusals import EXIT_CODES_TIMED_HELP
 from kubectl_edl.world import Scope, World
 
 _HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
@@ -45,7 +45,7 @@ def _how(function: Command) -> Command:
     return bundled(How, "how", _HOW)(function)
 
 
-@click.command("uninstall", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("uninstall", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @_how
 @a_cluster
 @click.pass_obj

@@ -9,7 +9,7 @@ from kubectl_edl.installing import install as installing
 from kubectl_edl.installing.choice import Asked
 from kubectl_edl.installing.install import How
 from kubectl_edl.options import a_cluster
-from kubectl_edl.refusals import EXIT_CODES_HELP
+from kubectl_edl.refusals import EXIT_CODES_TIMED_HELP
 from kubectl_edl.world import Scope, World
 
 _HELP: Final = """Bring an installation to this plugin's version, or to other values.
@@ -32,7 +32,7 @@ Exit code 5: installed, but not ready in time; it may still become so.
 """
 
 
-@click.command("upgrade", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.command("upgrade", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
 @asked
 @how
 @a_cluster

@@ -200,7 +200,7 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
         *("horovod", "my_job", "--ps", "3", "--workers", "3..1", "--cpu", "x", "--gpu", "-1"),
         *("--gpu-memory", "ps=1Gi", "--env", "A", "--pvc", "data", "--slots", "0"),
     )
-    assert (found.code, found.out) == (1, "")
+    assert (found.code, found.out) == (2, "")
     lines = [line.removeprefix("error: ") for line in found.err.splitlines()]
     assert lines[0] == '--ps: horovod has no role "ps"; it has --launcher, --workers'
     assert lines[1] == '--workers: "3..1" is no size; min 3 is above max 1'
@@ -237,7 +237,7 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
 )
 def test_a_cast_that_makes_no_sense_is_explained(sizes: tuple[str, ...], words: str) -> None:
     found = Offline().run("create", "tensorflow", "mnist", "--image", "i", *sizes)
-    assert found.code == 1
+    assert found.code == 2
     assert found.err.startswith(f"error: {words}")
 
 
@@ -572,5 +572,5 @@ def test_an_image_that_is_none_is_refused(image: str) -> None:
     sizes = ("--chief", "--ps", "1", "--workers", "2", "--image", "train:1")
     found = Offline().run("create", "tensorflow", "mnist", *sizes, "--image", image)
     said = f'error: --image: "{image.removeprefix("ps=")}" is no image; write one such as registry.'
-    assert (found.code, found.out) == (1, "")
+    assert (found.code, found.out) == (2, "")
     assert found.err.startswith(said)

@@ -66,6 +66,9 @@ def test_help_says_the_exit_codes(name: str, helped: Helped) -> None:
         assert "Exit codes: 0 " in text, command
         said = {int(code) for pair in _CODE.findall(text) for code in pair if code}
         assert said == _USUAL | _OWN_CODES.get(name, set()), command
+        line = " ".join(text.rpartition("Exit codes: ")[2].split())
+        listed = {int(code) for code in re.findall(r"(?:^|, )([0-9]+) ", line)}
+        assert listed == said, "the line at the end has them all"
 
 
 def test_every_exit_code_is_documented_in_one_place() -> None:

@@ -1,0 +1,48 @@
+"""A command line that makes no sense, whatever there is in the cluster, is exit code 2."""
+
+import pytest
+
+from tests.kubectl_edl.stage import Stage, mnist
+
+CREATE = ("create", "none", "ok")
+WHAT_IF = ("simulate", "--live", "--add-nodes", "1")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*CREATE, "--workers", "1"),
+        (*CREATE, "--image", "x", "--workers", "5..2"),
+        (*CREATE, "--image", "x", "--workers", "1-5"),
+        (*CREATE, "--image", "x", "--cpu", "2x"),
+        (*CREATE, "--image", "x", "--set", "nonsense=1"),
+        (*CREATE, "--image", "x", "--env", "nonsense"),
+        ("create", "tensorflow", "ok", "--image", "x", "--workers", "2", "--ps", "1..3"),
+        ("scale", "mnist", "--min", "5", "--max", "2"),
+        ("simulate", "--live", "--set", "nonsense"),
+        ("simulate", "--live", "--set", "job/mnist.max=many"),
+        ("simulate", "--live", "--until", "soon"),
+        ("simulate", "--live", "--plot", "day.txt"),
+        (*WHAT_IF, "--like", "cpu=2x"),
+        (*WHAT_IF, "--like", "cpu=-2"),
+        ("label", "-f", "", "--framework", "none"),
+    ],
+    ids=" ".join,
+)
+def test_what_makes_no_sense_is_wrong_usage(command: tuple[str, ...]) -> None:
+    stage = Stage()
+    mnist(stage)
+    found = stage.run(*command)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("scale", "mnist", "99"), ("scale", "mnist", "2", "--role", "ps"), ("pause", "broken")],
+    ids=" ".join,
+)
+def test_what_the_cluster_does_not_allow_is_no_wrong_usage(command: tuple[str, ...]) -> None:
+    stage = Stage()
+    mnist(stage)
+    assert stage.run(*command).code in (1, 3)
