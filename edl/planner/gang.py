@@ -91,11 +91,9 @@ def returns(board: Board, job: TrainingJob) -> bool:
 
 
 def _size_of_return(role: Role) -> int:
-    """A manual size comes at once, unless it was stopped because there is no room for all of it."""
+    """What it was stopped for: there is room for so much."""
     wanted, size = target(role), min(max(role.size, role.min), role.max)
-    if wanted is None:
-        return size
-    return wanted if reasons.for_manual_size(role.reason) else min(wanted, size)
+    return size if wanted is None else min(wanted, size)
 
 
 def _hardness(board: Board, fit: Fit) -> float:
@@ -165,7 +163,8 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
 
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
     if role.wanted is not None or role.resizing is Resizing.FIXED:
-        return size
+        # A manual size that is larger by now comes at once, as far as there is room.
+        return start_size(role) if reasons.for_manual_size(role.reason) else size
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
     most = min(role.size, role.max) if found.why else role.max
     return max(size, most if role.remaining is None else min(most, role.remaining))
