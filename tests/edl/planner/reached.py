@@ -57,7 +57,7 @@ def drawn(
             max_examples=examples,
             deadline=None,
             suppress_health_check=_LOOSE,
-            derandomize=fixed,
+            derandomize=fixed or settings.default.derandomize,
         )(made)
 
     return of
