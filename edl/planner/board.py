@@ -41,9 +41,9 @@ class Board:
     rows: dict[Shape, Rows] = field(default_factory=dict)
     budgets: Budgets = field(default_factory=lambda: Budgets(()))
     calm: float = inf
-    """While replicas move for equal shares, nobody grows beyond the least satisfied giver.
+    """While replicas move for equal shares, only roles less satisfied than every giver grow.
 
-    Who could, would have to give next; and the scheduler might put its pods where the giver's were.
+    Others would have to give next; and the scheduler might put their pods where the giver's were.
     """
     finishing: bool = False
     """Whether anybody who runs is nearly finished."""

@@ -83,7 +83,7 @@ def grow(board: Board, ceiling: Ceiling) -> list[Standing]:
 
 
 def _calm(board: Board, standing: Standing) -> bool:
-    return board.calm == inf or standing.starts or board.share(standing, 1) <= board.calm
+    return board.calm == inf or standing.starts or board.share(standing) < board.calm
 
 
 def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | None) -> bool:

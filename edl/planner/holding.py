@@ -6,6 +6,7 @@ for the claim, come again elsewhere in the plan, and so on, while the claim neve
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from edl.feasibility.devices import Horizon
 from edl.planner import reasons
@@ -48,21 +49,34 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
     """Of roles that grow in one plan, those wait whose pods might take each other's nodes.
 
     The scheduler places pods of several shapes in any order: small ones in the room that the plan
-    sees for a large one. That would stay pending, be given back, and asked for again. A role that
-    gave a replica a moment ago comes after the roles for which it gave.
+    sees for a large one. That would stay pending, be given back, and asked for again. Pods that
+    find room beside all others wait for those that may not. A role that gave a replica a moment ago
+    comes after the roles for which it gave.
     """
     who, coming = growing(board), _on_their_way(board)
     if not who:
         return
-    gives, capacity = board.policy.gives, dict[Fit, int]()
-    who.sort(key=lambda one: (reasons.balanced(gives, one.role.reason), -one.bulk, one.rank))
+
+    @cache
+    def capacity(fit: Fit) -> int:
+        return int(fit.by_room(board.grid.before, Horizon.OBSERVED).sum())
+
+    gives, together = board.policy.gives, coming.copy()
+    for one in who:
+        together[one.fit] += new(one)
+    scarce = {fit for fit in together if _may_stay_pending(fit, together, capacity, cost)}
+    who.sort(
+        key=lambda one: (
+            reasons.balanced(gives, one.role.reason),
+            one.fit not in scarce,
+            -one.bulk,
+            one.rank,
+        )
+    )
     for one in who:
         after = coming + Counter({one.fit: new(one)})
-        met = [fit for fit in after if cost(fit, one.fit)]
-        for fit in met:
-            if fit not in capacity:
-                capacity[fit] = int(fit.by_room(board.grid.before, Horizon.OBSERVED).sum())
-        if any(_may_stay_pending(fit, after, capacity[fit], cost) for fit in met):
+        met = (fit for fit in after if cost(fit, one.fit))
+        if any(_may_stay_pending(fit, after, capacity, cost) for fit in met):
             hold_back(board, one)
         else:
             coming = after
@@ -79,10 +93,13 @@ def _on_their_way(board: Board) -> Counter[Fit]:
 
 
 def _may_stay_pending(
-    fit: Fit, coming: Counter[Fit], capacity: int, cost: Callable[[Fit, Fit], int]
+    fit: Fit,
+    coming: Counter[Fit],
+    capacity: Callable[[Fit], int],
+    cost: Callable[[Fit, Fit], int],
 ) -> bool:
     harm = sum(pods * cost(fit, other) for other, pods in coming.items() if other is not fit)
-    return harm > 0 and capacity - harm < coming[fit]
+    return harm > 0 and capacity(fit) - harm < coming[fit]
 
 
 def let_claims_go_first(board: Board, ledger: Ledger, cost: Callable[[Fit, Fit], int]) -> None:

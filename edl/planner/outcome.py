@@ -106,7 +106,7 @@ class Outcome:
         return self._no_room[fit]
 
     def _calms(self, standing: Standing) -> bool:
-        return self.board.policy.share(standing, standing.lasting + 1) > self.board.calm
+        return self.board.policy.share(standing, standing.lasting) >= self.board.calm
 
     def _no_room_for(self, fit: Fit) -> str:
         grid = self.board.grid

@@ -68,8 +68,7 @@ class Rebalance:
                 self._deferred.setdefault((taker.fit, id(taker.bill)), taker)
             elif self._serve(taker) and taker.size < taker.cap:
                 heappush(heap, (self.board.share(taker), rank, taker))
-        # Who gave may have taken from others since, and is as large as before.
-        less = (giver for giver in self._gave_up if giver.size < giver.role.size)
+        less = (giver for giver in self._gave_up if giver.gave)
         self.board.calm = min(self.board.calm, *map(self.board.share, less), inf)
         if self.board.calm < inf:
             self._wait()
@@ -166,7 +165,7 @@ class Rebalance:
         ):
             giver.sit_again(grid, seat)
             return False
-        now = seat.now and taker.fit.takes(seat.row, now=True)
+        now = seat.now and not taker.gave and taker.fit.takes(seat.row, now=True)
         now = now and (taker.bill is None or taker.bill.allows(now=True))
         taker.sit(grid, seat.row, now=now)
         if not self._leaves_room(taker, [giver]):

@@ -133,6 +133,14 @@ class Standing:
         return count
 
     @property
+    def gave(self) -> bool:
+        """Whether a replica leaves its node: what it takes in this plan comes after that one.
+
+        Else its size would be the same, and no replica would leave.
+        """
+        return self.lasting < self.role.size
+
+    @property
     def after(self) -> int:
         """What the plan asks of its Job: one restart for all of a growth, once its room is free."""
         lasting, before = self.lasting, self.role.size
@@ -184,8 +192,8 @@ class Standing:
         return self.beyond > 0
 
     def hastens(self, policy: Policy, share: float) -> bool:
-        """Whether what it takes now, above its min, makes it more satisfied than this."""
-        return self.grows and policy.share(self, self.lasting) > share
+        """Whether it takes one now, above its min, for which it need not be less satisfied."""
+        return self.grows and policy.share(self, self.lasting - 1) >= share
 
     def postpone(self, grid: Grid, count: int = 1) -> None:
         """Turn the last replicas that it takes now into room that is kept for them."""

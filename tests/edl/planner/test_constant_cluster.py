@@ -5,20 +5,22 @@ import pytest
 from edl.model import ClusterState, Resizing
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.states import cluster, job, node, role, shape
+from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.ways import WAYS, Way, wait
 
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 
 
-def at_rest(way: Way, state: ClusterState, *, spreading: bool, rounds: int = 200) -> list[Plan]:
-    """The plans until one is quiet and time alone changes nothing; fails if none is."""
+def at_rest(
+    way: Way, state: ClusterState, *, spreading: bool, rounds: int = 200
+) -> tuple[list[Plan], ClusterState]:
+    """The plans until one is quiet and time alone changes nothing, and the state then."""
     plans: list[Plan] = []
     while len(plans) < rounds:
         plans.append(way.plan(state))
         state = act(state, plans[-1], after=wait(plans[-1]), spreading=spreading)
         if quiet(plans[-1]) and plans[-1].recheck_after is None:
-            return plans
+            return plans, state
     restarts = sum(one.restart for plan in plans for one in plan.resizes)
     pytest.fail(f"{restarts} restarts in {rounds} rounds, and no end")
 
@@ -41,5 +43,65 @@ def restarting_job_that_can_block_its_chief() -> ClusterState:
 def test_a_restart_keeps_a_grown_role_off_the_only_node_of_another(
     way: Way, *, spreading: bool
 ) -> None:
-    plans = at_rest(way, restarting_job_that_can_block_its_chief(), spreading=spreading)
+    plans, _ = at_rest(way, restarting_job_that_can_block_its_chief(), spreading=spreading)
     assert sum(one.restart for plan in plans for one in plan.resizes) == 1
+
+
+def narrow_job_beside_one_that_may_use_every_node() -> ClusterState:
+    """Only the first node has room for `narrow` and `other`."""
+    zone = shape(0.5, node_selector=(("zone", "a"),))
+    wide = worker("wide", 1, 9, shape=shape(0.5), on=["a"], queued=-1)
+    narrow = worker("narrow", 1, 9, shape=zone, on=["a"], queued=0)
+    other = worker("other", 1, 9, shape=zone, on=["a"] * 3, queued=0)
+    nodes = (node("a", 3.5, labels={"zone": "a"}), node("b", 1), node("c", 1))
+    return cluster(*nodes, wide, narrow, other)
+
+
+def restart_for_as_much_of_a_manual_size_as_fits() -> ClusterState:
+    """There is room for the fourth of five replicas; `low` has one more than its minimum."""
+    gpu = shape(1, gpu=1)
+    fields = {"resizing": Resizing.RESTART, "wanted": 5, "shape": gpu}
+    high = worker("high", 1, 5, on=["a"] * 3, priority=2, **fields)
+    low = worker("low", 2, 3, on=["a"] * 3, shape=gpu)
+    return cluster(node("a", 9, gpu=7), high, low)
+
+
+def satisfied_job_whose_idle_room_is_elsewhere() -> ClusterState:
+    """Where three replicas of `rich` leave node c there is room for a fourth of `large`.
+
+    `rich` finds room for two of them on a and b.
+    """
+    large = worker("large", 1, 5, shape=shape(3), on=["c"] * 3)
+    middle = worker("middle", 1, 12, on=["c"] * 7 + ["a"])
+    rich = worker("rich", 1, 20, on=["c"] * 15)
+    return cluster(node("a", 3.9), node("b", 1.9), node("c", 31.9), large, middle, rich)
+
+
+def job_whose_next_replica_satisfies_it_more_than_its_giver() -> ClusterState:
+    """Replicas of 1, 2 and 3 CPU: each one more changes the share of `few` by a quarter."""
+    two = worker("two", 1, 12, shape=shape(2), on=["a"] * 2)
+    one = worker("one", 1, 12, on=["a"] * 4)
+    few = worker("few", 1, 5, shape=shape(3), on=["a"] * 2)
+    three = worker("three", 1, 9, shape=shape(3), on=["a"] * 6 + ["b"])
+    return cluster(node("a", 33), node("b", 4.5), two, one, few, three)
+
+
+def sizes(state: ClusterState) -> dict[str, int]:
+    return {one.key.name: one.roles[0].size for one in state.jobs}
+
+
+@pytest.mark.parametrize("spreading", [False, True])
+def test_a_replica_leaves_its_node_though_its_role_finds_room_elsewhere(*, spreading: bool) -> None:
+    """Else the size of `rich` is as before, none of its pods leaves, and `large` waits for ever."""
+    _, state = at_rest(
+        WAYS["fair"], satisfied_job_whose_idle_room_is_elsewhere(), spreading=spreading
+    )
+    assert sizes(state) == {"large": 4, "middle": 9, "rich": 14}
+
+
+@pytest.mark.parametrize("spreading", [False, True])
+def test_the_job_that_replicas_leave_for_grows_before_others_do(*, spreading: bool) -> None:
+    """Else a job that gave takes the room again, and gives it again, for ever."""
+    state = job_whose_next_replica_satisfies_it_more_than_its_giver()
+    _, state = at_rest(WAYS["fair"], state, spreading=spreading)
+    assert sizes(state)["few"] == 3

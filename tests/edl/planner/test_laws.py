@@ -21,7 +21,11 @@ from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, MOST_WAIT, ROOMY, states
 from tests.edl.planner.reached import Reached, law
 from tests.edl.planner.states import cluster, node, shape, worker
-from tests.edl.planner.test_constant_cluster import restarting_job_that_can_block_its_chief
+from tests.edl.planner.test_constant_cluster import (
+    narrow_job_beside_one_that_may_use_every_node,
+    restart_for_as_much_of_a_manual_size_as_fits,
+    restarting_job_that_can_block_its_chief,
+)
 from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 
 pytestmark = pytest.mark.laws
@@ -200,6 +204,8 @@ def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
     assert quiet(plans[-1])
 
 
+@example(way=WAYS["fair"], state=narrow_job_beside_one_that_may_use_every_node())
+@example(way=WAYS["utilisation"], state=restart_for_as_much_of_a_manual_size_as_fits())
 @law(GROWING)
 def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
     """Among those who run, while pods that leave still hold their room.
