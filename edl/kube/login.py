@@ -33,6 +33,10 @@ _TOKEN_SECONDS: Final = 60.0
 POOL_SIZE: Final = 32
 
 
+def _final(_authorization: str | None) -> bool:
+    return False
+
+
 class Login(msgspec.Struct, frozen=True):
     """A way to one API server. `authorization` is asked before each request: tokens are renewed."""
 
@@ -40,6 +44,8 @@ class Login(msgspec.Struct, frozen=True):
     namespace: str
     pool: urllib3.PoolManager
     authorization: Callable[[], str | None]
+    refused: Callable[[str | None], bool] = _final
+    """Told the authorization of a request that was answered 401; whether it is worth another."""
     impersonation: Headers = ()
     """Which other user the requests are made as."""
 
@@ -96,11 +102,13 @@ def _of_file(chosen: Chosen, environ: Mapping[str, str]) -> Login:
         _identify(context, certificate, key)
         pool.clear()
 
+    plugin = Plugin(chosen, environ, renew) if _asks_plugin(user) else None
     return Login(
         server=server,
         namespace=chosen.namespace,
         pool=pool,
-        authorization=_authorization(chosen, lambda: Plugin(chosen, environ, renew)),
+        authorization=_authorization(chosen, plugin),
+        refused=plugin.refused if plugin else _final,
         impersonation=impersonate(user),
     )
 
@@ -142,7 +150,12 @@ def _pem(user: Section, name: str) -> bytes:
     return Path(user[name]).read_bytes() if user.get(name) else b""
 
 
-def _authorization(chosen: Chosen, plugin: Callable[[], Plugin]) -> Callable[[], str | None]:
+def _asks_plugin(user: Section) -> bool:
+    """Whether no way that comes before it is there."""
+    return bool(user.get("exec")) and not any(map(user.get, ("token", "tokenFile", "username")))
+
+
+def _authorization(chosen: Chosen, plugin: Plugin | None) -> Callable[[], str | None]:
     """The first way that the user's section has, in client-go's order."""
     user = chosen.user
     if token := user.get("token"):
@@ -152,10 +165,9 @@ def _authorization(chosen: Chosen, plugin: Callable[[], Plugin]) -> Callable[[],
     if name := user.get("username"):
         basic = make_headers(basic_auth=f"{name}:{user.get('password') or ''}")
         return lambda: basic["authorization"]
-    if user.get("exec"):
-        found = plugin()
-        found.authorization()  # so that it fails here
-        return found.authorization
+    if plugin:
+        plugin.authorization()  # so that it fails here
+        return plugin.authorization
     if user.get("auth-provider"):
         found = import_module("edl.kube.packaged").authorization(chosen)
         return cast("Callable[[], str | None]", found)

@@ -8,7 +8,7 @@ import base64
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Final
@@ -52,8 +52,15 @@ class _Credential(msgspec.Struct, rename="camel"):
     status: _Status
 
 
+_REFUSED: Final = timedelta(minutes=1)
+"""No more often is it run for credentials that the API server refuses: it may ask its user."""
+
+
 class Plugin:
-    """Thread-safe. It is run for the first request, and for the first after its answer is over."""
+    """Thread-safe. It is run for the first request, and for the first after its answer is over.
+
+    Or is refused, as by client-go: a session may be ended before its credentials are over.
+    """
 
     def __init__(
         self,
@@ -73,13 +80,25 @@ class Plugin:
         self._now = now
         self._lock = Lock()
         self._status: _Status | None = None
+        self._refused_at: datetime | None = None
 
     def authorization(self) -> str | None:
         """Raise Unreachable where the plugin gives no credentials."""
         with self._lock:
             if self._status is None or self._is_over(self._status):
                 self._status = self._renewed()
-            return f"Bearer {self._status.token}" if self._status.token else None
+            return _bearer(self._status)
+
+    def refused(self, authorization: str | None) -> bool:
+        """After a 401 to a request with this: whether another try has other credentials."""
+        with self._lock:
+            if self._status is None or _bearer(self._status) != authorization:
+                return True  # another request has come first
+            now = self._now()
+            if self._refused_at and abs(now - self._refused_at) < _REFUSED:
+                return False
+            self._refused_at, self._status = now, None
+            return True
 
     def _is_over(self, status: _Status) -> bool:
         ends = status.expiration_timestamp
@@ -135,6 +154,10 @@ class Plugin:
             f"context {self._chosen.context}: its credential plugin {self._exec.command} gave no "
             f"credentials: {' '.join(str(why).split())}; {' '.join(way_out.split())}"
         )
+
+
+def _bearer(status: _Status) -> str | None:
+    return f"Bearer {status.token}" if status.token else None
 
 
 def _cluster_info(cluster: Section) -> dict[str, Any]:

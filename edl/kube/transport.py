@@ -5,6 +5,7 @@ import time
 import zlib
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 import urllib3
@@ -78,6 +79,22 @@ class Transport:
     def _once(
         self, method: str, path: str, body: bytes | None, timeout: urllib3.Timeout
     ) -> urllib3.BaseHTTPResponse:
+        """Twice where the credentials were refused, so that nothing was done, and new ones came."""
+        token = self._login.authorization()
+        response = self._asked(method, path, body, timeout, token)
+        if response.status == HTTPStatus.UNAUTHORIZED and self._login.refused(token):
+            response.close()
+            response = self._asked(method, path, body, timeout, self._login.authorization())
+        return response
+
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        timeout: urllib3.Timeout,
+        token: str | None,
+    ) -> urllib3.BaseHTTPResponse:
         # As kubectl: a list of a thousand objects is a tenth of its size on its way.
         headers = urllib3.HTTPHeaderDict(
             {"Accept": _JSON, "Accept-Encoding": "gzip", "User-Agent": contract.MANAGED_BY}
@@ -86,7 +103,7 @@ class Transport:
             headers.add(name, value)
         if body is not None:
             headers["Content-Type"] = _PATCHES.get(method, _JSON)
-        if token := self._login.authorization():
+        if token:
             headers["Authorization"] = token
         response = self._login.pool.request(
             "PATCH" if method in _PATCHES else method,

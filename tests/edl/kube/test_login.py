@@ -8,13 +8,14 @@ import pytest
 import yaml
 from urllib3 import ProxyManager
 
-from edl.errors import Unreachable
+from edl.errors import Forbidden, Unreachable
 from edl.kube.client import ApiServer
 from edl.kube.kubeconfig import Overrides, choose
 from edl.kube.login import TokenFile, log_in
 from edl.kube.plugin import Plugin
+from edl.model import Target
 from edl.writes import Json
-from tests.edl.kube.servers import Answer, serving
+from tests.edl.kube.servers import Answer, Script, serving, status
 
 
 def write(path: Path, name: str, user: Json | None = None, **cluster: str | bool) -> Path:
@@ -340,6 +341,64 @@ def test_a_client_certificate_of_an_exec_plugin_is_renewed_when_it_is_over(tmp_p
     for _ in range(2):
         assert found.authorization() is None
     assert identities[1:] == [(b"certificate 2", b"key 2")]
+
+
+def counting(folder: Path, name: str, server: str) -> tuple[ApiServer, Path]:
+    """A client whose plugin counts its runs in its token, and in a file."""
+    count = 'echo x >>"$0.runs"; runs=$(wc -l <"$0.runs" | tr -d " ")\n'
+    user = plugin(folder, f"{count}$CREDENTIAL", token="token-$runs")
+    path = write(folder / name, name, user, server=server)
+    return ApiServer(log_in(str(path), None, os.environ)), folder / "plugin.runs"
+
+
+def bearers(script: Script) -> list[str]:
+    return [dict(asked.headers)["Authorization"] for asked in script.asked]
+
+
+@pytest.mark.parametrize("method", ["version", "patch"])
+def test_credentials_that_are_refused_before_they_are_over_are_asked_for_anew(
+    tmp_path: Path, method: str
+) -> None:
+    accepted = Answer(200, {"gitVersion": "v1.36.3"})
+    with serving(status(401, "Unauthorized"), accepted) as (script, address):
+        api, _ = counting(tmp_path, "a", address)
+        pod = Target("Pod", "ns", "p")
+        assert api.version() if method == "version" else api.patch(pod, {"metadata": {}})
+        assert bearers(script) == ["Bearer token-1", "Bearer token-2"]
+        api.version()
+        assert bearers(script)[2:] == ["Bearer token-2"]
+    assert [asked.body for asked in script.asked][:2] in (["", ""], ['{"metadata":{}}'] * 2)
+
+
+def test_a_plugin_is_not_run_again_and_again_for_credentials_that_are_refused(
+    tmp_path: Path,
+) -> None:
+    with serving(status(401, "Unauthorized")) as (script, address):
+        api, runs = counting(tmp_path, "a", address)
+        for _ in range(3):
+            with pytest.raises(Forbidden, match="does not accept these credentials"):
+                api.version()
+    assert bearers(script) == ["Bearer token-1", *["Bearer token-2"] * 3]
+    assert runs.read_text().count("x") == 2
+
+
+def test_after_a_minute_a_plugin_is_run_for_refused_credentials_once_more(tmp_path: Path) -> None:
+    chosen = choose(str(write(tmp_path / "a", "a", plugin(tmp_path, "$CREDENTIAL"))), None)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    found = Plugin(chosen, os.environ, lambda *_: None, lambda: now)
+    told = []
+    for seconds in (0, 59, 1):
+        now += timedelta(seconds=seconds)
+        told.append(found.refused(found.authorization()))
+    assert told == [True, False, True]
+
+
+def test_a_token_that_is_written_down_is_refused_at_once(tmp_path: Path) -> None:
+    with serving(status(401, "Unauthorized")) as (script, address):
+        api = ApiServer(log_in(str(write(tmp_path / "a", "a", server=address)), None, {}))
+        with pytest.raises(Forbidden, match="does not accept these credentials"):
+            api.version()
+    assert bearers(script) == ["Bearer token-a"]
 
 
 def test_an_exec_plugin_is_told_what_it_asked_for(tmp_path: Path) -> None:
