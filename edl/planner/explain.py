@@ -14,6 +14,7 @@ import msgspec
 
 from edl import phases
 from edl.model import JobKey, Resizing, Role, TrainingJob
+from edl.planner import reasons
 from edl.planner.causes import Cause, Hindrance, Itself, Others, Promised
 from edl.planner.decide import outcome
 from edl.planner.hindrances import Subject, standing_of, to_grow, to_start
@@ -214,8 +215,13 @@ def _is_last(cause: Cause) -> bool:
 
 
 def _holdings(found: Outcome) -> dict[Subject, int]:
-    """Replicas by role: those it has, and those that room is promised for."""
-    return {(one.job.key, one.role.name): one.size for one in found.board.standings}
+    """Replicas by role: those it has, and those that room is promised for.
+
+    A training job that waits for pods to leave has its room, too, as a whole.
+    """
+    held = found.ledger.held
+    waiting: dict[Subject, int] = {(key, ""): 1 for key in held if reasons.promises(held[key])}
+    return waiting | {(one.job.key, one.role.name): one.size for one in found.board.standings}
 
 
 def _why(plan: Plan, job: TrainingJob, role: Role) -> str:

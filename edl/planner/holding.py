@@ -7,12 +7,15 @@ for the claim, come again elsewhere in the plan, and so on, while the claim neve
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import groupby
 
 from edl.feasibility.devices import Horizon
+from edl.model import JobKey
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit
 from edl.planner.idle import moments
+from edl.planner.landing import leaves_room
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
 from edl.planner.standing import Standing
@@ -135,3 +138,37 @@ def _is_on_its_way(board: Board, ledger: Ledger) -> bool:
         return True
     last = max(moments(board), default=None)
     return last is not None and not board.past(last, board.limits.queue_patience)
+
+
+def let_restarts_go_first(board: Board, ledger: Ledger) -> None:
+    """Growth by a restart waits while others come back that share nodes with it.
+
+    The scheduler places both anew: where one of them may take the other's room, the other one would
+    need room to be made for it, by more restarts.
+    """
+    back = _come_back(board, ledger)
+    kept = [
+        (want.fit, row)
+        for promise in ledger.promises
+        for want, rows in zip(promise.wants, promise.placed, strict=False)
+        for row in rows
+    ]
+    growers = [one for one in growing(board) if one.restarts and one.job.key not in back]
+    for key, roles in groupby(sorted(growers, key=lambda one: one.rank), lambda one: one.job.key):
+        mine = [one for one in board.standings if one.job.key == key]
+        met = {
+            other.job.key
+            for other in board.standings
+            if other.job.key in back and any(one.fit.contends(other.fit) for one in mine)
+        }
+        if met and not leaves_room(board, {*met, key}, kept, of_many=True):
+            for one in roles:
+                hold_back(board, one)
+        else:
+            back.add(key)
+
+
+def _come_back(board: Board, ledger: Ledger) -> set[JobKey]:
+    """Jobs that start in this plan, or are stopped to start again."""
+    stopped = (one for one in board.standings if one.restarts and one.after < one.role.size)
+    return {*ledger.admitted, *(one.job.key for one in stopped)}

@@ -10,19 +10,24 @@ from edl.planner.stages import TASTES, Party, Stage
 from edl.planner.standing import NOWHERE, Standing
 
 _MOST: Final = 400
-"""More pods than that are not placed one by one; then a taker's room is not sure."""
+"""More pods than that are not placed one by one."""
 
 
 def leaves_room(
-    board: Board, restarting: Collection[JobKey], takers: Sequence[tuple[Fit, int]]
+    board: Board,
+    restarting: Collection[JobKey],
+    takers: Sequence[tuple[Fit, int]],
+    *,
+    of_many: bool = False,
 ) -> bool:
     """Whether these pods, each with the node that the plan has for it, fit wherever those land.
 
     The new size of the restarting jobs is taken off the grid already, and the takers are on it.
+    `of_many`: the answer for more pods than can be looked at.
     """
     back = [one for one in board.standings if one.job.key in restarting]
     if sum(one.size for one in back) + len(takers) > _MOST:
-        return False
+        return of_many
     room = board.grid.soon.copy()
     seats = [*takers, *((one.fit, seat.row) for one in back for seat in one.seats)]
     for fit, row in seats:

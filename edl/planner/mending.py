@@ -32,9 +32,10 @@ def joined(causes: Sequence[Cause], more: Sequence[Cause]) -> tuple[Cause, ...]:
 
 def _both(old: Cause, new: Cause) -> Cause | None:
     """What says as much as the two, None where they are about different things."""
-    if old == new:
-        return old
-    return _more_room(old, new) or _more_leave(old, new)
+    # Room that was put right and is lacking again, in the same words, went elsewhere: one more.
+    if more := _more_room(old, new):
+        return more
+    return old if old == new else _more_leave(old, new)
 
 
 def _more_room(old: Cause, new: Cause) -> Cause | None:

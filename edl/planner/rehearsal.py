@@ -29,11 +29,12 @@ from edl.planner.holding import (
     leave_clear,
     let_claims_go_first,
     let_larger_pods_go_first,
+    let_restarts_go_first,
     new,
 )
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
-from edl.planner.stages import TASTES, Party, Stage, avoid_each_other
+from edl.planner.stages import TASTES, Party, Stage, avoid_each_other, most_kept_off
 from edl.planner.standing import Standing
 
 _MOST: Final = 400
@@ -62,6 +63,7 @@ class Rehearsal:
     """Starts that wait a moment, with the room that stays taken for them."""
 
     def run(self) -> None:
+        let_restarts_go_first(self.board, self.ledger)
         let_claims_go_first(self.board, self.ledger, self._cost)
         let_larger_pods_go_first(self.board, self._cost)
         if not self.ledger.admitted:
@@ -140,8 +142,16 @@ class Rehearsal:
             if not avoid and self._goes_well(_parties(standings)):
                 return
         if not self._pin(standings, _choices(standings, again=again)):
-            # Pods of one role find places in whatever order they come; then the next role starts.
-            standings[0].leads = True
+            self._leader(standings).leads = True
+
+    def _leader(self, standings: Sequence[Standing]) -> Standing:
+        """Pods of one role find places in whatever order they come; then the next role starts."""
+        for first in standings:
+            parties = _parties([first, *(one for one in standings if one is not first)])
+            stages = (begun.copy() for begun in self._begun())
+            if all(stage.takes(party) for stage in stages for party in parties):
+                return first
+        return standings[0]
 
     def _pin(self, standings: Sequence[Standing], choices: Iterable[list[Standing]]) -> bool:
         """Keep some of its roles to nodes, the first of the choices that is enough, if any is."""
@@ -217,7 +227,7 @@ class Rehearsal:
         pair = (fit, other)
         if pair not in self._costs:
             meet = fit is other or bool((fit.eligible & other.eligible).any())
-            self._costs[pair] = _cost(fit, other) if meet else 0
+            self._costs[pair] = most_kept_off(fit, other) if meet else 0
         return self._costs[pair]
 
     def _goes_well(self, parties: Sequence[Party]) -> bool:
@@ -286,10 +296,3 @@ def _pods(standings: Iterable[Standing]) -> Counter[Fit]:
 
 def _parties(standings: Iterable[Standing]) -> list[Party]:
     return [Party(found.fit, found.lasting) for found in standings]
-
-
-def _cost(fit: Fit, other: Fit) -> int:
-    if fit is other:
-        return 1
-    need = dict(fit.need)
-    return max((-(-amount // need[line]) for line, amount in other.need if line in need), default=0)

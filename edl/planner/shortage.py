@@ -48,7 +48,7 @@ def of_growth(board: Board, ceiling: Ceiling, standing: Standing) -> Cause:
         return spent(line, standing.bill, 0)
     if not fit.eligible.any():
         return NoNode(standing.role.name, 1, fit.shape.requests, no_node(board, fit))
-    over = ceiling.over(fit, grid.idle_soon) or ceiling.over(fit, grid.idle_now)
+    over = ceiling.over(fit, grid.idle_soon)
     if over and fit.soon.find() != NOWHERE:
         return _ceiling(board, standing, over)
     return _room(board, grid.soon, standing.role, (Want(fit, 1), 0))

@@ -77,3 +77,11 @@ def avoid_each_other(fits: Sequence[Fit]) -> bool:
         for one, other in permutations(fits, 2)
         if one is not other and one.binding and other.binding and not one.follows
     )
+
+
+def most_kept_off(fit: Fit, other: Fit) -> int:
+    """How many pods of a shape one pod of another keeps from a node at most, by their sums."""
+    if fit is other:
+        return 1
+    need = dict(fit.need)
+    return max((-(-amount // need[line]) for line, amount in other.need if line in need), default=0)

@@ -41,15 +41,9 @@ Law = Callable[..., None]
 
 def drawn(
     examples: int = EXAMPLES,
-    *,
-    fixed: bool = False,
     **strategies: Any,  # noqa: ANN401 (of any type)
 ) -> Callable[[Law], Law]:
-    """A law over these strategies, which may ask for the fixture `reached`.
-
-    fixed: the same draws at each run, for a law of which an exception is known and not yet mended;
-    the law's docstring names it.
-    """
+    """A law over these strategies, which may ask for the fixture `reached`."""
 
     def of(found: Law) -> Law:
         made: Law = given(**strategies)(found)
@@ -57,7 +51,7 @@ def drawn(
             max_examples=examples,
             deadline=None,
             suppress_health_check=_LOOSE,
-            derandomize=fixed or settings.default.derandomize,
+            derandomize=settings.default.derandomize,
         )(made)
 
     return of

@@ -13,7 +13,8 @@ from edl.model import (
     Term,
     TrainingJob,
 )
-from edl.planner.causes import Bound, Cause, Itself, Others, Promised, Until
+from edl.planner import reasons
+from edl.planner.causes import Bound, Cause, Hindrance, Itself, Others, Promised, Until
 from edl.planner.decide import decide
 from edl.planner.explain import Explanation, explain
 from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
@@ -289,3 +290,51 @@ def test_a_job_that_gets_the_room_a_second_time_hides_nothing_else() -> None:
     assert stops is not None
     assert stops.complete
     assert {type(cause) for cause in stops.causes} == {LoadCeiling, Others, Room}
+
+
+def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None:
+    """With room for one more it waits for the other replica, of a job that has to leave first."""
+    mine = runs("mine", 1)
+    other = worker("other", 1, 2, on=["b"] * 2)
+    queued = worker("queued", 2, 2, priority=1)
+    found = explained("mine", node("a", 1), node("b", 2), mine, other, queued)
+    (only,) = found.roles
+    assert only.stops is not None
+    first = [cause for cause in only.stops.causes if isinstance(cause, Others)]
+    assert [cause.jobs for cause in first] == [(JobKey("ns", "queued"),)]
+    assert only.stops.complete
+
+
+def test_room_that_a_plan_leaves_over_is_no_matter_of_the_load_ceiling() -> None:
+    """A replica of 3 CPU goes for one of 2 CPU: with the rest of the node that is room for mine."""
+    first = job(
+        "first",
+        role("ps", 1, 9, on=["a", "x", "x", "x", "a"], shape=shape(3)),
+        role("worker", 2, 4, on=["x", "a"], shape=shape(2)),
+        priority=2,
+    )
+    mine = worker("mine", 1, 5, on=["a", "x"], shape=shape(2), priority=1)
+    found = explain(situation(node("a", 11), first, mine, limits=Limits()), mine.key)
+    assert found is not None
+    (only,) = found.roles
+    assert only.stops is not None
+    ceiling, then = only.stops.causes
+    assert isinstance(ceiling, LoadCeiling)
+    assert then == Itself(Hindrance.RULE, reasons.NOT_NOW)
+
+
+def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
+    """With 500m more on b the queued half CPU goes there, and leaves half a CPU elsewhere."""
+    mine = job(
+        "mine",
+        role("ps", 1, 9, on=["a", "a", "x", "x"]),
+        role("worker", 1, 2, on=["x", "a"]),
+        queued=-3,
+    )
+    queued = worker("queued", 1, 1, shape=shape(0.5), queued=0)
+    found = explain(situation(node("a", 4), node("b", 1), mine, queued, limits=Limits()), mine.key)
+    assert found is not None
+    stops = found.roles[0].stops
+    assert stops is not None
+    assert stops.complete
+    assert [cause.pods for cause in stops.causes if isinstance(cause, Room)] == [2]

@@ -231,3 +231,14 @@ def test_growth_does_not_wait_for_pods_that_are_in_the_way_of_others_alone() -> 
     mine = worker("mine", 1, 4, shape=shape(2, node_selector=(("pool", "two"),)), on=["b"])
     plan = plan_for(cluster(*nodes, coming("small", 2), coming("large", 3), mine))
     assert sizes(plan) == {"mine": 4}
+
+
+def test_the_role_leads_after_which_the_others_find_room_wherever_it_lands() -> None:
+    """Two workers may take all of a, and ps may use no other node; ps leaves room for both."""
+    parts = (
+        role("ps", 1, 1, shape=shape(0.5, node_selector=(("zone", "a"),))),
+        role("worker", 2, 2, shape=shape(1)),
+    )
+    state = cluster(node("a", 2, labels={"zone": "a"}), node("b", 1), job("mnist", *parts))
+    (admission,) = plan_for(state).admissions
+    assert admission.leads == "ps"
