@@ -200,4 +200,5 @@ def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
     guard.check_identity(manifest, old)
     held, warnings = guard.held(ttl.hold(manifest, old), old)
     guard.check(held, old, request.policy)
-    return Verdict(held, (*warnings, *put_back.warnings(manifest, old)))
+    back, lost = put_back.warnings(manifest, old), misplaced.warnings(manifest, old)
+    return Verdict(held, (*warnings, *back, *lost))

@@ -13,7 +13,7 @@ from edl.spec import JobSpec
 from edl.texts import whole
 from edl.writes import Json
 
-_WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
+WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
 """Labels that the webhook fills in: a user's file need not have them."""
 
 
@@ -123,7 +123,7 @@ def check_identity(new: Json, old: Json) -> None:
             ("annotations", annotations(old), annotations(new)),
         )
         for name in contract.IMMUTABLE
-        if before.get(name) != after.get(name) and not (name in _WRITTEN_OUT and name not in after)
+        if before.get(name) != after.get(name) and not (name in WRITTEN_OUT and name not in after)
     ]
     if findings:
         raise Denied(findings)
@@ -138,7 +138,7 @@ def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     """`new` with everything put back that is not its user's to change, and a warning for each."""
     metadata = new.get("metadata") or {}
-    written_out = {name: labels(old)[name] for name in _WRITTEN_OUT if name in labels(old)}
+    written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
     kept = new | {"metadata": metadata | {"labels": {**written_out, **labels(new)}}}
     kept = _with_owned_of(kept, old)
     template = _template(new)

@@ -21,22 +21,32 @@ _OF_NAMESPACES: Final = frozenset(
 
 _MOST: Final = 10
 """Names that are spoken of: each unknown one is compared with all that are known."""
+_CLOSE: Final = 0.75
+"""A name of the same kind that is so like it is meant before a nearer one of the other kind."""
 _LONGEST: Final = 63
 """Characters of a name that is compared, or quoted: none of ours is longer."""
 
 
-def warnings(manifest: Json) -> tuple[str, ...]:
-    """A sentence for each of the first names, and their number; the object is taken as it is."""
-    metadata = manifest.get("metadata") or {}
-    found = [
-        (name, kind)
-        for place, kind in _PLACES.items()
-        for name in metadata.get(place) or {}
-        if name.startswith(contract.PREFIX) and name not in _EXPECTED[kind]
-    ]
+def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
+    """A sentence for each of the first names, and their number; the object is taken as it is.
+
+    Of an update those that it adds or changes: what was said on creation is not said again.
+    """
+    before = _misplaced(old or {})
+    found = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
     told = [_said(name, kind) for name, kind in sorted(found)[:_MOST]]
     left = len(found) - len(told)
     return (*told, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*told,)
+
+
+def _misplaced(manifest: Json) -> Mapping[tuple[str, Kind], str]:
+    metadata = manifest.get("metadata") or {}
+    return {
+        (name, kind): text
+        for place, kind in _PLACES.items()
+        for name, text in (metadata.get(place) or {}).items()
+        if name.startswith(contract.PREFIX) and name not in _EXPECTED[kind]
+    }
 
 
 def _said(name: str, kind: Kind) -> str:
@@ -47,6 +57,16 @@ def _said(name: str, kind: Kind) -> str:
         return f"{name} belongs on a namespace: it does nothing here"
     if len(name) > _LONGEST:
         return f"{name[:_LONGEST]}… is unknown, and does nothing"
-    near = get_close_matches(name.lower(), sorted(_KNOWN[Kind.LABEL] | _KNOWN[Kind.ANNOTATION]), 1)
-    meant = f": did you mean {near[0]}?" if near else ""
+    near = _nearest(name, _KNOWN[kind], _CLOSE) or _nearest(
+        name, frozenset().union(*_KNOWN.values())
+    )
+    meant = f": did you mean {near}?" if near else ""
     return f"{name} is unknown, and does nothing{meant}"
+
+
+def _nearest(name: str, known: frozenset[str], cutoff: float = 0.6) -> str:
+    """Without the prefix, which would make any two names alike; empty for none."""
+    own = name.removeprefix(contract.PREFIX).lower()
+    names = sorted(one.removeprefix(contract.PREFIX) for one in known)
+    near = get_close_matches(own, names, 1, cutoff)
+    return f"{contract.PREFIX}{near[0]}" if near else ""

@@ -5,7 +5,7 @@ from typing import Final
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import RoleKind
-from edl.inject.guard import labels
+from edl.inject.guard import WRITTEN_OUT, annotations, labels
 from edl.writes import Json
 
 _SIZES: Final = ("parallelism", "completions")
@@ -13,7 +13,7 @@ _SIZES: Final = ("parallelism", "completions")
 
 def warnings(new: Json, old: Json) -> tuple[str, ...]:
     """A sentence for each: `guard.held` has put the old values back."""
-    return _sizes(new, old)
+    return (*_sizes(new, old), *_labels(new, old))
 
 
 def _sizes(new: Json, old: Json) -> tuple[str, ...]:
@@ -31,16 +31,41 @@ def _sizes(new: Json, old: Json) -> tuple[str, ...]:
     )
 
 
+def _labels(new: Json, old: Json) -> tuple[str, ...]:
+    """Labels that were taken off, and come back.
+
+    A file that is put in the place of the Job need not have them; a change of the Job itself, which
+    our annotations are still on, meant it.
+    """
+    if contract.INJECTED_MAX not in annotations(new):
+        return ()
+    _, job = _named(old)
+    ways = {
+        name: f"kubectl edl scale {job} --{flag} N{_which(old)} changes it, "
+        for name, flag in ((contract.MIN, "min"), (contract.MAX, "max"))
+    }
+    return tuple(
+        f"{name} stays {labels(old)[name]}: {ways.get(name, '')}"
+        f"kubectl edl unlabel {job} takes all of ours off"
+        for name in WRITTEN_OUT
+        if name in labels(old) and name not in labels(new)
+    )
+
+
 def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
     role, kind = _role(old)
     if "parallelism" not in changed and not _is_ranked(old):
         return "these are work items, and their number is the Job's from its creation on"
     if kind is not None and not kind.resizable:
         return f"{role} is never resized"
-    own, job = _named(old)
-    which = f" --role {role}" if own != job else ""
-    held = f"kubectl edl scale {job} {wanted or 'N'}{which} holds a size"
+    held = f"kubectl edl scale {_named(old)[1]} {wanted or 'N'}{_which(old)} holds a size"
     return f"kubectl-edl sizes this Job; {held}"
+
+
+def _which(manifest: Json) -> str:
+    """The option for its role, where the training job has several."""
+    own, job = _named(manifest)
+    return f" --role {_role(manifest)[0]}" if own != job else ""
 
 
 def _role(manifest: Json) -> tuple[str, RoleKind | None]:

@@ -74,10 +74,24 @@ def test_every_forbidden_change_is_named_at_once() -> None:
 
 @pytest.mark.parametrize("name", ["job", "role", "min", "max"])
 def test_labels_that_we_wrote_out_need_not_be_in_the_users_file(name: str) -> None:
-    new = changed(RUNNING, f"metadata labels edl.dev/{name}", None)
-    verdict = update(new, RUNNING)
+    file = changed(RUNNING, "metadata annotations edl.dev/injected-max", None)
+    verdict = update(changed(file, f"metadata labels edl.dev/{name}", None), RUNNING)
     assert labels(verdict.manifest) == labels(RUNNING)
     assert verdict.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("max", "edl.dev/max stays 3: kubectl edl scale mnist --max N --role worker changes it, "),
+        ("min", "edl.dev/min stays 1: kubectl edl scale mnist --min N --role worker changes it, "),
+        ("role", "edl.dev/role stays worker: "),
+    ],
+)
+def test_a_label_that_is_taken_off_comes_back_with_the_way_out(name: str, warning: str) -> None:
+    verdict = update(changed(RUNNING, f"metadata labels edl.dev/{name}", None), RUNNING)
+    assert labels(verdict.manifest) == labels(RUNNING)
+    assert verdict.warnings == (f"{warning}kubectl edl unlabel mnist takes all of ours off",)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from edl.writes import Json
-from tests.edl.manifests import create, job
+from tests.edl.manifests import changed, create, created, job, update
 
 
 def told(**fields: Json) -> tuple[str, ...]:
@@ -23,6 +23,16 @@ def told(**fields: Json) -> tuple[str, ...]:
             "labels",
             "Max",
             "edl.dev/Max is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+        (
+            "annotations",
+            "rolez",
+            "edl.dev/rolez is unknown, and does nothing: did you mean edl.dev/roles?",
+        ),
+        (
+            "annotations",
+            "maxx",
+            "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?",
         ),
         ("annotations", "zzzzzzzzzzzz", "edl.dev/zzzzzzzzzzzz is unknown, and does nothing"),
         (
@@ -64,3 +74,28 @@ def test_a_name_of_63_characters_is_quoted_in_full(length: int, said: str) -> No
     name = "z" * (length - len("edl.dev/"))
     (warning,) = create(job(framework="none", annotations={name: ""})).warnings
     assert warning.startswith(said.format(f"edl.dev/{name}"[:63]))
+
+
+@pytest.mark.parametrize(
+    ("path", "warning"),
+    [
+        (
+            "annotations edl.dev/replica",
+            "edl.dev/replica is unknown, and does nothing: did you mean edl.dev/replicas?",
+        ),
+        (
+            "annotations edl.dev/max",
+            "edl.dev/max is a label, not an annotation: it does nothing here",
+        ),
+        (
+            "labels edl.dev/maxx",
+            "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+    ],
+)
+def test_a_slip_on_a_live_job_is_told_once(path: str, warning: str) -> None:
+    old = created(job(framework="none", min="1", max="1"))
+    slip = changed(old, f"metadata {path}", "3")
+    assert update(slip, old).warnings == (warning,)
+    assert update(changed(slip, "metadata labels team", "vision"), slip).warnings == ()
+    assert update(changed(slip, f"metadata {path}", "4"), slip).warnings == (warning,)
