@@ -9,6 +9,7 @@ from typing import Final
 
 from edl import namespaces
 from edl.errors import Denied, Finding
+from edl.inject import misplaced
 from edl.inject.admission import Context, Request, mutate, validate
 from edl.namespaces import NamespacePolicy
 from edl.writes import Json
@@ -57,6 +58,8 @@ class Stream:
     texts: tuple[str, ...]
     values: tuple[Json, ...]
     injections: tuple[Injection, ...]
+    remarks: tuple[str, ...] = ()
+    """About what is not completed."""
 
 
 def named(manifest: Json) -> str:
@@ -76,6 +79,7 @@ def inject(sources: Sequence[Source], setting: Setting) -> Stream:
         texts=tuple(text for text, _ in pairs),
         values=tuple(value for _, value in pairs),
         injections=tuple(injector.injections),
+        remarks=tuple(injector.remarks),
     )
 
 
@@ -88,6 +92,7 @@ class _Injector:
         self._context = Context(frozenset(), setting.image)
         self.injections: list[Injection] = []
         self.findings: list[Finding] = []
+        self.remarks: list[str] = []
 
     def document(self, document: Document) -> tuple[str, Json]:
         """Its text and value; both as they were where nothing is to be done."""
@@ -99,6 +104,8 @@ class _Injector:
             return self._list(manifest, where)
         if manifest.get("kind") == "Namespace":
             self._judge(manifest, where)
+        if manifest.get("kind") == "CronJob":
+            self._remark(manifest, where)
         if manifest.get("kind") not in _KINDS:
             return manifest
         if found := misshapen(manifest):
@@ -116,6 +123,13 @@ class _Injector:
         after = _in_order_of(before, verdict.manifest)
         self.injections.append(Injection(where, before, after, verdict.warnings))
         return after
+
+    def _remark(self, manifest: Json, where: str) -> None:
+        if isinstance(manifest.get("metadata"), dict) and (said := misplaced.on_cron_job(manifest)):
+            name = manifest["metadata"].get("name", "")
+            self.remarks.append(
+                f"{where}: cronjob.batch/{name}: {said}; kubectl edl label -f FILE puts them there"
+            )
 
     def _judge(self, manifest: Json, where: str) -> None:
         """A Namespace is completed by nobody, but it may be refused."""

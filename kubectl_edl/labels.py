@@ -48,6 +48,8 @@ def labelled(manifest: Json, labels: Labels) -> Json:
     target = _labelled_part(changed)
     metadata = target.setdefault("metadata", {}) or {}
     target["metadata"] = metadata
+    if target is not changed:
+        _move_down(changed.get("metadata") or {}, metadata)
     _put(metadata, "labels", _chosen(_LABELS, labels) | _role(metadata.get("name", ""), labels))
     _put(metadata, "annotations", _chosen(_ANNOTATIONS, labels))
     _check(target, changed)
@@ -60,6 +62,19 @@ def _labelled_part(manifest: Json) -> Json:
         return manifest
     part: Json = manifest["spec"]["jobTemplate"]
     return part
+
+
+def _move_down(above: Json, below: Json) -> None:
+    """What of ours stands on a CronJob itself, where it does nothing, into its jobTemplate."""
+    for place in ("labels", "annotations"):
+        ours = {name: text for name, text in (above.get(place) or {}).items() if _is_ours(name)}
+        if ours:
+            above[place] = {name: text for name, text in above[place].items() if name not in ours}
+            below[place] = ours | (below.get(place) or {})
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(contract.PREFIX)
 
 
 def _chosen(names: Mapping[str, str], labels: Labels) -> dict[str, str]:

@@ -39,6 +39,25 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     return (*told, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*told,)
 
 
+def on_cron_job(manifest: Json) -> str:
+    """What is wrong with names of ours on a CronJob itself; empty where there are none.
+
+    Its Jobs get what its jobTemplate has, and no webhook of ours is asked about CronJobs.
+    """
+    metadata = manifest.get("metadata") or {}
+    names = sorted(
+        name
+        for place in _PLACES
+        for name in metadata.get(place) or {}
+        if name.startswith(contract.PREFIX)
+    )
+    if not names:
+        return ""
+    told = ", ".join(name[:_LONGEST] for name in names[:_MOST])
+    verb = "does" if len(names) == 1 else "do"
+    return f"{told} {verb} nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata"
+
+
 def _misplaced(manifest: Json) -> Mapping[tuple[str, Kind], str]:
     metadata = manifest.get("metadata") or {}
     return {

@@ -46,6 +46,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         Resource("LimitRange", "", "v1", "limitranges"),
         Resource("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"),
         Resource("Job", "batch", "v1", "jobs"),
+        Resource("CronJob", "batch", "v1", "cronjobs"),
         Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
         Resource("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings"),
         Resource("Lease", "coordination.k8s.io", "v1", "leases"),

@@ -62,6 +62,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Look("stuck", training.stuck),
             Look("requests", training.unrequested),
             Look("never", training.never),
+            Look("cronjobs", training.cron_jobs),
             Look("leftovers", leftovers.orphans),
         ),
     ),

@@ -1,8 +1,10 @@
 """Training jobs that will not get on by themselves."""
 
 import dataclasses
+import json
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
@@ -10,9 +12,12 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Forbidden
+from edl.inject import misplaced
+from edl.kube.cluster import Selection
 from edl.model import ClusterState, Phase, TrainingJob
 from edl.phases import ending, phase
 from edl.resources import Resources
+from edl.writes import Json
 from kubectl_edl.checks import reconciler
 from kubectl_edl.checks.diagnosis import Diagnosis, Findings, Patient, failure, warning, well
 from kubectl_edl.deciding import Asked, deciding
@@ -90,6 +95,36 @@ def never(patient: Patient) -> Findings:
     if not hopeless:
         tried = min(len(queued), _TRIED)
         yield well(f"each of the {tried} queued could start" if queued else "nobody is queued")
+
+
+def cron_jobs(patient: Patient) -> Findings:
+    """Labels on a CronJob itself: no webhook is asked about it, and its Jobs do not get them.
+
+    Nothing is said where they may not be listed: few may, and fewer have any.
+    """
+    found = [
+        (manifest["metadata"], said)
+        for manifest in _cron_jobs(patient)
+        if (said := misplaced.on_cron_job(manifest))
+    ]
+    for metadata, said in found[:_SHOWN]:
+        name, namespace = metadata["name"], metadata["namespace"]
+        yield warning(
+            f"CronJob {namespace}/{name}: {said}",
+            f"kubectl get cronjob {name} -n {namespace} -o yaml | kubectl edl label -f - "
+            "| kubectl apply -f -",
+        )
+    if len(found) > _SHOWN:
+        yield warning(f"and {len(found) - _SHOWN} more like them", "kubectl get cronjobs -A")
+
+
+def _cron_jobs(patient: Patient) -> list[Json]:
+    connection = patient.connection
+    for namespace in dict.fromkeys((connection.scope.namespace, connection.namespace)):
+        with suppress(Forbidden):
+            items = connection.cluster.list(Selection("CronJob", namespace)).items
+            return [json.loads(item) for item in items]
+    return []
 
 
 def alone(state: ClusterState, job: TrainingJob) -> ClusterState:

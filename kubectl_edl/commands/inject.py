@@ -102,7 +102,9 @@ def inject(world: World, asked: Asked) -> None:
     for injection in stream.injections:
         for warning in injection.warnings:
             world.warn(f"warning: {injection.where}: {injection.name}: {warning}")
-    if not stream.injections:
+    for remark in stream.remarks:
+        world.warn(f"warning: {remark}")
+    if not (stream.injections or stream.remarks):
         world.warn(_NOTHING)
     world.out.write(injections.FORMS[asked.form](stream, Layout(width=world.width)))
 

@@ -352,6 +352,26 @@ def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
     assert one["fix"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
 
 
+def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
+    labels = {contract.FRAMEWORK: "none"}
+    for name, own in (("nightly", labels), ("other", {})):
+        stage.create({"kind": "CronJob", "metadata": {"name": name, "labels": own}, "spec": {}})
+    assert only(stage, "cronjobs") == (
+        "warning",
+        (
+            "CronJob default/nightly: edl.dev/framework does nothing on a CronJob itself: "
+            "its Jobs get spec.jobTemplate.metadata"
+        ),
+        (
+            "kubectl get cronjob nightly -n default -o yaml | kubectl edl label -f - "
+            "| kubectl apply -f -"
+        ),
+    )
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: fenced("CronJob")(inner(cluster))
+    assert "cronjobs" not in checked(stage)
+
+
 def greedy(stage: Stage, **resources: object) -> None:
     """One pod of up to 60."""
     manifest = job("greedy", framework="none", min="1", max="60")

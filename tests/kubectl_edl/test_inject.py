@@ -113,6 +113,22 @@ def test_several_documents_as_json_are_a_list(tmp_path: Path) -> None:
     assert only["spec"]["suspend"] is True
 
 
+def test_labels_on_a_cron_job_itself_are_warned_of(tmp_path: Path) -> None:
+    labels = {"edl.dev/framework": "none", "edl.dev/max": "8", "team": "vision"}
+    file = written(
+        tmp_path,
+        {"kind": "CronJob", "metadata": {"name": "nightly", "labels": labels}, "spec": {}},
+        {"kind": "CronJob", "metadata": {"name": "other", "labels": {"team": "a"}}, "spec": {}},
+    )
+    found = inject("-f", file)
+    assert (found.code, found.out) == (0, Path(file).read_text())
+    assert found.err == (
+        f"warning: {file}: document 2: cronjob.batch/nightly: edl.dev/framework, edl.dev/max do "
+        "nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata; "
+        "kubectl edl label -f FILE puts them there\n"
+    )
+
+
 def test_unlabelled_manifests_pass_and_a_hint_says_so(tmp_path: Path) -> None:
     file = written(tmp_path, job("plain"))
     found = inject("-f", file)

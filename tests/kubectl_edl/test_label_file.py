@@ -122,6 +122,24 @@ def test_a_cron_job_labels_the_jobs_that_it_makes(tmp_path: Path) -> None:
     }
 
 
+def test_labels_on_the_cron_job_itself_are_moved_to_where_they_work(tmp_path: Path) -> None:
+    own = {contract.FRAMEWORK: "none", contract.MAX: "8", "team": "vision"}
+    nightly = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "labels": own},
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job("x")["spec"]}},
+    }
+    found = Stage().run("label", "-f", write(tmp_path, dump(nightly)), "--max", "3")
+    assert found.err == ""
+    (labelled,) = documents(found.out)
+    assert labelled["metadata"]["labels"] == {"team": "vision"}
+    assert labelled["spec"]["jobTemplate"]["metadata"]["labels"] == {
+        contract.FRAMEWORK: "none",
+        contract.MAX: "3",
+    }
+
+
 def test_every_finding_is_told_at_once(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
     found = Stage().run(
