@@ -18,6 +18,9 @@ OTHERS: Final = (  # the API server's, kubectl's and the kubelet's own words
     "context deadline exceeded",
     "x509: certificate signed by unknown authority",
     "ImagePullBackOff",
+    'conflict with "kubectl-edl" using batch/v1: .spec.parallelism',
+    "using batch/v1",
+    'conflict with "kubectl-edl" using batch/v1',
     "startTime is required for finished job",
     'unknown command "edl" for "kubectl"',
 )

@@ -1,6 +1,10 @@
 """Whose Job is it: the user's file and plain edits change nothing that is the reconciler's."""
 
+import json
+from pathlib import Path
+
 import pytest
+import yaml
 
 from edl import contract
 from edl.writes import Json
@@ -49,6 +53,42 @@ def test_server_side_apply_of_a_size_conflicts_and_changes_nothing_by_force(
         installed.apply(*jobs, flags=SERVER_SIDE)
     installed.apply(*jobs, flags=(*SERVER_SIDE, "--force-conflicts"))
     assert _meaning(installed.job("mnist-worker")) == before
+
+
+FORCED = (*SERVER_SIDE, "--force-conflicts")
+PAGE = Path(__file__).parents[2] / "docs" / "gitops.md"
+
+
+def documented() -> Json:
+    """The Job of the page on server-side apply."""
+    text = PAGE.read_text().partition("```yaml\n")[2].partition("```")[0]
+    manifest: Json = yaml.safe_load(text)
+    return manifest
+
+
+def test_the_file_of_the_documentation_is_applied_again_and_again(installed: Stage) -> None:
+    manifest = documented()
+    name, most = manifest["metadata"]["name"], int(manifest["metadata"]["labels"][contract.MAX])
+    installed.apply(manifest, flags=SERVER_SIDE)
+    installed.until_runs(name, most)
+    before = _meaning(installed.job(name))
+    assert "Warning" not in installed.apply(manifest, flags=SERVER_SIDE)
+    assert _meaning(installed.job(name)) == before
+
+
+def test_a_forced_dry_run_of_a_file_with_a_size_sees_no_difference(installed: Stage) -> None:
+    """As Flux looks for drift; and a size that leaves the file later is not lost."""
+    manifest = documented()
+    name, most = manifest["metadata"]["name"], int(manifest["metadata"]["labels"][contract.MAX])
+    sized = {**manifest, "spec": {**manifest["spec"], "parallelism": 2}}
+    installed.apply(sized, flags=FORCED)
+    installed.until_runs(name, most)
+    before = _meaning(installed.job(name))
+    tried = installed.apply(sized, flags=(*FORCED, "--dry-run=server", "-o", "json"))
+    assert _meaning(json.loads(tried)) == before
+    installed.apply(sized, flags=FORCED)
+    installed.apply(manifest, flags=FORCED)
+    assert _meaning(installed.job(name)) == before
 
 
 def test_a_plain_edit_of_the_size_is_put_back_with_a_hint(grown: Stage) -> None:
