@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ import click
 
 from edl.errors import Denied, EdlError
 from kubectl_edl import streams
+from kubectl_edl.attention import Attention, listening
 from kubectl_edl.cli import CLI
 from kubectl_edl.refusals import Exit, Refused, exit_code
 from kubectl_edl.terminal import draws, knows_unicode
@@ -112,10 +114,10 @@ def _connect(scope: Scope) -> Connection:
     return Connection(server, namespace, server.server, scope)
 
 
-def _changes(cluster: Cluster, selection: Selection) -> Iterator[None]:
+def _changes(attention: Attention, cluster: Cluster, selection: Selection) -> Iterator[None]:
     from kubectl_edl.wakes import wakes  # noqa: PLC0415 (only --watch needs it)
 
-    return wakes(cluster, selection)
+    return wakes(cluster, selection, attention)
 
 
 def _kubectl(arguments: Sequence[str], text: str) -> int:
@@ -130,15 +132,16 @@ def _kubectl(arguments: Sequence[str], text: str) -> int:
 
 def this_process() -> World:
     """This process's own streams, clock and cluster."""
-    out = streams.printing(sys.stdout)
+    out, stdin, attention = streams.printing(sys.stdout), streams.reading(sys.stdin), Attention()
     return World(
         out=out,
         err=streams.printing(sys.stderr),
-        stdin=streams.reading(sys.stdin),
+        stdin=stdin,
         now=lambda: datetime.now(UTC),
         sleep=time.sleep,
         connect=_connect,
-        changes=_changes,
+        changes=partial(_changes, attention),
+        listening=partial(listening, attention, stdin),
         width=get_terminal_size().columns if draws(out, os.environ) else None,
         size=get_terminal_size if draws(out, os.environ) else None,
         coloured=out.isatty() and not _colourless(os.environ),

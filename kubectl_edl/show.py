@@ -10,7 +10,7 @@ from edl.errors import Unreachable
 from edl.writes import Json
 from kubectl_edl.options import Reading
 from kubectl_edl.printers.forms import Form, form
-from kubectl_edl.printers.frame import fitted, over
+from kubectl_edl.printers.frame import ENTER, LEAVE, fitted, over
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Layout, widths
 from kubectl_edl.world import World
@@ -59,14 +59,20 @@ def layout(world: World, reading: Reading) -> Layout:
 
 
 def _draw(world: World, reading: Reading, reports: Iterator[Report]) -> None:
-    drawn = ""
-    for report in reports:
-        now = layout(world, reading)
-        draw = report.picture or partial(form(reading.output).prints, report)
-        picture = fitted(draw(now) or f"{report.nothing}\n", now)
-        world.out.write(over(drawn) + picture)
+    """On the alternate screen; the last picture stays on the usual one."""
+    picture = ""
+    try:
+        with world.listening():
+            world.out.write(ENTER)
+            for report in reports:
+                now = layout(world, reading)
+                draw = report.picture or partial(form(reading.output).prints, report)
+                picture = fitted(draw(now) or f"{report.nothing}\n", now)
+                world.out.write(over(picture))
+                world.out.flush()
+    finally:
+        world.out.write(LEAVE + picture)
         world.out.flush()
-        drawn = picture
 
 
 class _Lines:

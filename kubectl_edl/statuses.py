@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from kubectl_edl.views import JobView
 
 
-def fleet(asked: Asked, selector: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:
-    """All training jobs that are selected."""
+def fleet(
+    asked: Asked, selector: str, now: datetime, above: str = ""
+) -> tuple[tuple[JobView, ...], Report]:
+    """All training jobs that are selected; `above` is a line over their picture."""
     survey = survey_training(asked.connection, selector, now, asked)
     views = tuple(view(job) for job in survey.jobs)
-    report = list_report(views, now, asked.connection.namespace)
+    report = list_report(views, now, asked.connection.namespace, above)
     return views, report.hinting((*survey.hints, *_unattended(asked, now)))
 
 

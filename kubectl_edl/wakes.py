@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from threading import Event, Thread
+from threading import Thread
 from typing import Final
 
 from edl.errors import ClusterError, Forbidden
 from edl.kube.cluster import Cluster, Selection
+from kubectl_edl.attention import Attention
 
 _PATIENCE: Final = 5.0
 """Seconds without a change after which ages are worth printing again."""
@@ -15,25 +16,27 @@ _GATHER: Final = 0.2
 _AGAIN: Final = 2.0
 
 
-def wakes(cluster: Cluster, selection: Selection) -> Iterator[None]:
-    """Endless. Without the right to watch, every 5 s."""
-    changed = Event()
-    Thread(target=_watch, args=(cluster, selection, changed), daemon=True).start()
+def wakes(cluster: Cluster, selection: Selection, attention: Attention) -> Iterator[None]:
+    """Until its user has seen enough. Without the right to watch, every 5 s."""
+    Thread(target=_watch, args=(cluster, selection, attention), daemon=True).start()
     while True:
-        changed.wait(_PATIENCE)
-        time.sleep(_GATHER)
-        changed.clear()
+        at_once = attention.wait(_PATIENCE)
+        if not at_once and not attention.ended:
+            time.sleep(_GATHER)
+        attention.forget()
+        if attention.ended:
+            return
         yield
 
 
-def _watch(cluster: Cluster, selection: Selection, changed: Event) -> None:
+def _watch(cluster: Cluster, selection: Selection, attention: Attention) -> None:
     while True:
         try:
             version = cluster.list(selection).version
-            changed.set()
+            attention.wake()
             for event in cluster.watch(selection, version):
                 if event.type != "BOOKMARK":
-                    changed.set()
+                    attention.wake()
         except Forbidden:
             return
         except ClusterError:  # a restart, a version that is too old: start over

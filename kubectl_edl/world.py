@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
 
     from edl.kube.cluster import Cluster, ClusterWithLogs, Selection
@@ -76,6 +78,8 @@ class World:
     connect: Callable[[Scope], Connection]
     changes: Callable[[Cluster, Selection], Iterator[None]]
     """Yields when something that is selected may have changed, until the user has seen enough."""
+    listening: Callable[[], AbstractContextManager[None]] = nullcontext
+    """While it lasts, keys and a terminal of another size interrupt the wait for changes."""
     width: int | None = None
     coloured: bool = False
     """Whether stdout shows colours, and its reader wants them."""

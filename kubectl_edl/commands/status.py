@@ -14,10 +14,11 @@ from kubectl_edl.options import everywhere, not_both, reading
 from kubectl_edl.until_options import EXIT_CODES, waiting
 
 if TYPE_CHECKING:
+    from kubectl_edl.load import ClusterLoad
     from kubectl_edl.options import Reading
     from kubectl_edl.printers.report import Report
     from kubectl_edl.until_options import Wanted
-    from kubectl_edl.world import Scope, World
+    from kubectl_edl.world import Connection, Scope, World
 
 _HELP: Final = """Show training jobs: sizes, bounds, what they wait for and why.
 
@@ -27,9 +28,10 @@ With JOB (a training job, or one of its Jobs): the tree of its roles and pods, t
 and what is in its way, with the way out. A bar is what runs (█ or #), what is on its way (░ or :)
 and what there may be; behind it the sizes of the last minutes or hours.
 
--w on a terminal draws the tree of all of them again and again; elsewhere it prints a line for
-each change. --for waits: for all training jobs that are shown, until each is in one of the
-phases. Running is reached while it scales, too.
+-w on a terminal draws the tree of all of them again and again, below the load of the cluster
+where you may read that; q or Ctrl-C ends it. Elsewhere it prints a line for each change. --for
+waits: for all training jobs that are shown, until each is in one of the phases. Running is reached
+while it scales, too.
 
 \b
 Examples:
@@ -74,11 +76,13 @@ def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted
     from kubectl_edl import show, statuses, until  # noqa: PLC0415 (while the answers come)
 
     wait = until.Wait(wanted, world)
+    load = _load(connection) if reading.watch and world.width is not None else None
 
     def read() -> Report:
         now = world.now()
         if job is None:
-            found, report = statuses.fleet(asked, reading.selector, now)
+            above = f"{load.text(now)}\n" if load else ""
+            found, report = statuses.fleet(asked, reading.selector, now, above.lstrip())
         else:
             found, report = statuses.one(asked, job, now)
         wait.look(found)
@@ -99,6 +103,12 @@ def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted
 
 
 COMMAND: Final = status
+
+
+def _load(connection: Connection) -> ClusterLoad:
+    from kubectl_edl.load import ClusterLoad  # noqa: PLC0415 (not for a table)
+
+    return ClusterLoad(connection)
 
 
 def _check(job: str | None, reading: Reading, wanted: Wanted) -> None:

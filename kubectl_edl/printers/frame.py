@@ -1,6 +1,7 @@
-"""A picture on a terminal, drawn over the one before it."""
+"""A picture on a terminal's alternate screen, drawn over the one before it."""
 
 import re
+from typing import Final
 
 from kubectl_edl.printers.glyphs import ascii_only
 from kubectl_edl.printers.paint import FAINT, painted
@@ -10,10 +11,18 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _RESET = "\x1b[0m"
 
 
-def over(drawn: str) -> str:
-    """Back to where the last picture began, and nothing below: what stood above it stays."""
-    lines = drawn.count("\n")
-    return f"\x1b[{lines}F\x1b[J" if lines else ""
+ENTER: Final = "\x1b[?1049h\x1b[?25l"
+"""The alternate screen, which leaves no line of a picture in the scrollback; without a cursor."""
+LEAVE: Final = "\x1b[?25h\x1b[?1049l"
+_HOME: Final = "\x1b[H"
+_REST_OF_LINE: Final = "\x1b[K"
+_REST: Final = "\x1b[J"
+
+
+def over(picture: str) -> str:
+    """The picture in the place of whatever is on the screen, without a moment of nothing."""
+    lines = picture.replace("\n", f"{_REST_OF_LINE}\n")
+    return f"{_HOME}{lines}{_REST}"
 
 
 def fitted(text: str, layout: Layout) -> str:

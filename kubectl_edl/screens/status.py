@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.paint import meaning
 from kubectl_edl.printers.report import Made, Report
@@ -29,31 +31,39 @@ _LIST: Final = (
 _NAMESPACE: Final = Column("NAMESPACE")
 
 
-def list_report(views: Sequence[JobView], now: datetime, namespace: str) -> Report:
+def list_report(views: Sequence[JobView], now: datetime, namespace: str, above: str = "") -> Report:
     """One line a training job; `namespace` is empty for all, which then are a column.
 
-    Watched on a terminal it is a tree.
+    Watched on a terminal it is a tree, with the line `above` over it.
     """
     rows = tuple(_list_row(view, now) for view in views)
     if not namespace:
         names = (view.job.key.namespace for view in views)
         rows = tuple((name, *row) for name, row in zip(names, rows, strict=True))
-    where = f" in {namespace} namespace" if namespace else ""
-    nothing = f"No training jobs found{where}."
     return Report(
         sections=(Table(_LIST if namespace else (_NAMESPACE, *_LIST), rows),),
         objects=Made(lambda number: document(views[number]), len(views)),
         names=tuple(view.name for view in views),
         list_kind="TrainingJobList",
-        nothing=nothing,
-        picture=partial(_picture, views, now, namespace),
+        nothing=_nothing(namespace).rstrip(),
+        picture=partial(_picture, views, now, namespace, above),
     )
 
 
-def _picture(views: Sequence[JobView], now: datetime, namespace: str, layout: Layout) -> str:
+def _picture(
+    views: Sequence[JobView], now: datetime, namespace: str, above: str, layout: Layout
+) -> str:
     from kubectl_edl.screens.detail import fleet  # noqa: PLC0415 (not for a table)
 
-    return fleet(views, now, namespace, layout)
+    lines = above.count("\n")
+    below = replace(layout, height=layout.height and layout.height - lines)
+    text = fleet(views, now, namespace, below)
+    return f"{above}{text or _nothing(namespace)}" if above else text
+
+
+def _nothing(namespace: str) -> str:
+    where = f" in {namespace} namespace" if namespace else ""
+    return f"No training jobs found{where}.\n"
 
 
 def _list_row(view: JobView, now: datetime) -> tuple[str, ...]:

@@ -1,8 +1,16 @@
+import io
 import json
-import re
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,12 +20,26 @@ from edl.errors import Forbidden, Gone, Unreachable
 from edl.kube.cluster import RawListing, Selection
 from edl.model import Target
 from edl.writes import Json
+from kubectl_edl.attention import Attention, listening
+from kubectl_edl.printers.frame import ENTER, LEAVE
 from kubectl_edl.wakes import wakes
-from tests.kubectl_edl.stage import Stage, job, mnist
+from tests.edl.kube.servers import Answer, serving
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import Stage, job, mnist, node
+from tests.kubectl_edl.test_startup import kubeconfig
 
 ELASTIC = Selection("Job", labels=contract.FRAMEWORK)
-OVER = re.compile(r"\x1b\[(\d+)F\x1b\[J")
-"""Cursor up so many lines, and clear what is below."""
+HOME, REST = "\x1b[H", "\x1b[K"
+LOAD = "Cluster: 1 queued; no node is ready"
+
+
+def pictures(drawn: str) -> list[str]:
+    """What stood on the alternate screen, picture by picture; what stays after it is the last."""
+    screen, _, after = drawn.removeprefix(ENTER).partition(LEAVE)
+    found = [one.removesuffix("\x1b[J").replace(REST, "") for one in screen.split(HOME)[1:]]
+    assert drawn.startswith(ENTER)
+    assert after == found[-1]
+    return found
 
 
 def reason(text: str) -> Json:
@@ -77,21 +99,50 @@ def test_watched_json_can_be_read_object_by_object(stage: Stage) -> None:
     assert found[2] == ("mnist", "held")
 
 
-def test_a_terminal_is_drawn_again(stage: Stage) -> None:
+def test_a_terminal_is_drawn_again_and_nothing_of_it_scrolls_away(stage: Stage) -> None:
     stage.width = 120
-    drawn = stage.run("status", "-w").out
-    screens = OVER.split(drawn)[::2]
-    assert [len(screen.splitlines()) for screen in screens] == [16, 16, 16, 18]
-    assert OVER.findall(drawn) == ["16", "16", "16"], "each begins where the last one began"
+    found = pictures(stage.run("status", "-w").out)
+    assert [len(one.splitlines()) for one in found] == [17, 17, 17, 19]
+    assert all(one.startswith(f"{LOAD}\n2 training jobs: ") for one in found[:3])
+
+
+def test_the_load_of_the_cluster_stands_above_it(stage: Stage) -> None:
+    stage.width, stage.between = 120, []
+    made = node("node-1", cpu="16")
+    made["status"]["allocatable"]["nvidia.com/gpu"] = "4"
+    stage.create(made)
+    (found,) = pictures(stage.run("status", "-w").out)
+    assert found.splitlines()[0] == (
+        "Cluster: 1 queued; requested: CPU 62 % of 16, memory 0 % of 64Gi, nvidia.com/gpu 0 % of 4"
+    )
+
+
+def test_where_the_cluster_may_not_be_read_its_load_is_left_out(stage: Stage) -> None:
+    stage.width, stage.between, stage.wrapped = 120, [], fenced("Node")
+    (found,) = pictures(stage.run("status", "-w").out)
+    assert found.startswith("2 training jobs: ")
+
+
+def test_a_low_terminal_has_room_for_the_load_too(stage: Stage) -> None:
+    stage.width, stage.height, stage.between = 120, 12, []
+    (found,) = pictures(stage.run("status", "-w").out)
+    assert found.startswith(LOAD)
+    assert len(found.splitlines()) < 12
 
 
 def test_a_terminal_without_jobs_says_so_until_there_is_one() -> None:
     stage = Stage(width=100)
     stage.between = [lambda: stage.put(job("new", framework="none"))]
-    drawn = stage.run("status", "-w").out
-    screens = [drawn[: drawn.index("\x1b")], drawn[drawn.index("\x1b[J") + 3 :]]
-    assert screens[0] == "No training jobs found in default namespace.\n"
-    assert screens[1].startswith("1 training job: 1 Queued\n\nNAME ")
+    first, second = pictures(stage.run("status", "-w").out)
+    assert first.endswith("No training jobs found in default namespace.\n")
+    assert "1 training job: 1 Queued\n\nNAME " in second
+
+
+def test_what_goes_wrong_leaves_the_alternate_screen() -> None:
+    stage = Stage(width=100)
+    found = stage.run("status", "nobody", "-w")
+    assert found.code == 3
+    assert found.out == ENTER + LEAVE
 
 
 def test_the_queue_can_be_watched_as_well(stage: Stage) -> None:
@@ -151,7 +202,7 @@ class Watched:
 
 
 def test_a_change_wakes_the_watch(stage: Stage) -> None:
-    looks = wakes(stage.cluster, ELASTIC)
+    looks = wakes(stage.cluster, ELASTIC, Attention())
     assert list(islice(looks, 1)) == [None]
     stage.patch("mnist-worker", reason("held"))
     assert list(islice(looks, 1)) == [None]
@@ -160,5 +211,55 @@ def test_a_change_wakes_the_watch(stage: Stage) -> None:
 @pytest.mark.parametrize("error", [Gone("too old", 410), Forbidden("may not watch", 403)])
 def test_a_watch_that_breaks_does_not_end_the_looking(error: Exception) -> None:
     # The last one ends the thread that watches.
-    looks = wakes(Watched([error], [Forbidden("may not watch", 403)]), ELASTIC)  # type: ignore[arg-type]
+    looks = wakes(Watched([error], [Forbidden("may not watch", 403)]), ELASTIC, Attention())  # type: ignore[arg-type]
     assert list(islice(looks, 1)) == [None]
+
+
+WITHIN = 60.0
+
+
+def test_a_terminal_of_another_size_is_drawn_at_once() -> None:
+    attention = Attention()
+    with listening(attention, io.StringIO()):
+        os.kill(os.getpid(), signal.SIGWINCH)
+        assert attention.wait(WITHIN) is True
+    looks = wakes(Watched([Forbidden("may not watch", 403)]), ELASTIC, attention)  # type: ignore[arg-type]
+    assert list(islice(looks, 1)) == [None]
+
+
+@pytest.mark.parametrize("key", ["q", "Q"])
+def test_q_ends_the_looking_and_the_terminal_is_as_before(key: str) -> None:
+    mine, theirs = pty.openpty()
+    attention = Attention()
+    with os.fdopen(theirs) as terminal:
+        before = termios.tcgetattr(terminal)
+        with listening(attention, terminal):
+            os.write(mine, f"x{key}".encode())
+            attention.wait(WITHIN)
+            assert attention.ended
+        assert termios.tcgetattr(terminal) == before
+    os.close(mine)
+    assert list(wakes(Watched([Forbidden("may not", 403)]), ELASTIC, attention)) == []  # type: ignore[arg-type]
+
+
+def test_a_process_on_a_terminal_ends_with_q(tmp_path: Path) -> None:
+    nothing = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
+    mine, theirs = pty.openpty()
+    with serving(nothing) as (_, address):
+        command = [sys.executable, "-m", "kubectl_edl", "status", "-w"]
+        watching = subprocess.Popen(
+            [*command, "--kubeconfig", kubeconfig(tmp_path, address)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm"},
+        )
+        os.close(theirs)
+        seen = b""
+        while b"No training jobs found" not in seen:
+            assert select.select([mine], [], [], WITHIN)[0], seen
+            seen += os.read(mine, 4096)
+        assert seen.startswith(ENTER.encode())
+        os.write(mine, b"q")
+        assert watching.wait(WITHIN) == 0
+    os.close(mine)
