@@ -38,9 +38,11 @@ def phase(job: TrainingJob) -> Phase:
         return _ended(job, end)
     if all(role.suspended for role in job.live):
         return _waiting(job)
+    if job.missing:
+        return Phase.INCOMPLETE
     if any(_scales(job, role) for role in job.live):
         return Phase.SCALING
-    if job.missing or any(not runs(role) for role in job.live):
+    if any(not runs(role) for role in job.live):
         return Phase.STARTING
     return Phase.RUNNING
 

@@ -51,12 +51,21 @@ def _problem(view: JobView) -> Iterator[Obstacle]:
 
 def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
     del now
-    if view.job.missing:
-        names = ", ".join(f"{view.job.key.name}-{role}" for role in view.job.missing)
-        noun = "Job" if len(view.job.missing) == 1 else "Jobs"
+    job = view.job
+    if not job.missing:
+        return
+    names = ", ".join(f"{job.key.name}-{role}" for role in job.missing)
+    noun, they = ("Job", "is") if len(job.missing) == 1 else ("Jobs", "are")
+    if job.suspended:
         yield Obstacle(
             f"it waits for its {noun} {names}", "kubectl apply them: nothing starts before"
         )
+        return
+    running = _pods(sum(shown.running for shown in view.roles))
+    yield Obstacle(
+        f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
+        f"kubectl apply the {noun} again, or: kubectl edl delete {_flags(view)}",
+    )
 
 
 def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:

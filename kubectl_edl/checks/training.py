@@ -164,6 +164,13 @@ def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
     waits = now - job.queued_at
     if phase(job) is not Phase.INCOMPLETE or waits < _CAST:
         return None
+    if not job.suspended:
+        return warning(
+            f"{job.key} runs without the Jobs of {', '.join(job.missing)}, which were deleted: "
+            "it holds its nodes and cannot complete",
+            "kubectl apply them again, or: "
+            f"kubectl edl delete {job.key.name} -n {job.key.namespace}",
+        )
     return warning(
         f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.missing)}: "
         "nothing starts before the whole cast is there",

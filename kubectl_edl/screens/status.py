@@ -29,6 +29,8 @@ _LIST: Final = (
     Column("AGE"),
 )
 _NAMESPACE: Final = Column("NAMESPACE")
+_LOW: Final = 12
+"""Lines of a terminal that has room for the training jobs alone."""
 
 
 def list_report(views: Sequence[JobView], now: datetime, namespace: str, above: str = "") -> Report:
@@ -55,6 +57,8 @@ def _picture(
 ) -> str:
     from kubectl_edl.screens.detail import fleet  # noqa: PLC0415 (not for a table)
 
+    if layout.height is not None and layout.height < _LOW:
+        above = ""
     lines = above.count("\n")
     below = replace(layout, height=layout.height and layout.height - lines)
     text = fleet(views, now, namespace, below)

@@ -352,6 +352,20 @@ def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
     assert one["fix"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
 
 
+def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage) -> None:
+    mnist(stage)
+    stage.delete("mnist-chief")
+    (one,) = checked(stage)["stuck"]
+    assert (one["verdict"], one["message"], one["fix"]) == (
+        "warning",
+        (
+            "default/mnist runs without the Jobs of chief, which were deleted: "
+            "it holds its nodes and cannot complete"
+        ),
+        "kubectl apply them again, or: kubectl edl delete mnist -n default",
+    )
+
+
 def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
     labels = {contract.FRAMEWORK: "none"}
     for name, own in (("nightly", labels), ("other", {})):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from edl import contract
 from edl.writes import Json
 from kubectl_edl.printers.bars import CELLS, bar, sparkline
-from kubectl_edl.printers.frame import cut, fitted
+from kubectl_edl.printers.frame import LEAVE, cut, fitted
 from kubectl_edl.printers.table import Layout
 from tests.kubectl_edl.stage import Stage, cast, event, job, mnist, pod
 
@@ -34,9 +34,10 @@ def stage() -> Stage:
 
 
 def frame(stage: Stage, *args: str) -> list[str]:
-    """The first picture."""
+    """The first picture, without the load of the cluster above it."""
     stage.between = []
-    return stage.run("status", "-w", *args).out.splitlines()
+    lines = stage.run("status", "-w", *args).out.partition(LEAVE)[2].splitlines()
+    return lines[1:] if lines[0].startswith("Cluster: ") else lines
 
 
 def test_a_live_tree_goes_from_training_jobs_to_pods(stage: Stage) -> None:
@@ -134,6 +135,15 @@ def test_an_image_that_cannot_be_pulled_is_named_with_the_way_out(stage: Stage) 
             f"{IMAGE}? kubectl describe pod bad-0-x0 -n default",
         )
     ]
+
+
+def test_a_running_job_whose_chief_was_deleted_says_that_it_cannot_complete(stage: Stage) -> None:
+    stage.delete("mnist-chief")
+    assert in_the_way(stage, "mnist")[0] == (
+        "its Job mnist-chief is gone, and 5 pods cannot complete the training without",
+        "kubectl apply the Job again, or: kubectl edl delete mnist -n default",
+    )
+    assert stage.run("status").out.splitlines()[1].split()[2] == "Incomplete"
 
 
 def test_pods_with_one_reason_are_one_obstacle(stage: Stage) -> None:
