@@ -58,6 +58,7 @@ class Board:
     state: ClusterState | None = None
     """What it was read from."""
     _again: frozenset[JobKey] | None = None
+    _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
     _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
     """`rows` by the identity of their shapes."""
@@ -119,6 +120,11 @@ class Board:
             again = (post.job for post in self.posts if came_to_nothing(post.job))
             self._again = frozenset(job.key for job in again)
         return any(reasons.made_room_for(key, reason) for key in self._again)
+
+    def job_of(self, key: JobKey) -> TrainingJob | None:
+        if not self._jobs:
+            self._jobs = {post.job.key: post.job for post in self.posts}
+        return self._jobs.get(key)
 
     def ours_gone(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""

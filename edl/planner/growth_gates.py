@@ -106,6 +106,8 @@ def _again_later(board: Board, job: TrainingJob, role: Role) -> str:
         return reasons.GROWS_LATER
     if reasons.made_room(role.reason) and board.made_room_in_vain(role.reason):
         return reasons.MADE_ROOM_IN_VAIN
+    if _gave_in_vain(board, role):
+        return reasons.GROWS_LATER
     return reasons.PENDING_AGAIN_LATER if reasons.stayed_pending(role.reason) else ""
 
 
@@ -116,3 +118,13 @@ def _patience(standing: Standing, limits: Limits) -> timedelta:
 
 def _cooldown(standing: Standing, limits: Limits) -> timedelta:
     return limits.restart_cooldown if standing.restarts else limits.growth_cooldown
+
+
+def _gave_in_vain(board: Board, role: Role) -> bool:
+    """Whether the job for which it gave a replica by a restart has not changed its size since."""
+    key, since = reasons.gave_to(board.policy.gives, role.reason), role.resized_at
+    job = board.job_of(key) if key and since else None
+    if job is None or since is None:
+        return False
+    moments = (job.started_at, *(other.resized_at for other in job.live))
+    return all(moment is None or moment <= since for moment in moments)

@@ -129,7 +129,7 @@ def _stand(board: Board, post: Post) -> None:
     # What is over is no standing: its pods count in budgets each time anew.
     stays = not over and len(board.wake) == wakes
     post.settled = stays and all(map(_is_settled, job.roles, job.homes))
-    post.settled = post.settled and not any(map(_made_room, post.standings))
+    post.settled = post.settled and not any(_gave(board, one) for one in post.standings)
     post.restless = not post.settled or job.paused or not all(map(_is_whole, post.standings))
 
 
@@ -139,9 +139,10 @@ def _is_settled(role: Role, home: Sequence[str]) -> bool:
     return there or all(pod.ended for pod in role.pods)
 
 
-def _made_room(standing: Standing) -> bool:
-    """Whether its growth depends on what becomes of another job."""
-    return reasons.made_room(standing.role.reason)
+def _gave(board: Board, standing: Standing) -> bool:
+    """Whether its growth depends on what becomes of the job for which it came back smaller."""
+    reason = standing.role.reason
+    return reasons.made_room(reason) or bool(reasons.gave_to(board.policy.gives, reason))
 
 
 def _is_whole(standing: Standing) -> bool:

@@ -141,6 +141,14 @@ def balanced(gives: str, reason: str) -> bool:
     return reason.startswith(gives)
 
 
+def gave_to(gives: str, reason: str) -> JobKey | None:
+    """The job for which a role came back smaller from a restart, for what the policy balances."""
+    if not reason.startswith(f"{phases.RESTARTED}{gives}"):
+        return None
+    namespace, _, name = _bare(reason).removeprefix(gives).partition("/")
+    return JobKey(namespace, name)
+
+
 def preempted(reason: str) -> str:
     """Why a whole job of a lower priority was taken off its nodes."""
     return f"{reason}: back to the queue, its priority is lower"

@@ -282,3 +282,18 @@ def test_growth_by_a_restart_waits_while_another_job_on_its_nodes_comes_back() -
     assert held(plan)["grows"] == reasons.PLACED_FIRST
     kept = restarting("gives", 1, 3, on=["a"] * 3, wanted=3)
     assert sizes(plan_for(cluster(*nodes, kept, grows))) == {"grows": 2}
+
+
+def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -> None:
+    """The scheduler put its pods elsewhere: the job for which it restarted did not grow."""
+    on_b = shape(1, node_selector=(("zone", "b"),))
+    nodes = (node("a", 3), node("b", 1, labels={"zone": "b"}))
+    taker = restarting("taker", 1, 3, on=["b"], shape=on_b)
+    why = reasons.restarted(f"equal share with {taker.key}")
+    since = at(-COOLDOWN)
+    gave = restarting("gave", 1, 3, on=["a", "a"], reason=why, started_at=since, resized_at=since)
+    plan = plan_for(cluster(*nodes, gave, taker))
+    assert plan.resizes == ()
+    assert held(plan)["gave"] == reasons.GROWS_LATER
+    grew = restarting("taker", 1, 3, on=["b"], shape=on_b, resized_at=at(1 - COOLDOWN))
+    assert sizes(plan_for(cluster(*nodes, gave, grew))) == {"gave": 3}
