@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from edl.form import MOST_REPLICAS
 from edl.model import ClusterState, Requirement, Rules, Selector, Spread, Term, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -59,6 +60,13 @@ def preempted(size: int, roles: int = 1, gangs: int = 1) -> ClusterState:
     return cluster(*found, *low, *high)
 
 
+def one_job(size: int, *, there: bool) -> ClusterState:
+    """It may have any number of replicas; nodes take 110 pods each, `there`: they have them."""
+    found = [node(f"node-{n:04}", 208) for n in range(size)]
+    on = [f"node-{n % size:04}" for n in range(size * 110 if there else 1)]
+    return cluster(*found, worker("train", 1, MOST_REPLICAS, on=on))
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -69,6 +77,16 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "victims of one gang": preempted,
     "victims of a gang of two roles": partial(preempted, roles=2),
 }
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_eight_times_the_replicas_are_about_eight_times_the_work(*, there: bool) -> None:
+    assert work(one_job(80, there=there)) < 10 * work(one_job(10, there=there))
+
+
+def test_a_job_gets_as_many_replicas_as_the_contract_allows() -> None:
+    (resize,) = decide(one_job(950, there=False), POLICIES["fair"], Limits()).resizes
+    assert (resize.before, resize.after) == (1, MOST_REPLICAS)
 
 
 @pytest.mark.parametrize("name", STATES)
