@@ -47,12 +47,7 @@ def drawn(
 
     def of(found: Law) -> Law:
         made: Law = given(**strategies)(found)
-        return settings(
-            max_examples=examples,
-            deadline=None,
-            suppress_health_check=_LOOSE,
-            derandomize=settings.default.derandomize,
-        )(made)
+        return settings(max_examples=examples, deadline=None, suppress_health_check=_LOOSE)(made)
 
     return of
 
