@@ -16,6 +16,7 @@ from edl.model import (
     Node,
     Pod,
     PodPhase,
+    Reason,
     Resizing,
     Role,
     Shape,
@@ -195,10 +196,10 @@ def acted(state: ClusterState, plan: Plan) -> ClusterState:
     return ClusterState(later, filler.nodes(), jobs)
 
 
-def _noted(job: TrainingJob, reason: str | None, now: datetime) -> TrainingJob:
+def _noted(job: TrainingJob, reason: Reason | None, now: datetime) -> TrainingJob:
     if reason is None:
         return job
-    return replace(job, roles=(replace(job.roles[0], resized_at=now, reason=reason),))
+    return replace(job, roles=(replace(job.roles[0], resized_at=now, last=reason),))
 
 
 def _shrunk(job: TrainingJob, size: int | None) -> TrainingJob:

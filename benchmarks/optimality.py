@@ -17,6 +17,7 @@ from random import Random
 from typing import NamedTuple
 
 from benchmarks.puzzles import Puzzle, Room, puzzles
+from edl.messages import message
 from edl.model import (
     ClusterState,
     JobKey,
@@ -141,8 +142,8 @@ def act(world: World, plan: Plan) -> World:
     """Highest indexes leave; new pods, large ones first, go to the fullest node with the room."""
     after = {found.job: found.after for found in plan.resizes}
     after |= {found.job: found.sizes[0][1] for found in plan.admissions}
-    why = {found.job: found.reason for found in plan.resizes}
-    why |= {found.job: found.reason for found in plan.admissions}
+    why = {found.job: message(found.reason) for found in plan.resizes}
+    why |= {found.job: message(found.reason) for found in plan.admissions}
     keys = [JobKey("lab", f"job-{number}") for number in range(len(world.seats))]
     wanted = [after.get(key, len(seats)) for key, seats in zip(keys, world.seats, strict=True)]
     kept = [seats[:size] for seats, size in zip(world.seats, wanted, strict=True)]

@@ -12,13 +12,14 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.model import Role
+from edl.model import Code, Role
+from edl.model.reasons import code_of
 from edl.texts import whole
 
 MOST: Final = 50
 LONGEST: Final = 4096
 """Characters of a Job's whole history; the oldest entries go first."""
-_LONGEST_REASON: Final = 200
+_LONGEST_MESSAGE: Final = 200
 _FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -40,13 +41,17 @@ class Operation(StrEnum):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One operation: the role's size before and after it, and why."""
+    """One operation: the role's size before and after it, and why.
+
+    `code` is None in a line of an unknown release.
+    """
 
     at: datetime
     operation: Operation
     before: int
     after: int
-    reason: str
+    code: Code | None
+    message: str
 
 
 def annotation(role: Role, entries: Sequence[Entry]) -> dict[str, str]:
@@ -66,19 +71,25 @@ def entries(history: str) -> tuple[Entry, ...]:
 
 
 def _line(entry: Entry) -> str:
-    reason = " ".join(entry.reason.split())
-    if len(reason) > _LONGEST_REASON:
-        reason = reason[: _LONGEST_REASON - 1] + "…"
+    message = " ".join(entry.message.split())
+    if len(message) > _LONGEST_MESSAGE:
+        message = message[: _LONGEST_MESSAGE - 1] + "…"
     at = entry.at.astimezone(UTC).strftime(_FORM)
-    return f"{at} {entry.operation} {entry.before} {entry.after} {reason}".rstrip()
+    code = f" {entry.code}" if entry.code else ""
+    return f"{at} {entry.operation} {entry.before} {entry.after}{code} {message}".rstrip()
 
 
 def _entry(line: str) -> Entry | None:
-    at, operation, before, after, reason = [*line.split(" ", 4), *[""] * 5][:5]
+    at, operation, before, after, rest = [*line.split(" ", 4), *[""] * 5][:5]
+    word, _, message = rest.partition(" ")
+    code = code_of(word)
+    said = message if code else rest
     try:
         moment = datetime.strptime(at, _FORM).replace(tzinfo=UTC)
         kind = Operation(operation)
     except ValueError:
         return None
     old, new = whole(before), whole(after)
-    return None if old is None or new is None else Entry(moment, kind, old, new, reason)
+    if old is None or new is None:
+        return None
+    return Entry(moment, kind, old, new, code, said)

@@ -4,13 +4,13 @@ from typing import Final
 
 import msgspec
 
-from edl.model import Leaving
+from edl.model import Code, Leaving, Reason
 
 
 class _Written(msgspec.Struct):
     pods: list[str]
     size: int
-    reason: str = ""
+    reason: Reason | None = None
 
 
 _decoder: Final = msgspec.json.Decoder(_Written)
@@ -30,4 +30,4 @@ def read_leaving(annotation: str) -> Leaving | None:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return Leaving(frozenset(found.pods), found.size, found.reason)
+    return Leaving(frozenset(found.pods), found.size, found.reason or Reason(Code.UNKNOWN))

@@ -4,13 +4,20 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl.contract import CleanUp
-from edl.model import Ending, JobKey, Phase, PodPhase, Resizing, Role, TrainingJob
+from edl.model import (
+    Code,
+    Ending,
+    JobKey,
+    Phase,
+    PodPhase,
+    Reason,
+    Resizing,
+    Restart,
+    Role,
+    TrainingJob,
+)
+from edl.model.reasons import Other, Roles, Told
 
-STOPPED_TO_RESTART: Final = "restarts: "
-RESTARTED: Final = "restarted: "
-"""How the reasons begin of roles that are stopped for a new size, and that have started at it."""
-REMOVED: Final = "removed by name: "
-"""How the reason begins of a role whose pods were ended by name."""
 _MADE_BY: Final = timedelta(seconds=10)
 """A pod that is so much younger than a resize was made by it; a later one replaces a lost one."""
 
@@ -26,9 +33,26 @@ def ending(job: TrainingJob) -> Ending | None:
     return decided or (Ending.FAILED if failed else None)
 
 
-def verdict(key: JobKey, end: Ending) -> str:
-    """How it ended, in a sentence."""
-    return f"{key.name} {'is done' if end is Ending.COMPLETE else 'has failed'}"
+def verdict(key: JobKey, end: Ending) -> Reason:
+    """How it ended, as a reason for the others."""
+    return Reason(Code.COMPLETE if end is Ending.COMPLETE else Code.FAILED, Other(key))
+
+
+def missing(job: TrainingJob) -> Reason:
+    """It waits for Jobs of its cast that do not exist yet."""
+    return Reason(Code.INCOMPLETE, Roles(job.missing))
+
+
+def blocked(job: TrainingJob) -> Reason:
+    """Why plans leave out a job that has a `blocker`."""
+    return Reason(Code.INVALID if job.problem else Code.START_REFUSED, Told(job.blocker))
+
+
+def unready(job: TrainingJob) -> Reason | None:
+    """What keeps a job from being planned that neither room nor time helps."""
+    if job.blocker:
+        return blocked(job)
+    return missing(job) if job.missing else None
 
 
 def phase(job: TrainingJob) -> Phase:
@@ -61,7 +85,7 @@ def _ended(job: TrainingJob, end: Ending) -> Phase:
 def _waiting(job: TrainingJob) -> Phase:
     if job.paused:
         return Phase.PAUSED
-    if any(role.reason.startswith(STOPPED_TO_RESTART) for role in job.live):
+    if any(role.restart is Restart.STOPPED for role in job.live):
         return Phase.SCALING
     return Phase.INCOMPLETE if job.missing else Phase.QUEUED
 
@@ -82,7 +106,7 @@ def _gone(role: Role) -> int:
 def _scales(job: TrainingJob, role: Role) -> bool:
     """Whether a new size of this role is on its way: pods of it come, or leave."""
     if role.suspended:
-        return role.reason.startswith(STOPPED_TO_RESTART)
+        return role.restart is Restart.STOPPED
     if role.removing or (role.scaling and role.scaling.since):
         return True
     resized, started = role.resized_at, job.started_at
@@ -92,7 +116,7 @@ def _scales(job: TrainingJob, role: Role) -> bool:
         return True
     # Below its minimum it is no better off than one that starts, unless it restarts for its size.
     grown = runs(role) and (started is None or resized > started)
-    return (grown or role.reason.startswith(RESTARTED)) and _comes(role, resized)
+    return (grown or role.restart is Restart.STARTED) and _comes(role, resized)
 
 
 def _comes(role: Role, resized: datetime) -> bool:

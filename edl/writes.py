@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
 
-from edl.model import JobKey, Target
+from edl.model import Code, JobKey, Target
 
 Json: TypeAlias = dict[str, Any]
 """A manifest, or a part of one, as it comes from JSON. The only place where `Any` enters."""
@@ -57,12 +58,28 @@ class Delete(msgspec.Struct, frozen=True):
 Write: TypeAlias = Patch | Create | CreateKeys | Delete
 
 
+class Action(StrEnum):
+    """What an Event tells of, as its `action`; its `reason` says why."""
+
+    STARTED = "Started"
+    GROWN = "Grown"
+    SHRUNK = "Shrunk"
+    SCALED = "Scaled"
+    REMOVED = "Removed"
+    RESTARTING = "Restarting"
+    SUSPENDED = "Suspended"
+    ENDED = "Ended"
+    WAITING = "Waiting"
+    REFUSED = "Refused"
+
+
 class Note(msgspec.Struct, frozen=True):
-    """An Event about a Job: `reason` in CamelCase, `message` a sentence for users."""
+    """An Event about a Job: why, what was done, and a sentence for users."""
 
     target: Target
     uid: str
-    reason: str
+    action: Action
+    reason: Code
     message: str
     warning: bool = False
 

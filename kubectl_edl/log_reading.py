@@ -11,7 +11,7 @@ from edl.phases import phase
 from kubectl_edl.log_lines import Style, shown
 from kubectl_edl.log_sources import Source, Wanted, sources
 from kubectl_edl.refusals import Refused
-from kubectl_edl.views import job_reason
+from kubectl_edl.views import why
 from kubectl_edl.world import Connection, World
 
 
@@ -37,7 +37,7 @@ def no_pods(job: TrainingJob, wanted: Wanted) -> str:
     whose = f" of {chosen.strip()}" if chosen else ""
     if wanted.index is not None:
         return f"{job.key.name} has no pods{whose}"
-    reason = job_reason(job)
+    reason = why(job).message
     said = f"{phase(job).value}{f': {reason}' if reason else ''}"
     return f"{job.key.name} has no pods{whose}: it is {said}"
 

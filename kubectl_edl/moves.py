@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from edl.model import ClusterState, JobKey, TrainingJob
+from edl.messages import message, messages
+from edl.model import ClusterState, JobKey, Reason, TrainingJob
 from edl.planner.plan import Admission, Plan, Suspension
 
 START: Final = "start"
@@ -23,7 +24,8 @@ class Move:
     job: JobKey
     action: str
     sizes: tuple[tuple[str, int, int], ...]
-    reason: str
+    reason: Reason
+    message: str
     pods: tuple[str, ...] = ()
 
     @property
@@ -44,20 +46,26 @@ def moves(state: ClusterState, plan: Plan) -> tuple[Move, ...]:
         *(_suspension(jobs[one.job], one) for one in plan.suspensions),
         *_resizes(plan),
         *(_admission(one) for one in plan.admissions),
-        *(Move(one.job, MOVE, (), one.reason, one.pods) for one in plan.evacuations),
+        *(
+            Move(one.job, MOVE, (), one.reason, message(one.reason), one.pods)
+            for one in plan.evacuations
+        ),
     )
 
 
 def _suspension(job: TrainingJob, one: Suspension) -> Move:
     running = [role for role in job.live if not role.suspended]
-    return Move(one.job, SUSPEND, tuple((role.name, role.size, 0) for role in running), one.reason)
+    sizes = tuple((role.name, role.size, 0) for role in running)
+    return Move(one.job, SUSPEND, sizes, one.reason, message(one.reason))
 
 
 def _resizes(plan: Plan) -> Iterator[Move]:
     for one in plan.resizes:
         action = RESTART if one.restart else GROW if one.after > one.before else SHRINK
-        yield Move(one.job, action, ((one.role, one.before, one.after),), one.reason)
+        sizes = ((one.role, one.before, one.after),)
+        yield Move(one.job, action, sizes, one.reason, message(one.reason))
 
 
 def _admission(one: Admission) -> Move:
-    return Move(one.job, START, tuple((role, 0, size) for role, size in one.sizes), one.reason)
+    sizes = tuple((role, 0, size) for role, size in one.sizes)
+    return Move(one.job, START, sizes, one.reason, messages((one.reason, *one.grown)))

@@ -72,7 +72,7 @@ def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
     if now - view.job.queued_at > _SOON and not view.job.blocker:
         unseen = not any(role.reason for role in view.job.roles)
         way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
-        yield Obstacle(view.reason, way)
+        yield Obstacle(view.why.message, way)
 
 
 def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:
@@ -83,7 +83,7 @@ def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:
 def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:
     del now
     yield Obstacle(
-        view.reason,
+        view.why.message,
         f"kubectl edl logs {_flags(view)} says why; delete its Jobs and apply them to try again",
     )
 
@@ -112,10 +112,9 @@ def _of_missing_pods(view: JobView, changes: Sequence[Change], now: datetime) ->
         said = [one for one in changes if one.warning and one.job == role.job]
         if len(role.pods) >= shown.size or not said or now - said[-1].at > _LATELY:
             continue
-        kind = "resourcequota" if "exceeded quota" in said[-1].message else f"job {role.job}"
         yield Obstacle(
             f"{role.job}: {said[-1].reason}: {said[-1].message}",
-            f"kubectl describe {kind} -n {view.job.key.namespace}",
+            f"kubectl describe job/{role.job} resourcequota -n {view.job.key.namespace}",
         )
 
 

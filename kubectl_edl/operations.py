@@ -13,7 +13,8 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from edl.history import Entry, Operation, entries
-from edl.model import Ending, Phase, Role, TrainingJob
+from edl.messages import message
+from edl.model import Code, Ending, Phase, Role, TrainingJob
 from edl.phases import ending, phase, verdict
 
 SCALING: Final = "Scaling"
@@ -54,7 +55,7 @@ class _Told(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return self.entry.operation, self.phase, self.entry.reason
+        return self.entry.operation, self.phase, self.entry.code or self.entry.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ class Past:
     operation: Operation
     phase: str
     sizes: tuple[tuple[str, int, int], ...]
-    reason: str
+    code: Code | None
+    message: str
 
     @property
     def text(self) -> str:
@@ -129,7 +131,7 @@ def _phase(entry: Entry, later: Entry | None) -> str:
 def _merged(group: Sequence[_Told]) -> Past:
     entry = group[0].entry
     sizes = tuple((one.role, one.entry.before, one.entry.after) for one in group)
-    return Past(entry.at, entry.operation, group[0].phase, sizes, entry.reason)
+    return Past(entry.at, entry.operation, group[0].phase, sizes, entry.code, entry.message)
 
 
 def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
@@ -146,7 +148,7 @@ def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
 
 
 def _in(one: Past, now: str) -> Past:
-    return Past(one.at, one.operation, now, one.sizes, one.reason)
+    return Past(one.at, one.operation, now, one.sizes, one.code, one.message)
 
 
 def _end(job: TrainingJob) -> Iterable[Past]:
@@ -156,4 +158,5 @@ def _end(job: TrainingJob) -> Iterable[Past]:
     if end is None or not times:
         return
     sizes = tuple((role.name, role.size, role.size) for role in job.roles if role.size)
-    yield Past(min(times), Operation.ENDED, _ENDINGS[end], sizes, verdict(job.key, end))
+    why = verdict(job.key, end)
+    yield Past(min(times), Operation.ENDED, _ENDINGS[end], sizes, why.code, message(why))

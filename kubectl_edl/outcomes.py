@@ -57,7 +57,7 @@ def _came(job: TrainingJob, goal: Goal) -> str | None:
         raise Missing(f"the Job of {goal.role} was deleted meanwhile")
     new = entries(role.history)
     if failed := _failed(new, goal):
-        raise TakenBack(f"{goal.job.name}: {goal.role}: {failed.reason}")
+        raise TakenBack(f"{goal.job.name}: {goal.role}: {failed.message}")
     if ending(job) is not None:
         raise Refused(f"{goal.job.name} has ended meanwhile")
     if role.wanted != goal.size:

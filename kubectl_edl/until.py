@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from edl.model import Phase
+from edl.model import Code, Phase
 from kubectl_edl.refusals import EndedOtherwise, Missing, TimedOut
 from kubectl_edl.until_options import Wanted
 from kubectl_edl.views import JobView
@@ -24,20 +24,20 @@ class Wait:
         self._world = world
         self._begun = world.now()
         self._views: tuple[JobView, ...] = ()
-        self._reaching = frozenset(
-            phase for one in wanted.phases for phase in _ALSO.get(one, frozenset({one}))
-        )
+        phases = [one for one in wanted.goals if isinstance(one, Phase)]
+        self._phases = frozenset(also for one in phases for also in _ALSO.get(one, {one}))
+        self._codes = frozenset(one for one in wanted.goals if isinstance(one, Code))
 
     def look(self, views: Sequence[JobView]) -> None:
         """Raises EndedOtherwise for a job that will not come there any more, Missing for none."""
         self._views = tuple(views)
-        if not self._wanted.phases:
+        if not self._wanted.goals:
             return
         if not views:
             raise Missing("no training job to wait for; all of them: kubectl edl status -A")
         for one in views:
-            if one.phase in _ENDED - self._reaching:
-                raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.reason}")
+            if one.phase in _ENDED and not self._is_there(one):
+                raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
 
     def until(self, changes: Iterator[None]) -> Iterator[None]:
         """The changes before it is reached, or too late."""
@@ -48,15 +48,18 @@ class Wait:
 
     def conclude(self) -> None:
         """Raises TimedOut where there was something to reach that was not."""
-        missed = [one for one in self._views if one.phase not in self._reaching]
-        if self._wanted.phases and missed:
+        missed = [one for one in self._views if not self._is_there(one)]
+        if self._wanted.goals and missed:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
-            wished = " or ".join(phase.value for phase in self._wanted.phases)
+            wished = " or ".join(goal.value for goal in self._wanted.goals)
             raise TimedOut(f"not {wished} in time: {names}; kubectl edl status JOB says why")
 
     @property
     def _reached(self) -> bool:
-        return bool(self._wanted.phases) and all(one.phase in self._reaching for one in self._views)
+        return bool(self._wanted.goals) and all(map(self._is_there, self._views))
+
+    def _is_there(self, one: JobView) -> bool:
+        return one.phase in self._phases or one.why.reason in self._codes
 
     @property
     def _late(self) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from edl.model import Phase
+    from edl.model import Code, Phase
     from kubectl_edl.options import Command
 
 EXIT_CODES: Final = (
@@ -26,24 +26,34 @@ EXIT_CODES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Phases of which one is to be reached, within `timeout`; without phases only to look on."""
+    """Phases and reasons of which one is to be reached, within `timeout`; without, to look on."""
 
-    phases: tuple[Phase, ...] = ()
+    goals: tuple[Phase | Code, ...] = ()
     timeout: timedelta | None = None
 
 
-class _OnePhase(click.ParamType["Phase"]):
-    name = "PHASE"
+class _OneGoal(click.ParamType["Phase | Code"]):
+    name = "PHASE|reason=CODE"
 
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Phase:
+    ) -> Phase | Code:
+        kind, equals, code = value.partition("=")
+        if equals and kind == "reason":
+            return _code(code, param, ctx)
         return _phases().convert(value, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         return _phases().shell_complete(ctx, param, incomplete)
+
+
+def _code(value: str, param: click.Parameter | None, ctx: click.Context | None) -> Code:
+    from edl.model import Code  # noqa: PLC0415 (the same)
+
+    codes = click.Choice([code.value for code in Code], case_sensitive=False)
+    return Code(codes.convert(value, param, ctx))
 
 
 def _phases() -> click.Choice[Phase]:
@@ -57,10 +67,10 @@ def waiting(function: Command) -> Command:
     options = (
         click.option(
             "--for",
-            "phases",
+            "goals",
             multiple=True,
-            type=_OnePhase(),
-            help="Wait until it is Running, Succeeded, Failed, …; may be repeated.",
+            type=_OneGoal(),
+            help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",
         ),
         click.option("--timeout", type=Length(), help="With --for or -w: give up after that."),
     )

@@ -1,17 +1,17 @@
 """Training jobs as users read them: the figures of the tables and the shape of `-o json`."""
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from edl.model import Phase, Pod, PodPhase, Resizing, Role, TrainingJob
-from edl.phases import ending, phase, verdict
+from edl.messages import message
+from edl.model import Code, Phase, Pod, PodPhase, Reason, Resizing, Role, TrainingJob
+from edl.phases import ending, phase, unready, verdict
 from edl.writes import Json
 from kubectl_edl.printers.report import API_VERSION
 
 RESOURCE: Final = "trainingjob.edl.dev"
-_UNSEEN: Final = "waits for the reconciler to look at it"
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
@@ -63,22 +63,38 @@ class JobView(msgspec.Struct, frozen=True):
         return tuple(sorted({pod.node for pod in pods if pod.node}))
 
     @property
-    def reason(self) -> str:
-        return job_reason(self.job)
+    def why(self) -> "Why":
+        return why(self.job)
 
 
-def job_reason(job: TrainingJob) -> str:
+class Why(NamedTuple):
+    """Why a training job is as it is: `reason` for machines, None where nothing was said."""
+
+    reason: Code | None
+    message: str
+
+    @property
+    def document(self) -> dict[str, str | None]:
+        return {"reason": self.reason.value if self.reason else None, "message": self.message}
+
+
+def why(job: TrainingJob) -> Why:
     """The first of: how it ended, what is wrong or missing, why an elastic role has its size."""
     end = ending(job)
     if end is not None:
-        return verdict(job.key, end)
-    if job.blocker:
-        return job.blocker
-    if job.missing:
-        return f"waits for the Jobs of {', '.join(job.missing)}"
+        return why_of(verdict(job.key, end))
+    if found := unready(job):
+        return why_of(found)
     elastic_first = sorted(job.roles, key=lambda role: role.resizing is Resizing.FIXED)
-    said = next((role.reason for role in elastic_first if role.reason), "")
-    return said or (_UNSEEN if phase(job) is Phase.QUEUED else "")
+    said = next((role for role in elastic_first if role.reason), None)
+    if said is not None:
+        return Why(said.reason, said.message)
+    return why_of(Reason(Code.UNOBSERVED)) if phase(job) is Phase.QUEUED else Why(None, "")
+
+
+def why_of(reason: Reason) -> Why:
+    """A reason of the planner's as users read it."""
+    return Why(reason.code, message(reason))
 
 
 def view(job: TrainingJob) -> JobView:
@@ -100,7 +116,7 @@ def document(shown: JobView) -> Json:
         },
         "framework": job.framework,
         "phase": shown.phase.value,
-        "reason": shown.reason,
+        **shown.why.document,
         "pending": shown.pending,
         "priority": job.priority,
         "paused": job.paused,
@@ -151,7 +167,8 @@ def _role_document(shown: RoleView) -> Json:
         "wanted": role.wanted,
         "ending": role.ending.value if role.ending else None,
         "resizedAt": time_text(role.resized_at),
-        "reason": role.reason,
+        "reason": role.reason.value if role.reason else None,
+        "message": role.message,
         "pods": [_pod_document(pod) for pod in role.pods],
     }
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from math import inf
 from typing import Final
 
+from edl.messages import message, messages
 from edl.model import ClusterState, TrainingJob
 from edl.phases import waits
-from edl.planner.plan import Plan
+from edl.planner.plan import Admission, Plan
 from kubectl_edl.screens.queue import Waiting
-from kubectl_edl.views import job_reason
+from kubectl_edl.views import Why, why
 
 _STARTS_NOW: Final = "starts now"
 _WOULD_START: Final = "would start"
@@ -22,19 +23,27 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
     """
     starts = _WOULD_START if stalled else _STARTS_NOW
     jobs = {job.key: job for job in state.jobs}
-    starting = tuple(
-        Waiting(jobs[one.job], 0, (), f"{starts}: {one.reason}") for one in plan.admissions
-    )
+    starting = tuple(Waiting(jobs[one.job], 0, (), _starts(one, starts)) for one in plan.admissions)
     held = (
-        Waiting(jobs[one.job], one.position or None, one.ahead, one.reason)
+        Waiting(
+            jobs[one.job],
+            one.position or None,
+            one.ahead,
+            Why(one.reason.code, message(one.reason)),
+        )
         for one in plan.held
         if one.position or (jobs[one.job].blocker and waits(jobs[one.job]))
     )
     return (*starting, *sorted(held, key=lambda waiting: waiting.position or inf))
 
 
+def _starts(one: Admission, starts: str) -> Why:
+    said = messages((one.reason, *one.grown))
+    return Why(one.reason.code, f"{starts}: {said}")
+
+
 def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[Waiting, ...]:
     """Queued training jobs of one namespace: places and who is ahead are not known."""
     queued = [job for job in jobs if waits(job)]
     ordered = sorted(queued, key=lambda job: (-job.priority, job.queued_at, job.key))
-    return tuple(Waiting(job, None, (), job_reason(job)) for job in ordered)
+    return tuple(Waiting(job, None, (), why(job)) for job in ordered)

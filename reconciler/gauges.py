@@ -12,11 +12,10 @@ import msgspec
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from edl.model import ClusterState, Phase, Role, TrainingJob
+from edl.model import ClusterState, Code, Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.planner.plan import Plan
 from edl.resources import CPU, MEMORY, PODS, SHARED_GPU, Resources
-from reconciler.held import Cause, cause
 
 RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
     CPU: ("cpu", 1e-3),
@@ -62,9 +61,9 @@ def _jobs(decided: Decided) -> Iterator[GaugeMetricFamily]:
     yield _gauge("edl_queue_oldest_seconds", "How long the first of them has waited.", oldest)
     phases = Counter(phase(job) for job in state.jobs)
     yield _by("edl_jobs_by_phase", "Training jobs.", "phase", _counted(phases, Phase))
-    causes = Counter(cause(held, by_key.get(held.job)) for held in plan.held)
+    held_by = Counter(held.reason.code for held in plan.held)
     text = "Training jobs that do not get what they could use."
-    yield _by("edl_held_jobs", text, "cause", _counted(causes, Cause))
+    yield _by("edl_held_jobs", text, "reason", _counted(held_by, Code))
     yield _by("edl_replicas", "Replicas of started jobs.", "bound", _replicas(state.jobs))
 
 

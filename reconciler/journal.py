@@ -8,23 +8,25 @@ from typing import Any, Final
 
 import msgspec
 
+from edl import messages
 from edl.kube.act import Failure, Report
-from edl.model import JobKey, TrainingJob
+from edl.model import Code, JobKey, Reason, TrainingJob
+from edl.model.reasons import Told
 from edl.planner.plan import Plan
 from edl.steps import Broken, patches
-from edl.writes import Note
+from edl.writes import Action, Note
 from reconciler.gauges import Decided
 from reconciler.metrics import RESIZES, Metrics
 from reconciler.stalls import Stalls
 
 _log: Final = logging.getLogger("reconciler")
 
-_NOTES: Final = {
-    "admitted": "Started",
-    "grown": "Grown",
-    "shrunk": "Shrunk",
-    "suspended": "Suspended",
-    "evacuated": "Removed",
+_ACTIONS: Final = {
+    "admitted": Action.STARTED,
+    "grown": Action.GROWN,
+    "shrunk": Action.SHRUNK,
+    "suspended": Action.SUSPENDED,
+    "evacuated": Action.REMOVED,
 }
 """The note that goes with a decision's own write."""
 
@@ -96,9 +98,10 @@ class Journal:
         decided = self._metrics.latest.decided
         for job in decided.state.jobs if decided else ():
             if job.key == failure.step.job and job.roles:
-                word = "StartRefused" if failure.step.starts else "WriteRefused"
-                role, text = job.roles[0], str(failure.error)
-                self._announce(patches.note(job.key, role, word, text, warning=True))
+                code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
+                why = Reason(code, Told(str(failure.error)))
+                note = patches.note(job.key, job.roles[0], Action.REFUSED, why)
+                self._announce(note)
 
     def left_out(self, broken: Broken) -> None:
         self._metrics.failures.labels("steps").inc()
@@ -110,12 +113,12 @@ class Journal:
 
     def _carried_out(self, decided: Decided, report: Report) -> None:
         # A shrink may have been prepared only: the hosts that leave are taken off a list first.
-        said = {(step.job, note.reason) for step in report.done for note in step.notes}
+        said = {(step.job, note.action) for step in report.done for note in step.notes}
         if not said:
             return
         jobs = {job.key: job for job in decided.state.jobs}
         for found in _decisions(decided.plan):
-            if (found.job, _NOTES[found.word]) in said:
+            if (found.job, _ACTIONS[found.word]) in said:
                 self._metrics.decisions.labels(found.word).inc()
                 self._measure(found, jobs.get(found.job), decided.state.observed_at)
                 fields = {"job": str(found.job), **found.facts}
@@ -134,16 +137,20 @@ class Journal:
 
 def _decisions(plan: Plan) -> Iterator[_Decision]:
     for admission in plan.admissions:
-        sizes = {"sizes": dict(admission.sizes), "reason": admission.reason}
+        sizes = {"sizes": dict(admission.sizes), **_why(admission.reason)}
         replicas = sum(size for _, size in admission.sizes)
         yield _Decision("admitted", admission.job, sizes, "", replicas)
     for resize in plan.resizes:
         facts = {"role": resize.role, "before": resize.before, "after": resize.after}
         word = "grown" if resize.after > resize.before else "shrunk"
         moved = abs(resize.after - resize.before)
-        yield _Decision(word, resize.job, {**facts, "reason": resize.reason}, resize.role, moved)
+        yield _Decision(word, resize.job, {**facts, **_why(resize.reason)}, resize.role, moved)
     for suspension in plan.suspensions:
-        yield _Decision("suspended", suspension.job, {"reason": suspension.reason})
+        yield _Decision("suspended", suspension.job, _why(suspension.reason))
     for evacuation in plan.evacuations:
-        facts = {"role": evacuation.role, "pods": evacuation.pods, "reason": evacuation.reason}
+        facts = {"role": evacuation.role, "pods": evacuation.pods, **_why(evacuation.reason)}
         yield _Decision("evacuated", evacuation.job, facts, evacuation.role, len(evacuation.pods))
+
+
+def _why(reason: Reason) -> dict[str, str]:
+    return {"reason": reason.code, "message": messages.message(reason)}

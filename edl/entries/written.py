@@ -147,7 +147,14 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "more: a pod was lost since the start",
     ),
     ours(contract.RESIZED_AT, RECONCILER, TIME, "when the size last changed"),
-    ours(contract.REASON, RECONCILER, "text", "why the size is what it is"),
+    ours(
+        contract.REASON,
+        RECONCILER,
+        "a code of docs/reasons.md",
+        "why the size is what it is, or why the job waits",
+    ),
+    ours(contract.MESSAGE, RECONCILER, "text", "the same for people"),
+    ours(contract.LAST_CHANGE, RECONCILER, "JSON", "the reason of the last change, for decisions"),
     ours(contract.HISTORY, RECONCILER, "an operation a line", "see `kubectl edl history`"),
     ours(
         contract.SETTINGS,

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from edl import messages
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.left import Basis, Left, left
 from edl.model import ClusterState, JobKey, TrainingJob
@@ -43,7 +44,7 @@ class _Seen:
         for resize in plan.resizes:
             if resize.after > resize.before:
                 self.growth.setdefault(resize.job, now)
-        self.reason = {held.job: held.reason for held in plan.held}
+        self.reason = {held.job: messages.message(held.reason) for held in plan.held}
 
 
 def forecast(

@@ -115,7 +115,7 @@ def write_event(cluster: Cluster, note: Note, now: datetime) -> None:
 def event(note: Note, now: datetime) -> Json:
     """A core/v1 Event, as `kubectl describe` shows it; its name is made from what it says."""
     moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    said = f"{note.uid} {note.reason} {note.message}"
+    said = f"{note.uid} {note.action} {note.reason} {note.message}"
     digest = hashlib.sha256(said.encode()).hexdigest()
     return {
         "apiVersion": "v1",
@@ -132,6 +132,7 @@ def event(note: Note, now: datetime) -> Json:
             "uid": note.uid,
         },
         "reason": note.reason,
+        "action": note.action,
         "message": note.message[:_LONGEST_MESSAGE],
         "type": "Warning" if note.warning else "Normal",
         "count": 1,

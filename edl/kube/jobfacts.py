@@ -15,6 +15,7 @@ from edl.kube.objects import JobObject
 from edl.kube.runtimes import Naming
 from edl.kube.shapes import Shapes
 from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
+from edl.model.reasons import Code, code_of, read_reason
 from edl.parse import parse
 from edl.resources import Resources
 from edl.spec import HELD_TTL, RETRIES, JobSpec
@@ -107,10 +108,10 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
     return (spec, problem) if spec else (None, other)
 
 
-def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
+def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
     """As it is written, and how it fares."""
     return replace(
-        _written(manifest, spec, reason, shapes),
+        _written(manifest, spec, problem, shapes),
         ending=_ending(manifest),
         ended_at=_ended_at(manifest),
         wedged=_wedged(manifest),
@@ -125,7 +126,7 @@ def _role(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
     )
 
 
-def _written(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role:
+def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
     job_spec, metadata, notes = manifest["spec"], manifest["metadata"], _notes(manifest)
     who = shapes.who(metadata["namespace"], _template_labels(manifest))
     return Role(
@@ -147,7 +148,9 @@ def _written(manifest: Json, spec: JobSpec, reason: str, shapes: Shapes) -> Role
         port=spec.port,
         account=_pod_spec(manifest).get("serviceAccountName") or "",
         resized_at=time(notes.get(contract.RESIZED_AT, "")),
-        reason=reason or notes.get(contract.REASON, ""),
+        reason=Code.INVALID if problem else code_of(notes.get(contract.REASON, "")),
+        message=problem or notes.get(contract.MESSAGE, ""),
+        last=read_reason(notes.get(contract.LAST_CHANGE, "")),
         backoff_limit=_backoff_limit(manifest),
         retries=_retries(manifest),
         scaling=_scaling(spec, notes),

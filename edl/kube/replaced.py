@@ -7,8 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.frameworks import restarts_together
-from edl.model import Pod, Role, TrainingJob
-from edl.phases import REMOVED
+from edl.model import Code, Pod, Role, TrainingJob
 
 _SETTLED: Final = timedelta(seconds=30)
 """When the others have been at work for so long a start is over, however late pods were made."""
@@ -31,7 +30,7 @@ def told(job: TrainingJob) -> TrainingJob:
 
 def _is_uncounted(role: Role) -> bool:
     """Whether a pod of it may be lost without being counted as failed."""
-    return role.ignores or role.reason.startswith(REMOVED)
+    return role.ignores or (role.last is not None and role.last.code is Code.PODS_REMOVED)
 
 
 def _marked(role: Role, made: dict[int, datetime]) -> Role:

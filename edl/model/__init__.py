@@ -9,6 +9,7 @@ from edl.model.jobs import Clearing, Ending, Phase, Refusal, Resizing, Role, Sca
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Node, Shape, Taint, Toleration
 from edl.model.pods import Leaving, Pod, PodPhase
+from edl.model.reasons import Code, Reason, Restart
 from edl.model.rules import Neighbours, Port, Rules, Spread, Term
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.state import ClusterState, Demand
@@ -18,6 +19,7 @@ __all__ = [
     "Charge",
     "Clearing",
     "ClusterState",
+    "Code",
     "Demand",
     "Device",
     "Ending",
@@ -32,9 +34,11 @@ __all__ = [
     "Pod",
     "PodPhase",
     "Port",
+    "Reason",
     "Refusal",
     "Requirement",
     "Resizing",
+    "Restart",
     "Role",
     "Rules",
     "Scaling",

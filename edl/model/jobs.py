@@ -15,6 +15,7 @@ from edl.model.budgets import Charge
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Shape
 from edl.model.pods import Leaving, Pod
+from edl.model.reasons import Code, Reason, Restart
 from edl.model.selectors import Labels
 
 
@@ -111,7 +112,12 @@ class Role(msgspec.Struct, frozen=True):
     """Seconds after which its Job is deleted, once nothing of the training job runs any more."""
     keeps_completions: bool = False
     """The API server refuses size 0 of it, for a rule that its user wrote."""
-    reason: str = ""
+    reason: Code | None = None
+    """Why its size is what it is, or why it waits, as its Job says (`edl.dev/reason`)."""
+    message: str = ""
+    """The same for people (`edl.dev/message`): shown, never read again."""
+    last: Reason | None = None
+    """Why its size was last changed, or why it was last stopped or started."""
     remaining: int | None = None
     """Work items still to do: no more pods than that can be."""
     over: frozenset[int] = frozenset()
@@ -130,7 +136,7 @@ class Role(msgspec.Struct, frozen=True):
     """How long `wanted` may take to come, None for as long as it takes."""
     removing: frozenset[str] = frozenset()
     """Names of pods that are to go, whatever their index."""
-    evacuated: str = ""
+    evacuated: Reason | None = None
     """Why they go, where not their user but the plan says so."""
     clears: tuple[str, ...] = ()
     """The nodes that they are moved off for a pod that may use few nodes."""
@@ -154,6 +160,11 @@ class Role(msgspec.Struct, frozen=True):
     """What one of its pods counts in the budgets of its namespace."""
     refusal: Refusal | None = None
     """What is written on this Job of a start that was refused."""
+
+    @property
+    def restart(self) -> Restart:
+        """How far a restart at its present size has come, if that was its last change."""
+        return self.last.restart if self.last else Restart.NONE
 
 
 class Phase(StrEnum):

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
+from edl.model.reasons import Reason
+
 
 class PodPhase(StrEnum):
     """Kubernetes' pod phases."""
@@ -23,7 +25,7 @@ class Leaving(msgspec.Struct, frozen=True):
     """By name: a pod that replaces one of them stays."""
     size: int
     """Of their role, when they have left."""
-    reason: str
+    reason: Reason
     since: datetime | None = None
     """When the list was written; on the pod that is `published_at`."""
 

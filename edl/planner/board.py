@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import ClusterState, Demand, JobKey, Shape, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, Role, Shape, TrainingJob
 from edl.planner import reasons
 from edl.planner.budgets import Budgets
 from edl.planner.fit import Fit
@@ -114,12 +114,15 @@ class Board:
             self._places = {post.job.key: place for place, post in enumerate(self.posts)}
         return self._places[key]
 
-    def made_room_in_vain(self, reason: str) -> bool:
+    def made_room_in_vain(self, role: Role) -> bool:
         """Whether the job for which a role made room waits again: its start came to nothing."""
+        asker = reasons.made_room_for(role)
+        if asker is None:
+            return False
         if self._again is None:
             again = (post.job for post in self.posts if came_to_nothing(post.job))
             self._again = frozenset(job.key for job in again)
-        return any(reasons.made_room_for(key, reason) for key in self._again)
+        return asker in self._again
 
     def job_of(self, key: JobKey) -> TrainingJob | None:
         if not self._jobs:
@@ -203,4 +206,4 @@ class Post:
 
 def came_to_nothing(job: TrainingJob) -> bool:
     """Whether the scheduler did not place all pods of its last start, and it waits again."""
-    return any(role.suspended and role.reason == reasons.GANG_PENDING for role in job.live)
+    return any(role.suspended and reasons.gang_pending(role) for role in job.live)

@@ -13,7 +13,8 @@ from typing import ClassVar, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from edl.model import JobKey, Role, TrainingJob
+from edl import messages
+from edl.model import Code, JobKey, Reason, Role, TrainingJob
 from edl.planner.situation import Situation
 
 _NAMED: Final = 3
@@ -86,12 +87,12 @@ class Until(msgspec.Struct, frozen=True):
     """A rule that time alone ends. `until` is when, as things stand."""
 
     kind: ClassVar[str] = "Until"
-    reason: str
+    reason: Reason
     until: datetime
 
     @property
     def says(self) -> str:
-        return f"{self.reason} (until {self.until:%H:%M:%S} UTC)"
+        return f"{messages.message(self.reason)} (until {self.until:%H:%M:%S} UTC)"
 
     @property
     def remedy(self) -> str:
@@ -110,7 +111,7 @@ class Others(msgspec.Struct, frozen=True):
     """
 
     kind: ClassVar[str] = "Others"
-    rule: str
+    rule: Code
     jobs: tuple[JobKey, ...]
     pods: tuple[str, ...] = ()
     roles: tuple[tuple[str, int], ...] = ()
@@ -123,7 +124,7 @@ class Others(msgspec.Struct, frozen=True):
             *(f"pending pods such as {pod}" for pod in self.pods),
         ]
         rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f"{self.rule} {', '.join(names[:_NAMED])}{rest}"
+        return f"{messages.rule(self.rule)} {', '.join(names[:_NAMED])}{rest}"
 
     @property
     def remedy(self) -> str:
@@ -146,11 +147,11 @@ class Promised(msgspec.Struct, frozen=True):
     """It gets what it asks for as soon as what is on its way has happened. Nothing to mend."""
 
     kind: ClassVar[str] = "Promised"
-    reason: str
+    reason: Reason
 
     @property
     def says(self) -> str:
-        return self.reason
+        return messages.message(self.reason)
 
     @property
     def remedy(self) -> str:
@@ -185,11 +186,11 @@ class Itself(msgspec.Struct, frozen=True):
 
     kind: ClassVar[str] = "Itself"
     what: Hindrance
-    reason: str
+    reason: Reason
 
     @property
     def says(self) -> str:
-        return self.reason
+        return messages.message(self.reason)
 
     @property
     def remedy(self) -> str:

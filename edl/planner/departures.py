@@ -36,7 +36,7 @@ def _without(role: Role, leaving: Leaving) -> Role:
         replace(pod, terminating=True) if _again(pod, leaving, size) else pod for pod in role.pods
     )
     moment = max(filter(None, (role.resized_at, leaving.since)), default=None)
-    return replace(role, size=size, pods=tuple(pods), resized_at=moment, reason=leaving.reason)
+    return replace(role, size=size, pods=tuple(pods), resized_at=moment, last=leaving.reason)
 
 
 def _size(role: Role, leaving: Leaving) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from edl import clearings
 from edl.feasibility.devices import Horizon
 from edl.feasibility.eligibility import Mask
-from edl.model import JobKey
+from edl.model import JobKey, Reason
 from edl.planner.board import Board
 from edl.planner.evacuate import budgets_let_it_back, movable, without_the_last
 from edl.planner.extras import Extras
@@ -32,7 +32,7 @@ class Move(NamedTuple):
     standing: Standing
     row: int
     now: bool
-    reason: str
+    reason: Reason
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Displacement:
     extras: Extras
     claim: Claim
     level: float
-    reason: str
+    reason: Reason
     moves: list[Move] = field(default_factory=list)
 
     def run(self) -> list[Move]:

@@ -12,7 +12,7 @@ from typing import Final
 from edl import addresses
 from edl.feasibility.eligibility import Mask
 from edl.frameworks import FRAMEWORKS, resizing
-from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
+from edl.model import ClusterState, JobKey, Node, Pod, Reason, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Want, place
@@ -166,5 +166,5 @@ def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
     return len(listed) == role.size - 1
 
 
-def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], reason: str) -> Evacuation:
+def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], reason: Reason) -> Evacuation:
     return Evacuation(job.key, role.name, tuple(pod.name for pod in pods), reason)

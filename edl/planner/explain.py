@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from edl import phases
-from edl.model import JobKey, Resizing, Role, TrainingJob
+from edl import messages, phases
+from edl.model import Code, JobKey, Reason, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.causes import Cause, Hindrance, Itself, Others, Promised
 from edl.planner.decide import outcome
@@ -27,7 +27,7 @@ from edl.planner.standing import Standing
 
 _ROUNDS: Final = 16
 """Reasons that are looked for one behind the other."""
-_FIRST: Final = "room goes first to"
+_FIRST: Final = Code.NOT_PLANNED
 _LAST: Final = frozenset(
     {Hindrance.FIXED, Hindrance.NEARLY_DONE, Hindrance.OVER, Hindrance.RULE},
 )
@@ -232,11 +232,15 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> str:
     started = (
         one.reason for one in plan.admissions if one.job == key and role.name in dict(one.sizes)
     )
-    return next(iter((*moved, *stopped, *started, role.reason or _usual(role))))
+    planned = next(iter((*moved, *stopped, *started)), None)
+    if planned is None and role.message:
+        return role.message
+    usual = planned or _usual(role)
+    return messages.message(usual) if usual else ""
 
 
-def _usual(role: Role) -> str:
+def _usual(role: Role) -> Reason | None:
     """Where nothing was ever written about its size."""
     if role.resizing is Resizing.FIXED:
-        return "always so many"
-    return "its min" if role.size == role.min and not role.suspended else ""
+        return Reason(Code.FIXED_SIZE)
+    return Reason(Code.AT_MIN) if role.size == role.min and not role.suspended else None

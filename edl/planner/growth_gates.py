@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from edl.model import PodPhase, Role, TrainingJob
+from edl import phases
+from edl.model import PodPhase, Reason, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.limits import Limits
@@ -64,7 +65,7 @@ def _finishing(board: Board, standing: Standing) -> bool:
 def _cool(board: Board, standing: Standing) -> None:
     job, role, limits = standing.job, standing.role, board.limits
     if job.problem or job.missing:
-        standing.held, standing.reserves = job.problem or reasons.missing(job), False
+        standing.held, standing.reserves = phases.unready(job), False
         return
     changed = max(filter(None, (job.started_at, role.resized_at)), default=None)
     if changed is None or (standing.floor == standing.cap == role.size):
@@ -78,13 +79,13 @@ def _cool(board: Board, standing: Standing) -> None:
         standing.held, standing.reserves = later, False
     elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
         # Who made room by a restart would take it again by another before the claim has started.
-        at_once = standing.manual and not reasons.made_room(role.reason)
-        _rest(board, standing, "" if at_once else reasons.COOLDOWN)
+        at_once = standing.manual and not reasons.made_room(role)
+        _rest(board, standing, None if at_once else reasons.COOLDOWN)
 
 
-def _rest(board: Board, standing: Standing, held: str) -> None:
+def _rest(board: Board, standing: Standing, held: Reason | None) -> None:
     standing.cooling, standing.held = True, held
-    if reasons.balanced(board.policy.gives, standing.role.reason):
+    if reasons.balanced(board.policy.gives, standing.role):
         board.calm = min(board.calm, board.share(standing))
 
 
@@ -100,15 +101,13 @@ def rest_after_return(board: Board, standing: Standing) -> None:
         _rest(board, standing, reasons.COOLDOWN)
 
 
-def _again_later(board: Board, job: TrainingJob, role: Role) -> str:
+def _again_later(board: Board, job: TrainingJob, role: Role) -> Reason | None:
     """What is said while a size that came to nothing is not tried again."""
-    if reasons.grew_in_vain(job.key, role.reason):
+    if reasons.grew_in_vain(job.key, role) or reasons.stayed_pending(role):
         return reasons.GROWS_LATER
-    if reasons.made_room(role.reason) and board.made_room_in_vain(role.reason):
+    if board.made_room_in_vain(role):
         return reasons.MADE_ROOM_IN_VAIN
-    if _gave_in_vain(board, role):
-        return reasons.GROWS_LATER
-    return reasons.PENDING_AGAIN_LATER if reasons.stayed_pending(role.reason) else ""
+    return reasons.GROWS_LATER if _gave_in_vain(board, role) else None
 
 
 def _patience(standing: Standing, limits: Limits) -> timedelta:
@@ -122,7 +121,7 @@ def _cooldown(standing: Standing, limits: Limits) -> timedelta:
 
 def _gave_in_vain(board: Board, role: Role) -> bool:
     """Whether the job for which it gave a replica by a restart has not changed its size since."""
-    key, since = reasons.gave_to(board.policy.gives, role.reason), role.resized_at
+    key, since = reasons.gave_to(board.policy.gives, role), role.resized_at
     job = board.job_of(key) if key and since else None
     if job is None or since is None:
         return False

@@ -3,10 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import JobKey, Role, TrainingJob
+from edl import phases
+from edl.model import Code, JobKey, Reason, Role, TrainingJob
+from edl.model.reasons import FixedSize, Minimum, Other, PendingPods
 from edl.planner import reasons, shortage
 from edl.planner.causes import Bound, Bounds, Cause, Hindrance, Itself, Others, Promised, Until
 from edl.planner.decide import outcome
@@ -16,10 +19,11 @@ from edl.planner.outcome import Outcome
 from edl.planner.situation import Situation
 from edl.planner.standing import MOVING, Standing, target
 
+_KEEPING: Final = frozenset({Code.PODS_SUCCEEDED, Code.NEARLY_DONE})
 Subject = tuple[JobKey, str]
 """A role of a training job."""
-Read = Callable[[Outcome], str]
-"""What keeps it, in the plan's words; empty if nothing does."""
+Read = Callable[[Outcome], Reason | None]
+"""What keeps it, as the plan says; None if nothing does."""
 
 
 def to_start(now: Situation, found: Outcome, key: JobKey) -> Sequence[Cause]:
@@ -31,13 +35,15 @@ def to_start(now: Situation, found: Outcome, key: JobKey) -> Sequence[Cause]:
         return [itself]
     if key in found.ledger.suspended:
         return [Itself(Hindrance.RULE, found.ledger.suspended[key])]
-    text = found.ledger.held.get(key, "")
-    if said := _said(now, text):
+    reason = found.ledger.held.get(key)
+    if reason and (said := _said(reason)):
         return [said]
     board = found.board
     wanted = gang(board, job, returns=returns(board, job))
-    rooms = () if text in reasons.TIMED else tuple(shortage.of_gang(board, wanted))
-    return rooms or [_timed(now, found, lambda later: later.ledger.held.get(key, ""))]
+    rooms = (
+        () if reason and reason.code in reasons.TIMED else tuple(shortage.of_gang(board, wanted))
+    )
+    return rooms or [_timed(now, found, lambda later: later.ledger.held.get(key))]
 
 
 def to_grow(now: Situation, found: Outcome, standing: Standing) -> Sequence[Cause]:
@@ -46,10 +52,9 @@ def to_grow(now: Situation, found: Outcome, standing: Standing) -> Sequence[Caus
         return [itself]
     if standing.after >= standing.cap:
         return [_bound(standing.role)]
-    text = standing.reason or standing.held
-    if text:
+    if reason := standing.reason or standing.held:
         key, name = standing.job.key, standing.role.name
-        return [_said(now, text) or _timed(now, found, lambda later: _held(later, key, name))]
+        return [_said(reason) or _timed(now, found, lambda later: _held(later, key, name))]
     if standing.promised:
         return [Promised(found.why_no_more(standing))]
     return [_lack(found, standing)]
@@ -75,17 +80,17 @@ def _itself(job: TrainingJob) -> Itself | None:
     if job.paused:
         return Itself(Hindrance.PAUSED, reasons.PAUSED)
     if job.blocker:
-        return Itself(Hindrance.PROBLEM, job.blocker)
+        return Itself(Hindrance.PROBLEM, phases.blocked(job))
     if job.missing:
-        return Itself(Hindrance.MISSING, reasons.missing(job))
+        return Itself(Hindrance.MISSING, phases.missing(job))
     return None
 
 
 def _fixed(standing: Standing) -> Itself | None:
     role = standing.role
     if role.resizing not in MOVING:
-        return Itself(Hindrance.FIXED, f"{role.name} always has {role.size}")
-    if standing.held in (reasons.NEARLY_DONE, reasons.LEFT_ALONE):
+        return Itself(Hindrance.FIXED, Reason(Code.FIXED_SIZE, FixedSize(role.name, role.size)))
+    if standing.held and standing.held.code in _KEEPING:
         return Itself(Hindrance.NEARLY_DONE, standing.held)
     return None
 
@@ -103,38 +108,36 @@ def _bound(role: Role) -> Bound:
     return Bound(role.name, bound, value)
 
 
-def _said(now: Situation, text: str) -> Cause | None:
-    """What a sentence of the plan stands for, where it names somebody or promises something."""
-    if reasons.promises(text):
-        return Promised(text)
-    jobs = [job.key for job in now.state.jobs]
-    for rule, sentence in reasons.NAMING_JOBS:
-        named = tuple(key for key in jobs if sentence(key) == text)
-        if named:
-            return Others(rule, named)
-    gave_to = tuple(key for key in jobs if reasons.gave(now.policy.gives, key) == text)
-    if gave_to:
-        return Others(now.policy.gives.strip(), gave_to)
-    pods = (demand for demand in now.state.demands if reasons.room_for_demand(demand) == text)
-    found = tuple(demand.example for demand in pods)
-    return Others(reasons.MAKES_ROOM, (), found) if found else None
+def _said(reason: Reason) -> Cause | None:
+    """What a reason of the plan stands for, where it names somebody or promises something."""
+    if reasons.promises(reason):
+        return Promised(reason)
+    match reason.about:
+        case Other(job):
+            return Others(reason.code, (job,))
+        case Minimum(job) if reason.code is Code.RECLAIMED:
+            return Others(Code.MINIMUM_FIRST, (job,))
+        case PendingPods(example, _):
+            return Others(reason.code, (), (example,))
+    return None
 
 
 def _timed(now: Situation, found: Outcome, read: Read) -> Cause:
     """A rule that time ends, with the moment; a rule of the plan where time does not."""
-    text = read(found)
+    known = read(found)
     wakes = sorted(set(found.board.wake))
 
     def past(wait: timedelta) -> bool:
         later = replace(now.state, observed_at=now.state.observed_at + wait)
-        return read(outcome(later, now.policy, now.limits)) != text
+        return read(outcome(later, now.policy, now.limits)) != known
 
     place = bisect_left(wakes, x=True, key=past)
+    reason = known or reasons.NOT_NOW
     if place == len(wakes):
-        return Itself(Hindrance.RULE, text)
-    return Until(text, now.state.observed_at + wakes[place])
+        return Itself(Hindrance.RULE, reason)
+    return Until(reason, now.state.observed_at + wakes[place])
 
 
-def _held(found: Outcome, key: JobKey, role: str) -> str:
+def _held(found: Outcome, key: JobKey, role: str) -> Reason | None:
     standing = standing_of(found, key, role)
-    return standing.reason or standing.held if standing else ""
+    return standing.reason or standing.held if standing else None

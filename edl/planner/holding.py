@@ -70,7 +70,7 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
     scarce = {fit for fit in together if _may_stay_pending(fit, together, capacity, cost)}
     who.sort(
         key=lambda one: (
-            reasons.balanced(gives, one.role.reason),
+            reasons.balanced(gives, one.role),
             one.fit not in scarce,
             -one.bulk,
             one.rank,

@@ -5,8 +5,10 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from edl import messages
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import Budget, JobKey, Role
+from edl.model.reasons import NoEligibleNode, Scarce
 from edl.planner.situation import Situation, node_for
 from edl.resources import CPU, Resources, amount_text
 
@@ -85,11 +87,11 @@ class NoNode(msgspec.Struct, frozen=True):
     role: str
     pods: int
     requests: Resources
-    rule: str
+    rule: NoEligibleNode
 
     @property
     def says(self) -> str:
-        return f"{self.rule}: {self.role} may use none of the nodes"
+        return f"{messages.node_rule(self.rule)}: {self.role} may use none of the nodes"
 
     @property
     def remedy(self) -> str:
@@ -110,12 +112,13 @@ class Kept(msgspec.Struct, frozen=True):
     pods: int
     requests: Resources
     nodes: int
-    rule: str
+    rule: Scarce
     node: str
 
     @property
     def says(self) -> str:
-        return f"no room: {self.rule} keep one more {self.role} off {_places(self.nodes)}"
+        places = _places(self.nodes)
+        return f"no room: {messages.SCARCE[self.rule]} keep one more {self.role} off {places}"
 
     @property
     def remedy(self) -> str:

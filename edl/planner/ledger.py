@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from edl.model import JobKey
+from edl.model import JobKey, Reason
 from edl.planner.fit import Want
 from edl.planner.plan import Held
 from edl.planner.standing import Standing
@@ -29,19 +29,19 @@ class Promise(NamedTuple):
 class Ledger:
     """`admitted`, `suspended` and `held` by job, in the order in which they were decided."""
 
-    admitted: dict[JobKey, tuple[str, list[Standing]]] = field(default_factory=dict)
-    suspended: dict[JobKey, str] = field(default_factory=dict)
-    held: dict[JobKey, str] = field(default_factory=dict)
+    admitted: dict[JobKey, tuple[Reason, list[Standing]]] = field(default_factory=dict)
+    suspended: dict[JobKey, Reason] = field(default_factory=dict)
+    held: dict[JobKey, Reason] = field(default_factory=dict)
     queue: list[JobKey] = field(default_factory=list)
     """Those of `held` that wait in the queue, the first first."""
     promises: list[Promise] = field(default_factory=list)
     moves: list["Move"] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes."""
 
-    def hold(self, key: JobKey, reason: str) -> None:
+    def hold(self, key: JobKey, reason: Reason) -> None:
         self.held.setdefault(key, reason)
 
-    def wait(self, key: JobKey, reason: str) -> None:
+    def wait(self, key: JobKey, reason: Reason) -> None:
         self.hold(key, reason)
         self.queue.append(key)
 
@@ -60,7 +60,7 @@ class Ledger:
         return (*queued, *[Held(key, self.held[key]) for key in rest])
 
 
-def note_yield(standings: Iterable[Standing], reason: str) -> None:
+def note_yield(standings: Iterable[Standing], reason: Reason) -> None:
     """Write down why these roles yield; what yields in this plan does not grow in it."""
     for standing in standings:
         standing.reason = standing.reason or reason

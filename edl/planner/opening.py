@@ -141,8 +141,8 @@ def _is_settled(role: Role, home: Sequence[str]) -> bool:
 
 def _gave(board: Board, standing: Standing) -> bool:
     """Whether its growth depends on what becomes of the job for which it came back smaller."""
-    reason = standing.role.reason
-    return reasons.made_room(reason) or bool(reasons.gave_to(board.policy.gives, reason))
+    role = standing.role
+    return reasons.made_room(role) or bool(reasons.gave_to(board.policy.gives, role))
 
 
 def _is_whole(standing: Standing) -> bool:

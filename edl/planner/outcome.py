@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from edl import phases
 from edl.feasibility.devices import Horizon
+from edl.model import Reason
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
@@ -22,7 +24,7 @@ class Outcome:
     board: Board
     ceiling: Ceiling
     ledger: Ledger
-    _no_room: dict[Fit, str] = field(default_factory=dict)
+    _no_room: dict[Fit, Reason] = field(default_factory=dict)
 
     def plan(self) -> Plan:
         suspended = self.ledger.suspended
@@ -57,7 +59,7 @@ class Outcome:
                 if standing.lasting > standing.floor
             ]
             why = reasons.restarted(reasons.GREW_IN_VAIN) if _in_vain(standings) else reason
-            yield Admission(key, found, "; ".join([why, *grown]), nodes, leads)
+            yield Admission(key, found, why, tuple(grown), nodes, leads)
 
     def _nodes(self, standings: Iterable[Standing], name: str) -> tuple[str, ...]:
         """Where this plan seats a role that starts."""
@@ -81,18 +83,19 @@ class Outcome:
                 )
                 reason = grown if after > before else standing.reason
                 restart = standing.restarts
-                yield Resize(standing.job.key, standing.role.name, before, after, reason, restart)
+                key, name = standing.job.key, standing.role.name
+                yield Resize(key, name, before, after, reason or grown, restart)
 
     def _explain(self, standing: Standing) -> None:
         key = standing.job.key
         if standing.reason or standing.starts or key in self.ledger.held:
             return
-        if standing.job.problem or standing.job.missing:
-            self.ledger.hold(key, standing.job.problem or reasons.missing(standing.job))
+        if unready := phases.unready(standing.job):
+            self.ledger.hold(key, unready)
         elif standing.after < standing.cap:
             self.ledger.hold(key, standing.held or self.why_no_more(standing))
 
-    def why_no_more(self, standing: Standing) -> str:
+    def why_no_more(self, standing: Standing) -> Reason:
         """What keeps a role that could use more from it, where nothing holds it."""
         if standing.promised and self._calms(standing):
             return reasons.MOVING
@@ -108,20 +111,17 @@ class Outcome:
     def _calms(self, standing: Standing) -> bool:
         return self.board.policy.share(standing, standing.lasting) >= self.board.calm
 
-    def _no_room_for(self, fit: Fit) -> str:
+    def _no_room_for(self, fit: Fit) -> Reason:
         grid = self.board.grid
         if not fit.eligible.any():
-            return no_node(self.board, fit)
+            return reasons.no_node(no_node(self.board, fit))
         over = self.ceiling.over(fit, grid.idle_soon) or self.ceiling.over(fit, grid.idle_now)
         if over and fit.soon.find() != NOWHERE:
-            name = reasons.resource(over)
-            return reasons.ceiling(self.board.limits.load_ceiling, name)
+            return reasons.ceiling(self.board.limits.load_ceiling, over)
         lacks = short(self.board, grid.soon, [Want(fit, 1)], Horizon.FUTURE_IDLE)
         return reasons.no_room(fit.shape.requests, lacks)
 
 
 def _in_vain(standings: Iterable[Standing]) -> bool:
     """Whether they were stopped to grow, and start smaller: they would be stopped again soon."""
-    return any(
-        reasons.grows(found.role.reason) and found.lasting < found.role.size for found in standings
-    )
+    return any(reasons.grows(found.role) and found.lasting < found.role.size for found in standings)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 
-from edl.model import JobKey
+from edl.model import JobKey, Reason
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -13,7 +13,9 @@ class Admission(msgspec.Struct, frozen=True):
     job: JobKey
     sizes: tuple[tuple[str, int], ...]
     """(role, replicas) of each role that is to be started."""
-    reason: str
+    reason: Reason
+    grown: tuple[Reason, ...] = ()
+    """Of roles that start above their minimum."""
     nodes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(role, nodes) to keep a role's pods to by node affinity, where the scheduler might place them
     in another way than this plan does, and leave others without a node."""
@@ -32,7 +34,7 @@ class Resize(msgspec.Struct, frozen=True):
     role: str
     before: int
     after: int
-    reason: str
+    reason: Reason
     restart: bool = False
 
 
@@ -40,7 +42,7 @@ class Suspension(msgspec.Struct, frozen=True):
     """Take a started training job off the nodes, back into the queue (or to rest, if paused)."""
 
     job: JobKey
-    reason: str
+    reason: Reason
 
 
 class Evacuation(msgspec.Struct, frozen=True):
@@ -49,7 +51,7 @@ class Evacuation(msgspec.Struct, frozen=True):
     job: JobKey
     role: str
     pods: tuple[str, ...]
-    reason: str
+    reason: Reason
     clears: tuple[str, ...] = ()
     """The nodes that they are moved off for a pod that may use few nodes."""
 
@@ -58,11 +60,11 @@ class Held(msgspec.Struct, frozen=True):
     """A training job that does not get what it could use, and why.
 
     `position` counts from 1 in the queue and is 0 for a running job that may not grow. `reason`
-    carries no clock readings: the same situation always reads the same.
+    carries no clock readings: the same situation always has the same.
     """
 
     job: JobKey
-    reason: str
+    reason: Reason
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
     """The first of those who come before it in the queue, at most eight."""

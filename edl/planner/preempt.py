@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edl.feasibility.devices import Horizon
-from edl.model import TrainingJob
+from edl.model import Reason, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill
@@ -33,7 +33,7 @@ class Asker(NamedTuple):
     wants: tuple[Want, ...]
     priority: int
     level: float
-    reason: str
+    reason: Reason
     """What is said to those who make room."""
 
 
@@ -148,7 +148,7 @@ class Preemption:
             for standing in self._movable.intersection(victim.standings):
                 self.extras.back(standing)
 
-    def _suspend(self, chosen: Sequence[Victim], reason: str) -> None:
+    def _suspend(self, chosen: Sequence[Victim], reason: Reason) -> None:
         gone = set(chosen)
         self._victims = [victim for victim in self._victims if victim not in gone]
         for victim in sorted(chosen, key=lambda one: one.standings[0].place):

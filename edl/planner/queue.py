@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
 
-from edl.model import Demand, TrainingJob
+from edl import phases
+from edl.model import Demand, Reason, TrainingJob
 from edl.planner import reasons
 from edl.planner.alone import fits_alone
 from edl.planner.board import Board
@@ -48,7 +49,7 @@ class Queue:
     """Whether somebody waits for whom running jobs will shrink in a moment (`Policy.patience`)."""
     _heads: list[Gang] = field(default_factory=list)
     """Gangs that have waited so long that no gang behind starts first if it could delay them."""
-    _refused: dict[tuple[Question, float], str] = field(default_factory=dict)
+    _refused: dict[tuple[Question, float], Reason] = field(default_factory=dict)
     """What did not fit at a level, and why: asking for the same again would find no more room."""
     _alone: dict[tuple[Want, ...], bool] = field(default_factory=dict)
     """Whether it would fit in a cluster without training jobs."""
@@ -92,8 +93,8 @@ class Queue:
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.board.jobs:
             if any(role.suspended for role in job.live):
-                if job.missing or job.blocker:
-                    self.ledger.hold(job.key, job.blocker or reasons.missing(job))
+                if unready := phases.unready(job):
+                    self.ledger.hold(job.key, unready)
                 else:
                     yield job
 
@@ -116,7 +117,7 @@ class Queue:
         for position, row in zip(lacking, rows, strict=False):
             standing.take_place(position, Seat(row, now=False, fresh=False))
         self._leave()
-        self.ledger.hold(job.key, reasons.MINIMUM_PENDING)
+        self.ledger.hold(job.key, reasons.minimum_pending(job.key))
 
     def _complete(self, found: Gang) -> None:
         """A start that a crash left half done comes before everybody else."""
@@ -138,7 +139,7 @@ class Queue:
         if not lingers(self.board, found):
             placed = self._placed(found)
             if placed is not None:
-                self._admit(found, placed, reasons.restarted(found.why))
+                self._admit(found, placed, _why(found))
             return placed is not None
         claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
         kept = make_room(claim, self.extras, -inf, whole=True)
@@ -171,8 +172,7 @@ class Queue:
         elif refused := self._refused.get((found.question, self._level(found.job))):
             self._pass_over(found, refused)
         elif not lingers(self.board, found) and (placed := self._placed(found)) is not None:
-            again = reasons.restarted(found.why) if found.why else ""
-            self._admit(found, placed, again or reasons.started(found.pods))
+            self._admit(found, placed, _why(found))
         else:
             self._reserve(found)
 
@@ -258,7 +258,7 @@ class Queue:
             return job.priority + FINISHING
         return job.priority
 
-    def _pass_over(self, found: Gang, reason: str) -> None:
+    def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""
         self.ledger.wait(found.job.key, reason)
         patience = self.board.limits.queue_patience
@@ -280,12 +280,17 @@ class Queue:
         if may and self.board.past(found.job.queued_at, self.board.limits.queue_patience):
             line.head = line.head or key
 
-    def _admit(self, found: Gang, placed: list[list[int]], reason: str) -> None:
+    def _admit(self, found: Gang, placed: list[list[int]], reason: Reason) -> None:
         if found.bill:
             found.bill.take(now=True)
         standings = stand_up(self.board, found, placed)
         self.board.standings.extend(standings)
         self.ledger.admitted[found.job.key] = (reason, standings)
+
+
+def _why(found: Gang) -> Reason:
+    """The reason of its start."""
+    return reasons.restarted(found.why) if found.why else reasons.started(found.pods)
 
 
 def _allowed(found: Gang) -> bool:

@@ -116,7 +116,7 @@ class Rebalance:
             one for one in self.board.standings if one.moved and one.grows and not one.starts
         ]
         gives = self.board.policy.gives
-        gave = [one for one in growing if reasons.balanced(gives, one.role.reason)]
+        gave = [one for one in growing if reasons.balanced(gives, one.role)]
         for standing in gave if len(gave) < len(growing) else ():
             while standing.grows:
                 standing.postpone(self.board.grid)

@@ -85,7 +85,7 @@ class Rehearsal:
 
     def _starts_before_growth(self, standings: Sequence[Standing]) -> bool:
         """Whether it starts when some wait for it who would only grow; the last ones first."""
-        again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
+        again = any(reasons.gang_pending(found.role) for found in standings)
         back: list[Standing] = []
         for one in reversed(self._growing):
             if any(self._cost(found.fit, one.fit) for found in standings):
@@ -119,7 +119,7 @@ class Rehearsal:
         """Whether it starts in this plan."""
         for found in standings:
             self._know(found.fit)
-        again = any(found.role.reason == reasons.GANG_PENDING for found in standings)
+        again = any(reasons.gang_pending(found.role) for found in standings)
         avoid = avoid_each_other([found.fit for found in standings])
         if again or avoid or not self._roomy(_parties(standings)):
             if any(self._hurt[found.fit] > 0 for found in standings):

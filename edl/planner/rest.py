@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
+from edl import phases
 from edl.frameworks import restarts_together
-from edl.model import TrainingJob
+from edl.model import Reason, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.growth_gates import nearly_done
@@ -32,12 +33,12 @@ def suspend(board: Board, ledger: Ledger) -> None:
         board.jobs = [job for job in board.jobs if job.key not in off]
 
 
-def _refused(standing: Standing) -> str:
+def _refused(standing: Standing) -> Reason | None:
     """Why the rest of a start that is half written cannot be: it gives its room back."""
-    return standing.job.blocker if standing.job.refused else ""
+    return phases.blocked(standing.job) if standing.job.refused else None
 
 
-def _half_stopped(standing: Standing) -> str:
+def _half_stopped(standing: Standing) -> Reason | None:
     """Why the other roles of its training job were stopped, where a crash left this one running.
 
     Where it began after they were stopped, their start is what the crash left half done.
@@ -45,30 +46,30 @@ def _half_stopped(standing: Standing) -> str:
     began = standing.role.resized_at
     stopped = (role for role in standing.job.live if role.suspended)
     why = (
-        role.reason
+        role.last
         for role in stopped
-        if not (began and role.resized_at and role.resized_at < began)
+        if reasons.restarts(role) and not (began and role.resized_at and role.resized_at < began)
     )
-    return next(filter(reasons.restarts, why), "")
+    return next(why, None)
 
 
-def _lost(board: Board, standing: Standing) -> str:
+def _lost(board: Board, standing: Standing) -> Reason | None:
     """Frameworks that cannot go on without one of them start again, all together."""
     job, limits = standing.job, board.limits
     again = None if standing.role.lost or not restarts_together(job) else _began_alone(job)
     # Most have lost nobody: only then all pods are looked at.
     if not (standing.role.lost or again) or job.problem or nearly_done(job):
-        return ""
+        return None
     if again is None:
         return (
             reasons.restart(reasons.LOST)
             if board.past(job.started_at, limits.loss_patience)
-            else ""
+            else None
         )
     # The Job counts no failure then: only time keeps who crashes at every start from spinning.
     due = board.past(again, limits.loss_patience)
     due = board.past(job.started_at, limits.restart_cooldown) and due
-    return reasons.restart(reasons.RESTARTED_ALONE) if due else ""
+    return reasons.restart(reasons.RESTARTED_ALONE) if due else None
 
 
 def _began_alone(job: TrainingJob) -> datetime | None:
@@ -107,7 +108,7 @@ def shrink(board: Board) -> None:
             _shrink_to(board, standing, standing.size - pending, reasons.STAYED_PENDING)
 
 
-def _shrink_to(board: Board, standing: Standing, size: int, reason: str) -> None:
+def _shrink_to(board: Board, standing: Standing, size: int, reason: Reason) -> None:
     if standing.size > max(size, standing.floor):
         note_yield([standing], reason)
         standing.reserves = reason != reasons.STAYED_PENDING

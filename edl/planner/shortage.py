@@ -7,7 +7,7 @@ import numpy as np
 
 from edl.feasibility.devices import Horizon
 from edl.model import Role
-from edl.planner import reasons
+from edl.model.reasons import Scarce
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.causes import Cause
@@ -92,7 +92,7 @@ def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Roo
         best = int(rows[_least_missing(board, room, fit, rows)])
     missing = {names[line]: max(amount - int(room[line, best]), 0) for line, amount in fit.need}
     if _is_ruled(fit) and not (rows.size and any(missing.values())):
-        rule = reasons.DEVICES if fit.binding is None else reasons.COMPANY
+        rule = Scarce.DEVICES if fit.binding is None else Scarce.RULES
         requests = fit.shape.requests
         return Kept(role.name, pods - fitting, requests, len(every), rule, nodes[best])
     free = {names[line]: max(int(room[line, rows].max()), 0) for line, _ in fit.need}

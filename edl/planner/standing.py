@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from edl.model import Resizing, Role, TrainingJob
+from edl.model import Reason, Resizing, Role, TrainingJob
 from edl.planner.budgets import Bill
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
@@ -70,7 +70,7 @@ class Standing:
     unbound: list[Unbound] = field(default_factory=list)
     floor: int = 0
     cap: int = 0
-    held: str = ""
+    held: Reason | None = None
     reserves: bool = True
     """While held, room for its growth is kept for it (a cooldown ends soon)."""
     cooling: bool = False
@@ -82,7 +82,7 @@ class Standing:
     """Its pods are kept to the nodes of this plan."""
     leads: bool = False
     """The other roles start when its pods have their nodes."""
-    reason: str = ""
+    reason: Reason | None = None
     """Why its size changes in this plan."""
     given: tuple[Seat, ...] = ()
     """Its seats before the plan."""

@@ -6,8 +6,11 @@
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from edl.feasibility.devices import Horizon
+from edl.model import Reason
+from edl.model.reasons import Need, NodeRule, NoEligibleNode, Scarce
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want, pack
@@ -16,54 +19,55 @@ from edl.planner.grid import Ints, fewest
 from edl.planner.orders import most
 
 
-def why_not(board: Board, found: Gang) -> str:
+def why_not(board: Board, found: Gang) -> Reason:
     """Why a gang does not fit on `soon`, or never can."""
-    needs = ", ".join(
-        f"{want.pods} x {want.fit.shape.requests} ({role.name})"
+    needs = tuple(
+        Need(role.name, want.pods, want.fit.shape.requests)
         for role, want in zip(found.roles, found.wants, strict=True)
     )
     for want in found.wants:
         if not want.fit.eligible.any():
-            return f"{no_node(board, want.fit)}: needs {needs}"
+            return reasons.no_node(replace(no_node(board, want.fit), needs=needs))
     fitting = most(board.grid.soon, found.wants, Horizon.FUTURE_IDLE)
     if fits_empty(board, found):
         lacks = short(board, board.grid.soon, found.wants, Horizon.FUTURE_IDLE)
-        return reasons.gang(needs, fitting, found.pods, lacks)
+        return reasons.gang(needs, fitting, lacks)
     alone = board.ours_gone()
     fitting = most(alone, found.wants, Horizon.EMPTY)
-    return reasons.never(
-        needs, fitting, found.pods, short(board, alone, found.wants, Horizon.EMPTY)
-    )
+    return reasons.never(needs, fitting, short(board, alone, found.wants, Horizon.EMPTY))
 
 
-def no_node(board: Board, fit: Fit) -> str:
+def no_node(board: Board, fit: Fit) -> NoEligibleNode:
     """Which rule keeps a shape off every node."""
     eligibility, shape = board.eligibility, fit.shape
     if not board.grid.open.any():
-        return "no node is schedulable"
+        return NoEligibleNode(NodeRule.UNSCHEDULABLE)
     if not eligibility.selected(shape).any():
-        wanted = ", ".join(f"{key}={value}" for key, value in shape.node_selector)
-        return f"no node matches {f'its node selector {wanted}' if wanted else 'its node affinity'}"
+        wanted = shape.node_selector
+        return NoEligibleNode(NodeRule.NODE_SELECTOR if wanted else NodeRule.NODE_AFFINITY, wanted)
     if not (eligibility.selected(shape) & eligibility.tolerated(shape)).any():
-        return "it does not tolerate the taints of the nodes that it selects"
-    return "no node that it may use is schedulable"
+        return NoEligibleNode(NodeRule.TAINTS)
+    return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
 
 
 def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> str:
-    """The resource of which there is least, counted in pods of the want that fits worst."""
+    """The resource of which there is least, counted in pods of the want that fits worst.
+
+    Where no resource is scarce, a `Scarce`.
+    """
     placed = pack(room, wants, horizon)
     worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
     fit = worst[0].fit
     if not fit.need:
-        return "nodes"
+        return Scarce.NODES
     ruled = fit.binding is not None or fit.packing is not None
     if ruled and int(_plain_capacity(room, fit).sum()) >= worst[0].pods:
-        return reasons.nodes_allowed(shares=fit.binding is None)
+        return Scarce.DEVICES if fit.binding is None else Scarce.RULES
     alone = [
         (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
         for line, amount in fit.need
     ]
-    return reasons.resource(board.grid.names[min(alone)[1]])
+    return board.grid.names[min(alone)[1]]
 
 
 def _plain_capacity(room: Ints, fit: Fit) -> Ints:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from edl import messages
 from edl.model import ClusterState, Role, Target, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.memory import Memory
@@ -83,7 +84,7 @@ class Led:
 
     def _say_why(self, plan: Plan) -> None:
         for held in plan.held:
-            self.company.actors[held.job].track.reason = held.reason
+            self.company.actors[held.job].track.reason = messages.message(held.reason)
 
     def _pin(self, admission: Admission) -> None:
         """A start after a failed one is kept to the plan's nodes (`Admission.nodes`)."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from edl import clearings, contract, host_lists
 from edl.model import Pod, Role, Scaling
+from edl.model.reasons import code_of, read_reason
 from edl.writes import Patch
 
 _Change = Callable[[Role, str | None], Role]
@@ -77,7 +78,9 @@ def _clocked(scaling: Scaling, since: str, before: str) -> Scaling:
 
 
 _CHANGES: Final[Mapping[str, _Change]] = {
-    contract.REASON: lambda role, text: replace(role, reason=text or ""),
+    contract.REASON: lambda role, text: replace(role, reason=code_of(text or "")),
+    contract.MESSAGE: lambda role, text: replace(role, message=text or ""),
+    contract.LAST_CHANGE: lambda role, text: replace(role, last=read_reason(text or "")),
     contract.RESIZED_AT: lambda role, text: replace(role, resized_at=_time(text)),
     contract.CLEARED: lambda role, text: replace(role, cleared=clearings.read(text or "")),
     contract.HISTORY: lambda role, text: replace(role, history=text or ""),

@@ -9,9 +9,8 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, phases
+from edl import messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.planner import reasons
 from edl.planner.plan import Admission, Plan, Resize, Suspension
 from edl.steps import patches
 from edl.steps.bare import bare
@@ -20,7 +19,7 @@ from edl.steps.quiet import Quiet
 from edl.steps.refused import refused
 from edl.steps.removal import evacuated
 from edl.steps.start import start, stop
-from edl.writes import Step
+from edl.writes import Action, Step
 
 MOST_EXPLAINED: Final = 50
 """How many waiting Jobs get a new reason written in one round: a long queue must not flood."""
@@ -119,7 +118,6 @@ def _by_job(plan: Plan) -> dict[JobKey, list[Resize]]:
 def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
     """Why each waiting job waits, on its first Job, where `kubectl describe` shows it.
 
-    Never over a reason that the planner reads again: it would forget that a start had failed.
     A refused start is said together with the refusal.
     """
     waiting = {job.key: job for job in state.jobs if _waits(job)}
@@ -127,11 +125,12 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
         job = waiting.get(held.job)
         if job is None or job.refused:
             continue
-        role, text = job.roles[0], reasons.lasting(held.reason)
-        if role.reason == text or reasons.remembered(role.reason):
+        role, text = job.roles[0], messages.lasting(held.reason)
+        if (role.reason, role.message) == (held.reason.code, text):
             continue
-        note = patches.note(job.key, role, "Waiting", text)
-        yield Step(job.key, (patches.job(job.key, role, {}, {contract.REASON: text}),), (note,))
+        note = patches.note(job.key, role, Action.WAITING, held.reason, text)
+        said = patches.told(held.reason, text)
+        yield Step(job.key, (patches.job(job.key, role, {}, said),), (note,))
 
 
 def _waits(job: TrainingJob) -> bool:

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
-from edl import clearings, contract, history
+from edl import clearings, contract, history, messages
 from edl.history import Entry, Operation
-from edl.model import Role, TrainingJob
+from edl.model import Code, Reason, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Resize
 from edl.steps import patches, removal, scaling
-from edl.writes import Note, Write
+from edl.writes import Action, Note, Write
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -36,17 +37,18 @@ def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -
 
 def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:
     """The annotations that go with a new size, or with an answer alone; most rounds none."""
-    entries = _operations(role, resize, now)
-    annotations = scaling.notes(role, now) | history.annotation(role, entries)
+    annotations = scaling.notes(role, now)
     if role.removing:
         annotations[contract.REMOVE] = None
     if role.clears:
         annotations[contract.CLEARED] = clearings.text(clearings.cleared(role, role.clears, now))
-    if entries:
-        reason = entries[-1].reason
-        # Who is stopped for a restart returns before the queue, by that reason.
-        returns = role.suspended and reasons.restarts(role.reason)
-        annotations[contract.REASON] = reasons.restart(reason) if returns else reason
+    if done := _operation(role, resize, now):
+        operation, before, after, reason = done
+        entry = Entry(now, operation, before, after, reason.code, messages.message(reason))
+        # A role that is stopped for a restart returns before the queue, by that reason.
+        returns = role.suspended and reasons.restarts(role)
+        annotations |= patches.changed(reasons.restart(reason) if returns else reason)
+        annotations |= history.annotation(role, [entry])
     if resize or role.removing:
         annotations[contract.RESIZED_AT] = patches.timestamp(now)
     return annotations
@@ -55,36 +57,50 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
 def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
     """What is said of a role beside its new size: whose wish came true, whose did not."""
     if role.removing:
-        yield patches.note(job.key, role, "Removed", f"{role.name} {removal.reason(role)}")
+        reason = removal.reason(role)
+        text = f"{role.name} {messages.message(reason)}"
+        yield patches.note(job.key, role, Action.REMOVED, reason, text)
     if scaling.overdue(role, now):
-        text = f"{role.name}: {scaling.failure(role)}"
-        yield patches.note(job.key, role, "ScaleFailed", text, warning=True)
+        reason = scaling.failure(role)
+        text = f"{role.name}: {messages.message(reason)}"
+        yield patches.note(job.key, role, Action.SCALED, reason, text)
     elif scaling.came(role) and scaling.is_answered(role):
-        yield patches.note(job.key, role, "ScaleSucceeded", f"{role.name} × {role.size}")
+        text = f"{role.name} × {role.size}"
+        yield patches.note(job.key, role, Action.SCALED, Reason(Code.SCALE_SUCCEEDED), text)
 
 
-def _operations(role: Role, resize: Resize | None, now: datetime) -> list[Entry]:
+class _Done(NamedTuple):
+    """An operation on one role, with its size before and after."""
+
+    operation: Operation
+    before: int
+    after: int
+    reason: Reason
+
+
+def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None:
     """At most one: a removal with its shrink is one, and so is a growth that is taken back."""
     after = resize.after if resize else role.size
     if scaling.overdue(role, now):
         before = role.size if role.wanted is None else role.wanted
-        return [Entry(now, Operation.FAILED, before, after, scaling.failure(role))]
+        return _Done(Operation.FAILED, before, after, scaling.failure(role))
     if role.removing:
-        return [Entry(now, Operation.REMOVED, role.size, after, removal.reason(role))]
+        return _Done(Operation.REMOVED, role.size, after, removal.reason(role))
     if resize:
-        return [Entry(now, _operation(resize), role.size, after, resize.reason)]
-    return []
+        return _Done(_of_resize(resize), role.size, after, resize.reason)
+    return None
 
 
-def _operation(resize: Resize) -> Operation:
+def _of_resize(resize: Resize) -> Operation:
     if resize.after > resize.before:
         return Operation.GROWN
-    failed = resize.reason == reasons.STAYED_PENDING
+    failed = resize.reason.code is Code.UNSCHEDULABLE
     return Operation.FAILED if failed else Operation.SHRUNK
 
 
 def _size_note(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[Note]:
     if resize:
-        word = "Grown" if resize.after > resize.before else "Shrunk"
-        text = f"{role.name} {resize.before} → {resize.after}: {resize.reason}"
-        yield patches.note(job.key, role, word, text)
+        action = Action.GROWN if resize.after > resize.before else Action.SHRUNK
+        said = messages.message(resize.reason)
+        text = f"{role.name} {resize.before} → {resize.after}: {said}"
+        yield patches.note(job.key, role, action, resize.reason, text)

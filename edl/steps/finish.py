@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from edl import contract, history, phases
+from edl import history, messages, phases
 from edl.contract import CleanUp
 from edl.history import Entry, Operation
-from edl.model import Ending, Role, Target, TrainingJob
+from edl.model import Ending, Reason, Role, Target, TrainingJob
 from edl.steps import patches
-from edl.writes import Delete, Json, Patch, Step
+from edl.writes import Action, Delete, Json, Patch, Step
 
 
 def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
@@ -18,16 +18,17 @@ def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
     # A Job that is 0/0 already only waits for its controller.
     others = [role for role in job.live if role.tandem and role.size and not role.told_to_end]
     writes = [
-        patches.job(job.key, role, _end(role), {contract.REASON: why} | _told(role, why, now))
+        patches.job(job.key, role, _end(role), patches.changed(why) | _told(role, why, now))
         for role in others
     ]
-    notes = tuple(patches.note(job.key, role, "Ended", why) for role in others)
+    notes = tuple(patches.note(job.key, role, Action.ENDED, why) for role in others)
     last = () if job.live else _times_to_live(job)
     return Step(job.key, (*writes, *_deletions(job), *last), notes)
 
 
-def _told(role: Role, why: str, now: datetime) -> dict[str, str]:
-    return history.annotation(role, [Entry(now, Operation.ENDED, role.size, 0, why)])
+def _told(role: Role, why: Reason, now: datetime) -> dict[str, str]:
+    entry = Entry(now, Operation.ENDED, role.size, 0, why.code, messages.message(why))
+    return history.annotation(role, [entry])
 
 
 def _end(role: Role) -> Json:

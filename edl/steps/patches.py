@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from edl.model import JobKey, Pod, Role, Target
-from edl.writes import Json, Note, Patch
+from edl import contract, messages
+from edl.model import Code, JobKey, Pod, Reason, Role, Target
+from edl.model.reasons import text_of
+from edl.writes import Action, Json, Note, Patch
+
+_WARNINGS: Final = frozenset({Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED})
 
 
 def timestamp(moment: datetime) -> str:
@@ -43,5 +47,17 @@ def job_target(key: JobKey, role: Role) -> Target:
     return Target("Job", key.namespace, role.job)
 
 
-def note(key: JobKey, role: Role, reason: str, message: str, *, warning: bool = False) -> Note:
-    return Note(job_target(key, role), role.uid, reason, message, warning=warning)
+def note(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:
+    """An Event about a role's Job; `text` is the reason's own sentence where it is empty."""
+    said, warning = text or messages.message(reason), reason.code in _WARNINGS
+    return Note(job_target(key, role), role.uid, action, reason.code, said, warning=warning)
+
+
+def told(reason: Reason, text: str = "") -> dict[str, str | None]:
+    """The annotations that say why a Job has its size, or why it waits."""
+    return {contract.REASON: reason.code, contract.MESSAGE: text or messages.message(reason)}
+
+
+def changed(reason: Reason, text: str = "") -> dict[str, str | None]:
+    """The same of a change, which later plans read off the Job."""
+    return told(reason, text) | {contract.LAST_CHANGE: text_of(reason)}

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from edl import contract, start_refusals
+from edl import contract, phases, start_refusals
 from edl.model import Refusal, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Admission
@@ -27,21 +27,19 @@ def refused(job: TrainingJob, refusal: Refusal, now: datetime) -> tuple[Step, ti
 
 
 def _record(job: TrainingJob, refusal: Refusal) -> Patch:
-    """On its first Job, where `kubectl describe` shows it; so a next leader knows it, too.
-
-    Never over a reason that the planner reads again.
-    """
+    """On its first Job, where `kubectl describe` shows it; so a next leader knows it, too."""
     role = job.roles[0]
     annotations: dict[str, str | None] = {contract.START_REFUSED: start_refusals.text(refusal)}
-    if not reasons.remembered(role.reason):
-        annotations[contract.REASON] = reasons.lasting(job.blocker)
-    return patches.job(job.key, role, {}, annotations)
+    said = patches.told(phases.blocked(job))
+    return patches.job(job.key, role, {}, annotations | said)
 
 
 def _attempt(job: TrainingJob, refusal: Refusal, now: datetime) -> Step:
     """Its start at the minimum, all but what stands around its Jobs as a dry run."""
     sizes = tuple((role.name, role.min) for role in job.live if role.suspended)
-    begun = start(job, Admission(job.key, sizes, ""), now)
+    begun = start(
+        job, Admission(job.key, sizes, reasons.started(sum(size for _, size in sizes))), now
+    )
     if not begun.writes:  # its Jobs cannot change yet
         return begun
     lifted = {contract.START_REFUSED: start_refusals.text(replace(refusal, lifted=True))}

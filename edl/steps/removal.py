@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import JobKey, Pod, Role, Target, TrainingJob
-from edl.phases import REMOVED
+from edl.model import Code, JobKey, Pod, Reason, Role, Target, TrainingJob
+from edl.model.reasons import PodNames
 from edl.planner.plan import Evacuation
 from edl.writes import Delete, Patch, Write
 
@@ -67,5 +67,7 @@ def _untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     return (Patch(target, pod.version, {"metadata": {"finalizers": others}}), end)
 
 
-def reason(role: Role) -> str:
-    return role.evacuated or f"{REMOVED}{', '.join(sorted(role.removing))}"
+def reason(role: Role) -> Reason:
+    """Why they go: their user named them, or the plan says so."""
+    named = Reason(Code.PODS_REMOVED, PodNames(tuple(sorted(role.removing))))
+    return role.evacuated or named

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
 
-from edl import contract
+from edl import contract, messages
 from edl.model import TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Resize
 from edl.steps import patches
 from edl.steps.changes import resized, told
-from edl.writes import Step
+from edl.writes import Action, Step
 
 
 def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
@@ -22,7 +22,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     after = {resize.role: resize.after for resize in resizes}
     by_role = {resize.role: resize for resize in resizes}
     why = reasons.restart(next(resize.reason for resize in resizes if resize.restart))
-    moment = {contract.RESIZED_AT: patches.timestamp(now), contract.REASON: why}
+    moment = {contract.RESIZED_AT: patches.timestamp(now)} | patches.changed(why)
     # Who is resized goes first, so that the new size is never forgotten.
     running = sorted(
         (role for role in job.live if not role.suspended), key=lambda role: role.name not in after
@@ -38,6 +38,8 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
         for role in running
     )
     sizes = ", ".join(f"{one.role} {one.before} → {one.after}" for one in resizes)
-    note = patches.note(job.key, running[0], "Restarting", f"{sizes}: {why}")
+    note = patches.note(
+        job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
+    )
     beside = (told(job, role, now) for role in running)
     return Step(job.key, writes, (note, *chain.from_iterable(beside)))

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import contract
-from edl.model import Resizing, Role, TrainingJob
+from edl.model import Code, Reason, Resizing, Role, TrainingJob
+from edl.model.reasons import Growth
 from edl.planner.plan import Resize
 from edl.steps import patches
 
@@ -41,11 +42,11 @@ def before(role: Role) -> int:
     return role.size if known is None else known
 
 
-def failure(role: Role) -> str:
+def failure(role: Role) -> Reason:
     """Why a growth is taken back."""
     timeout = role.scaling.timeout if role.scaling else None
-    limit = f" within {timeout.total_seconds():g} s" if timeout else ""
-    return f"{role.wanted} not ready{limit}: back to {before(role)}"
+    seconds = timeout.total_seconds() if timeout else None
+    return Reason(Code.SCALE_FAILED, Growth(role.wanted, before(role), seconds))
 
 
 def overdue(role: Role, now: datetime) -> bool:

@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from edl import addresses, contract, history, pins
+from edl import addresses, contract, history, messages, pins
 from edl.frameworks import FRAMEWORKS
 from edl.history import Entry, Operation
-from edl.model import Resizing, Role, TrainingJob
+from edl.model import Reason, Resizing, Restart, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Admission, Suspension
 from edl.steps import patches
 from edl.steps.keys import keys
 from edl.steps.surroundings import surroundings
-from edl.writes import Json, Step
+from edl.writes import Action, Json, Step
 
 
 def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
@@ -21,7 +21,10 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     What stands around the Jobs comes first: pods fail without their ServiceAccount.
     """
     sizes, nodes = dict(admission.sizes), dict(admission.nodes)
-    starting = _starting(job, admission)
+    starting, why = (
+        _starting(job, admission),
+        messages.messages((admission.reason, *admission.grown)),
+    )
     if any(not role.settled and (nodes.get(role.name) or role.pinned) for role in starting):
         return Step(job.key, ())  # A moment later: until then the API server refuses it.
     template = _template(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
@@ -32,15 +35,20 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             patches.size(role, sizes[role.name])
             | {"suspend": False}
             | _with_affinity(template, role, nodes.get(role.name, ())),
-            _begun(role, admission.reason, now)
+            _begun(role, now)
+            | patches.changed(admission.reason, why)
             | _pins(role, nodes.get(role.name, ()))
-            | _told(job, role, sizes[role.name], admission.reason, now),
+            | _told(job, role, sizes[role.name], (admission.reason, why), now),
         )
         for role in starting
     ]
     notes = tuple(
         patches.note(
-            job.key, role, "Started", f"{role.name} × {sizes[role.name]}: {admission.reason}"
+            job.key,
+            role,
+            Action.STARTED,
+            admission.reason,
+            f"{role.name} × {sizes[role.name]}: {why}",
         )
         for role in starting
     )
@@ -58,13 +66,12 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
     return sorted(starting, key=lambda role: role.resizing is not Resizing.RESTART)
 
 
-def _begun(role: Role, reason: str, now: datetime) -> dict[str, str | None]:
+def _begun(role: Role, now: datetime) -> dict[str, str | None]:
     moment = patches.timestamp(now)
     return {
         contract.STARTED_AT: moment,
         contract.RESIZED_AT: moment,
         contract.FAILURES_AT_START: str(role.failures),
-        contract.REASON: reason,
     } | ({contract.START_REFUSED: None} if role.refusal else {})
 
 
@@ -85,11 +92,13 @@ def _pins(role: Role, nodes: Sequence[str]) -> dict[str, str | None]:
     return {contract.PINNED: None} if role.pinned else {}
 
 
-def _told(job: TrainingJob, role: Role, size: int, reason: str, now: datetime) -> dict[str, str]:
-    again = Operation.RESTARTED if reasons.restarts(role.reason) else Operation.RESUMED
+def _told(
+    job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
+) -> dict[str, str]:
+    again = Operation.RESTARTED if reasons.restarts(role) else Operation.RESUMED
     # Of a start that was left half done the others have begun before.
     operation = again if job.started_at and role.history else Operation.STARTED
-    return history.annotation(role, [Entry(now, operation, size, size, reason)])
+    return history.annotation(role, [Entry(now, operation, size, size, why[0].code, why[1])])
 
 
 def _template(job: TrainingJob, sizes: Mapping[str, int]) -> Json:
@@ -120,18 +129,22 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
             job.key,
             role,
             {"suspend": True},
-            {contract.REASON: suspension.reason}
+            patches.changed(suspension.reason)
             | ({contract.SCALING: None} if role.scaling else {})
             | _stopped(role, suspension.reason, now),
         )
         for role in running
     )
-    notes = tuple(patches.note(job.key, role, "Suspended", suspension.reason) for role in running)
+    notes = tuple(
+        patches.note(job.key, role, Action.SUSPENDED, suspension.reason) for role in running
+    )
     return Step(job.key, writes, notes)
 
 
-def _stopped(role: Role, reason: str, now: datetime) -> dict[str, str]:
-    entry = Entry(now, Operation.SUSPENDED, role.size, role.size, reason)
+def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
+    said = messages.message(reason)
+    entry = Entry(now, Operation.SUSPENDED, role.size, role.size, reason.code, said)
     # Who comes back at once says since when.
-    returns = {contract.RESIZED_AT: patches.timestamp(now)} if reasons.restarts(reason) else {}
+    again = reason.restart is Restart.STOPPED
+    returns = {contract.RESIZED_AT: patches.timestamp(now)} if again else {}
     return history.annotation(role, [entry]) | returns

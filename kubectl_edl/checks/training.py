@@ -14,6 +14,7 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.inject import misplaced
 from edl.kube.cluster import Selection
+from edl.messages import message
 from edl.model import ClusterState, Phase, TrainingJob
 from edl.phases import ending, phase
 from edl.resources import Resources
@@ -23,7 +24,7 @@ from kubectl_edl.checks.diagnosis import Diagnosis, Findings, Patient, failure, 
 from kubectl_edl.deciding import Asked, deciding
 from kubectl_edl.printers.age import duration
 from kubectl_edl.survey import Survey, survey_cluster, survey_training
-from kubectl_edl.views import job_reason
+from kubectl_edl.views import why
 
 _SHOWN: Final = 10
 _TRIED: Final = 20
@@ -87,7 +88,8 @@ def never(patient: Patient) -> Findings:
         if plan.admissions or plan.recheck_after is not None:
             continue
         hopeless += 1
-        reason = next((held.reason for held in plan.held if held.job == job.key), "nothing fits")
+        said = (message(held.reason) for held in plan.held if held.job == job.key)
+        reason = next(said, "nothing fits")
         yield warning(
             f"{job.key} would not start in an empty cluster either: {reason}",
             f"kubectl edl explain {job.key.name} -n {job.key.namespace}",
@@ -221,7 +223,7 @@ def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
         return None
     return warning(
         f"{job.key} has been on its way to a new size for {duration(now - max(moments))}: "
-        f"{job_reason(job)}",
+        f"{why(job).message}",
         _explain(job),
     )
 

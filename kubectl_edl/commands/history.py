@@ -45,7 +45,8 @@ Examples:
 \b
 -o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobHistory",
   "metadata": {"name", "namespace"},
-  "operations": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason"}],
+  "operations": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason",
+                  "message"}],
   "warnings": [{"at", "object", "reason", "message", "count"}]}
   operation: started, restarted, resumed, grown, shrunk, removed, failed, suspended or ended.
 """

@@ -21,7 +21,7 @@ from kubectl_edl.log_sources import Source, Wanted
 from kubectl_edl.options import Command, bundled, one_namespace
 from kubectl_edl.refusals import EXIT_CODES_HELP, Refused
 from kubectl_edl.survey import survey_jobs
-from kubectl_edl.views import job_reason
+from kubectl_edl.views import why
 from kubectl_edl.world import Connection, Scope, World
 
 _HELP: Final = """Print what the pods of a training job print.
@@ -144,7 +144,7 @@ def _look(world: World, connection: Connection, key: JobKey, wanted: Wanted) -> 
         return Look((), f"{key.name} is gone", over=True)
     sources = find(connection, job, wanted)
     if phase(job) in _OVER:
-        return Look(sources, job_reason(job), over=True)
+        return Look(sources, why(job).message, over=True)
     if not sources:
         return Look((), f"{no_pods(job, wanted)}; waiting for them")
     return Look(sources, _not_begun(sources))

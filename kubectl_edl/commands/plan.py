@@ -5,6 +5,8 @@ from typing import Final
 import click
 
 from edl.errors import Forbidden
+from edl.model import Reason
+from edl.model.reasons import Told
 from edl.phases import ending
 from edl.planner.plan import Held
 from kubectl_edl.deciding import Asked, Deciding, asking, deciding
@@ -13,7 +15,7 @@ from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.show import show
 from kubectl_edl.survey import survey_cluster, survey_training
-from kubectl_edl.views import job_reason
+from kubectl_edl.views import why
 from kubectl_edl.world import Connection, Scope, World
 
 _HELP: Final = """Show what the reconciler would do now, and whom it holds, and why.
@@ -50,8 +52,9 @@ Examples:
   "complete": false where the cluster may not be read: then nothing is known of changes,
   "settings": {"policy", "loadCeiling", "source": "reconciler"|"flags"|"default"},
   "changes": [{"namespace", "name", "action", "sizes": [{"role", "before", "after"}], "pods",
-               "reason"}],
-  "held": [{"namespace", "name", "position" (null if it runs), "ahead", "reason"}],
+               "reason", "message"}],
+  "held": [{"namespace", "name", "position" (null if it runs), "ahead", "reason",
+            "message"}],
   "elsewhere": changes in namespaces that are not shown,
   "recheckAfterSeconds": when time alone may change it, or null}
 """
@@ -108,8 +111,9 @@ def _last_said(world: World, connection: Connection, by: Deciding, error: Forbid
 
     now = world.now()
     survey = survey_training(connection, "", now)
+    said = ((job.key, why(job)) for job in survey.jobs if not ending(job))
     held = tuple(
-        Held(job.key, job_reason(job)) for job in survey.jobs if not ending(job) and job_reason(job)
+        Held(key, Reason(one.reason, Told(one.message))) for key, one in said if one.reason
     )
     hint = f"hint: a plan needs the whole cluster; this is what the reconciler last said: {error}"
     planned = Planned(now, connection.namespace, by, (), held, complete=False)

@@ -45,7 +45,8 @@ Examples:
 -o json: {"kind": "QueuedTrainingJobList", "items": [ITEM]}, ITEM:
   {"apiVersion": "edl.dev/v1", "kind": "QueuedTrainingJob", "metadata": {"name", "namespace"},
    "position" (null where unknown, or none), "priority", "minimum": {role: replicas},
-   "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason", "queuedAt",
+   "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason",
+   "message", "queuedAt",
    "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown", "at", "reason"} or null}
 """
 

@@ -62,7 +62,7 @@ that were stopped as a whole; POD-STOPS pods that ended before their job.
   a job that never ran has no wait (null), and counts in that of all until the simulation's end
   (null where none ran)
 with --live: {"kind": "WhatIfList", "items": [{"kind": "WhatIf", "metadata", "size",
-  "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "reason", …}]}]}
+  "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "message", …}]}]}
 """
 
 

@@ -30,8 +30,8 @@ and what there may be; behind it the sizes of the last minutes or hours.
 
 -w on a terminal draws the tree of all of them again and again, below the load of the cluster
 where you may read that; q or Ctrl-C ends it. Elsewhere it prints a line for each change. --for
-waits: for all training jobs that are shown, until each is in one of the phases. Running is reached
-while it scales, too.
+waits: for all training jobs that are shown, until each is in one of the phases, or has the
+reason (docs/reasons.md). Running is reached while it scales, too.
 
 \b
 Examples:
@@ -50,12 +50,14 @@ Examples:
 -o json: {"kind": "TrainingJobList", "items": [ITEM]}, with JOB one ITEM:
   {"apiVersion": "edl.dev/v1", "kind": "TrainingJob",
    "metadata": {"name", "namespace", "creationTimestamp"},
-   "framework", "phase", "reason", "pending", "priority", "paused", "startedAt", "missingRoles",
+   "framework", "phase", "reason", "message", "pending", "priority", "paused",
+   "startedAt", "missingRoles",
    "roles": [{"name", "job", "size", "min", "max", "running", "pending", "resizing", "wanted",
-              "ending", "resizedAt", "reason",
+              "ending", "resizedAt", "reason", "message",
               "pods": [{"name", "index", "node", "status", "creationTimestamp"}]}],
    "changes": [{"at", "job", "type", "reason", "message", "count"}],      (these with JOB only)
-   "decisions": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason"}],
+   "decisions": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason",
+                  "message"}],
    "obstacles": [{"what", "wayOut"}]}
   phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
   Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
@@ -88,7 +90,7 @@ def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted
         wait.look(found)
         return report
 
-    if not (wanted.phases or reading.watch):
+    if not (wanted.goals or reading.watch):
         show.show(world, reading, read)
         return
     selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
@@ -113,5 +115,5 @@ def _load(connection: Connection) -> ClusterLoad:
 
 def _check(job: str | None, reading: Reading, wanted: Wanted) -> None:
     not_both(job, reading)
-    if wanted.timeout is not None and not (wanted.phases or reading.watch):
+    if wanted.timeout is not None and not (wanted.goals or reading.watch):
         raise click.UsageError("--timeout ends a wait: add --for PHASE or -w.")

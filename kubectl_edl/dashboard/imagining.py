@@ -144,5 +144,5 @@ def _outcome(run: Json) -> Json:
         "max": run["max"],
         "starts": run["startsAfterSeconds"],
         "ends": ended,
-        "reason": run["reason"],
+        "message": run["message"],
     }

@@ -106,7 +106,7 @@ def _job(job: TrainingJob) -> Json:
         "max": role.max,
         "wanted": role.wanted,
         "imaginable": shown.phase not in _OVER and not (job.blocker or job.missing),
-        "reason": shown.reason,
+        **shown.why.document,
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
         "ended": _second(role.ended_at) if role.ended_at else None,
     }
@@ -137,7 +137,7 @@ def _waiting(one: Waiting, now: datetime) -> Json:
         "asks": str(one.requests),
         "ahead": [*ahead, *([f"{unnamed} more"] if unnamed > 0 else [])],
         "starts": when(one.estimate, now) if one.estimate else "unknown",
-        "reason": one.reason,
+        **one.why.document,
         "since": _second(one.job.queued_at),
     }
 

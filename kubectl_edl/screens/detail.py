@@ -152,7 +152,7 @@ def _in_the_way(obstacles: Iterable[Obstacle]) -> str:
 
 def _decision_row(one: Past, now: datetime) -> tuple[str, ...]:
     what = f"{one.operation.value} ({one.phase})"
-    return (age(one.at, now), what, one.text, one.reason)
+    return (age(one.at, now), what, one.text, one.message)
 
 
 def _header(view: JobView, now: datetime) -> str:
@@ -168,7 +168,7 @@ def _header(view: JobView, now: datetime) -> str:
         "Started": started,
         "Changed": _last(view, now),
         "Held at": ", ".join(_held(role) for role in view.roles if role.role.wanted is not None),
-        "Reason": view.reason,
+        "Reason": view.why.message,
     }
     return "".join(
         f"{f'{label}:'.ljust(_DETAIL_LABEL)}{text}\n" for label, text in lines.items() if text

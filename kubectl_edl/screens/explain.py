@@ -10,7 +10,8 @@ from msgspec import structs
 
 from edl.forecast.estimate import Estimate
 from edl.inject import unrequested
-from edl.model import Budget, JobKey
+from edl.model import Budget, JobKey, Reason
+from edl.model.reasons import NoEligibleNode
 from edl.planner.causes import Cause, Hindrance, Itself
 from edl.planner.explain import Explanation, RoleExplained, Stops
 from edl.resources import Resources
@@ -52,6 +53,8 @@ _PLAIN: Final[tuple[tuple[type[Any], Callable[[Any], object]], ...]] = (
     (JobKey, str),
     (datetime, time_text),
     (Enum, lambda value: value.value),
+    (Reason, lambda reason: reason.code.value),
+    (NoEligibleNode, lambda found: found.rule.value),
     (Budget, lambda budget: {"source": budget.source, "resource": budget.resource}),
 )
 """Before tuples: a JobKey is one."""
@@ -95,7 +98,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Name": job.key.name,
         "Namespace": job.key.namespace,
         "Phase": explained.view.phase.value,
-        "Reason": explained.view.reason,
+        "Reason": explained.view.why.message,
         "Queue": _place(found) if found else "",
         **_when(explained, now),
         "Requests": _unrequested(explained),
@@ -141,7 +144,7 @@ def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
         role, one = shown.role, told.get(shown.role.name)
         if role.name in explained.roles:
             figures = (shown.size, one.after if one else shown.size, role.min, role.max)
-            why = one.why if one else role.reason
+            why = one.why if one else role.message
             yield (role.name, *map(str, figures), why)
 
 
@@ -181,7 +184,7 @@ def _pod_row(pod: Unplaced, now: datetime) -> tuple[str, ...]:
 
 
 def _past_row(one: Past, now: datetime) -> tuple[str, ...]:
-    return (age(one.at, now), one.operation.value, one.text, one.reason)
+    return (age(one.at, now), one.operation.value, one.text, one.message)
 
 
 def _document(explained: Explained) -> Json:
@@ -191,7 +194,7 @@ def _document(explained: Explained) -> Json:
         "kind": "TrainingJobExplanation",
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": explained.view.phase.value,
-        "reason": explained.view.reason,
+        **explained.view.why.document,
         "complete": found is not None,
         "settings": explained.deciding.document,
         "position": (found.position or None) if found else None,
@@ -214,7 +217,7 @@ def _role_document(one: RoleExplained) -> Json:
         "name": one.role,
         "size": one.now,
         "next": one.after,
-        "reason": one.why,
+        "message": one.why,
         "stops": _stops_document(one.stops),
     }
 

@@ -29,7 +29,7 @@ def history_report(
 ) -> Report:
     """One line an operation, the newest last, and what Kubernetes warned of."""
     rows = tuple(
-        (one.operation.value, one.phase, one.text, one.reason, age(one.at, now)) for one in past
+        (one.operation.value, one.phase, one.text, one.message, age(one.at, now)) for one in past
     )
     return Report(
         sections=(
@@ -70,5 +70,6 @@ def operation_document(one: Past) -> Json:
         "sizes": [
             {"role": role, "before": before, "after": after} for role, before, after in one.sizes
         ],
-        "reason": one.reason,
+        "reason": one.code.value if one.code else None,
+        "message": one.message,
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from edl.messages import message
 from edl.model import JobKey
 from edl.planner.plan import Held
 from edl.writes import Json
@@ -88,7 +89,7 @@ def _table(
 
 def _change_rows(planned: Planned) -> list[_Row]:
     return [
-        (move.job, (move.action, move.job.name, move.text, move.reason)) for move in planned.moves
+        (move.job, (move.action, move.job.name, move.text, move.message)) for move in planned.moves
     ]
 
 
@@ -96,7 +97,7 @@ def _diff_rows(planned: Planned) -> list[_Row]:
     return [
         (
             move.job,
-            (move.job.name, role, str(before), str(after), f"{after - before:+d}", move.reason),
+            (move.job.name, role, str(before), str(after), f"{after - before:+d}", move.message),
         )
         for move in sorted(planned.moves, key=lambda move: move.job)
         for role, before, after in move.sizes
@@ -105,7 +106,8 @@ def _diff_rows(planned: Planned) -> list[_Row]:
 
 def _held_rows(planned: Planned) -> list[_Row]:
     return [
-        (held.job, (str(held.position or ""), held.job.name, held.reason)) for held in planned.held
+        (held.job, (str(held.position or ""), held.job.name, message(held.reason)))
+        for held in planned.held
     ]
 
 
@@ -148,7 +150,8 @@ def _change(move: Move) -> Json:
         "action": move.action,
         "sizes": sizes_document(move.sizes),
         "pods": list(move.pods),
-        "reason": move.reason,
+        "reason": move.reason.code.value,
+        "message": move.message,
     }
 
 
@@ -162,5 +165,6 @@ def _held(held: Held) -> Json:
         "name": held.job.name,
         "position": held.position or None,
         "ahead": [str(key) for key in held.ahead],
-        "reason": held.reason,
+        "reason": held.reason.code.value,
+        "message": message(held.reason),
     }

@@ -12,7 +12,7 @@ from edl.writes import Json
 from kubectl_edl.printers.age import UNKNOWN, age
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
-from kubectl_edl.views import RESOURCE, time_text
+from kubectl_edl.views import RESOURCE, Why, time_text
 from kubectl_edl.whens import document as when_document
 from kubectl_edl.whens import short
 
@@ -38,7 +38,7 @@ class Waiting:
     job: TrainingJob
     position: int | None
     ahead: tuple[JobKey, ...]
-    reason: str
+    why: Why
     estimate: Estimate | None = None
     """When it starts; None where the whole cluster may not be read."""
 
@@ -82,7 +82,7 @@ def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
         str(waiting.requests),
         _ahead(waiting, namespace),
         short(waiting.estimate, now) if waiting.estimate else UNKNOWN,
-        waiting.reason,
+        waiting.why.message,
         age(job.queued_at, now),
     )
 
@@ -106,7 +106,7 @@ def _document(waiting: Waiting) -> Json:
         "minimum": dict(waiting.minimum),
         "waitingFor": quantities(waiting.requests),
         "ahead": [str(key) for key in waiting.ahead],
-        "reason": waiting.reason,
+        **waiting.why.document,
         "queuedAt": time_text(job.queued_at),
         "estimate": when_document(waiting.estimate) if waiting.estimate else None,
     }

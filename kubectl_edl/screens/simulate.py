@@ -186,7 +186,7 @@ def _job_document(job: Outcome) -> Json:
         "lostWork": track.lost_work,
         "belowMinSeconds": job.below_min,
         "sizes": _points(track.size),
-        "reason": track.reason,
+        "message": track.reason,
     }
 
 
@@ -292,7 +292,7 @@ def _what_if_document(job: TrainingJob, runs: Sequence[Run]) -> Json:
                 "size": one.track.wanted.at(one.until),
                 "startsAfterSeconds": one.track.placed,
                 "endsAfterSeconds": one.track.ended,
-                "reason": one.track.reason,
+                "message": one.track.reason,
             }
             for name, one in found.items()
         ],

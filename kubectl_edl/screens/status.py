@@ -81,6 +81,6 @@ def _list_row(view: JobView, now: datetime) -> tuple[str, ...]:
         str(job.priority),
         age(job.started_at, now) if job.started_at else "",
         ",".join(view.nodes),
-        view.reason,
+        view.why.message,
         age(job.queued_at, now),
     )

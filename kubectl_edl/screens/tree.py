@@ -110,7 +110,7 @@ def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row
         f"{bar(running, size, most)} {size}/{most}",
         sparkline(sizes, most),
         age=age(view.job.queued_at, forest.now),
-        reason=view.reason,
+        reason=view.why.message,
         below=()
         if depth is Depth.JOBS
         else tuple(_role(view, one, forest, depth, length) for one in roles),
@@ -126,7 +126,7 @@ def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: 
         _status(shown),
         f"{bar(shown.running, shown.size, role.max)} {shown.size}/{shown.bounds}",
         sparkline(sizes, role.max),
-        reason=role.reason if role.reason != view.reason else "",
+        reason="" if (role.reason, role.message) == view.why else role.message,
         job=role.job,
         below=() if depth is Depth.ROLES else _pods(shown, forest, depth),
     )

@@ -74,9 +74,9 @@ ROWS: Final = (
             ),
             Panel(
                 "What jobs wait for",
-                "Held jobs by cause; `kubectl edl explain JOB` has the sentence.",
+                "Held jobs by reason; `kubectl edl explain JOB` has the sentence.",
                 "short",
-                (Query("max by (cause) (edl_held_jobs)", "{{cause}}"),),
+                (Query("max by (reason) (edl_held_jobs) > 0", "{{reason}}"),),
                 width=12,
                 stacked=True,
             ),

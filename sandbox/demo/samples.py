@@ -81,7 +81,7 @@ def _job(job: Json, running: list[Json], succeeded: list[Json]) -> JobLook:
         succeeded=sum(_seat(pod)[0] == metadata["name"] for pod in succeeded),
         suspended=bool(spec.get("suspend")),
         done=any(c["type"] in ("Complete", "Failed") and c["status"] == "True" for c in conditions),
-        reason=metadata.get("annotations", {}).get(contract.REASON, ""),
+        reason=metadata.get("annotations", {}).get(contract.MESSAGE, ""),
         min=int(labels.get(contract.MIN, 1)),
         max=int(labels.get(contract.MAX, 1)),
     )

@@ -46,6 +46,8 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.RESIZED_AT,
         contract.REASON,
         contract.CLEARED,
+        contract.MESSAGE,
+        contract.LAST_CHANGE,
         contract.START_REFUSED,
         contract.LEAVING,
         contract.CLUSTER,

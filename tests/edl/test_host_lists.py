@@ -4,9 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl import host_lists
-from edl.model import Leaving
+from edl.model import Code, Leaving, Reason
+from edl.model.reasons import Told
 
-LEAVING = st.builds(Leaving, st.frozensets(st.text()), st.integers(0, 9999), st.text())
+REASONS = st.builds(Reason, st.sampled_from(Code), st.none() | st.builds(Told, st.text()))
+LEAVING = st.builds(Leaving, st.frozensets(st.text()), st.integers(0, 9999), REASONS)
 
 
 @given(LEAVING)

@@ -148,12 +148,12 @@ def test_scaling_is_a_new_size_on_its_way(worker: Role, expected: Phase) -> None
 
 def test_a_restart_at_a_new_size_is_scaling_until_its_pods_run() -> None:
     restarting = replace(WORKER, resizing=Resizing.RESTART, resized_at=RESIZED)
-    stopped = replace(waiting(restarting), reason=reasons.restart("idle room"))
+    stopped = replace(waiting(restarting), last=reasons.restart(reasons.grown(2, 2)))
     job = training(waiting(CHIEF), stopped, started_at=STARTED)
     assert (phase(job), waits(job)) == (Phase.SCALING, True)
     half = training(CHIEF, stopped, started_at=STARTED)
     assert (phase(half), waits(half)) == (Phase.SCALING, False)
-    begun = replace(restarting, pods=(new(0, 19),), reason=reasons.restarted("idle room"))
+    begun = replace(restarting, pods=(new(0, 19),), last=reasons.restarted(reasons.grown(2, 2)))
     job = training(CHIEF, begun, started_at=RESIZED)
     assert (phase(job), waits(job)) == (Phase.SCALING, False)
     there = replace(begun, pods=TWO)
@@ -161,5 +161,5 @@ def test_a_restart_at_a_new_size_is_scaling_until_its_pods_run() -> None:
 
 
 def test_a_paused_job_is_paused_though_it_was_stopped_to_restart() -> None:
-    stopped = replace(waiting(WORKER), reason=reasons.restart("idle room"))
+    stopped = replace(waiting(WORKER), last=reasons.restart(reasons.grown(2, 2)))
     assert phase(training(waiting(CHIEF), stopped, paused=True)) is Phase.PAUSED

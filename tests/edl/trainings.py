@@ -7,7 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import JobKey, Pod, PodPhase, Resizing, Role, Shape, Target, TrainingJob
+from edl.model import JobKey, Pod, PodPhase, Resizing, Restart, Role, Shape, Target, TrainingJob
+from edl.model.reasons import read_reason
 from edl.resources import Resources
 from edl.steps.surroundings import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step
@@ -98,6 +99,12 @@ def written(patch: Patch) -> Mapping[str, str]:
     """Annotations of the patched object, by their names in the contract."""
     found: Mapping[str, str] = patch.body["metadata"].get("annotations", {})
     return found
+
+
+def is_stopped(annotations: Mapping[str, str]) -> bool:
+    """Whether a role was stopped in order to start again."""
+    found = read_reason(annotations[contract.LAST_CHANGE])
+    return found is not None and found.restart is Restart.STOPPED
 
 
 def published(writes: Iterable[object]) -> str | None:

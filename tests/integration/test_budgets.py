@@ -61,8 +61,8 @@ def refusals(stage: Stage) -> list[str]:
 def test_a_gang_that_a_quota_forbids_waits_until_the_quota_is_raised(installed: Stage) -> None:
     quota(installed, pods="2")
     installed.apply(sized("mnist", 3, 3))
-    installed.until(lambda: "ResourceQuota" in installed.reason("mnist"), "it says why it waits")
-    assert installed.reason("mnist").startswith(
+    installed.until(lambda: "ResourceQuota" in installed.message("mnist"), "it says why it waits")
+    assert installed.message("mnist").startswith(
         f'ResourceQuota "team" of namespace {installed.namespace} allows 2 pods: needs 3'
     )
     assert installed.job("mnist")["spec"]["suspend"]
@@ -99,7 +99,7 @@ def test_growth_stops_at_a_quota_that_others_use_too(installed: Stage) -> None:
 def test_a_container_that_a_quota_wants_to_name_its_cpu_is_told_so(installed: Stage) -> None:
     quota(installed, limits__cpu="5")
     installed.apply(sized("mnist", 1, 1))
-    installed.until(lambda: "limits.cpu" in installed.reason("mnist"), "it says what is missing")
+    installed.until(lambda: "limits.cpu" in installed.message("mnist"), "it says what is missing")
     assert not installed.pods("mnist")
     limit_range(installed, default={"cpu": "2"})
     installed.until_runs("mnist", 1)
@@ -118,8 +118,10 @@ def test_room_is_counted_with_the_defaults_of_a_limit_range(installed: Stage) ->
 def test_a_template_that_a_limit_range_refuses_waits_with_the_field(installed: Stage) -> None:
     limit_range(installed, min={"cpu": "2"})
     installed.apply(sized("mnist", 2, 2))
-    installed.until(lambda: "LimitRange" in installed.reason("mnist"), "it says who refuses")
-    assert "requests.cpu 1 CPU is below 2 CPU (spec.limits[0].min.cpu)" in installed.reason("mnist")
+    installed.until(lambda: "LimitRange" in installed.message("mnist"), "it says who refuses")
+    assert "requests.cpu 1 CPU is below 2 CPU (spec.limits[0].min.cpu)" in installed.message(
+        "mnist"
+    )
     assert not installed.pods("mnist")
     installed.kubectl("delete", "limitrange", "small")
     installed.until_runs("mnist", 2)

@@ -10,6 +10,7 @@ import pytest
 
 from edl import contract
 from edl.history import Operation, entries
+from edl.messages import message
 from edl.planner import reasons
 from tests.integration.conftest import PENDING_LIMIT
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web
@@ -21,13 +22,15 @@ def test_two_labels_make_a_job_grow_to_its_max(installed: Stage) -> None:
     installed.apply(elastic("sweep", labels={"max": "6"}, completions=40, parallelism=2))
     installed.until_runs("sweep", 6)
     assert installed.job("sweep")["spec"]["completions"] == 40, "work items never change"
-    assert installed.reason("sweep").endswith(reasons.grown(6, 6)), "it says what it grew into"
+    assert installed.message("sweep").endswith(message(reasons.grown(6, 6))), (
+        "it says what it grew into"
+    )
 
 
 def test_nothing_starts_before_the_cast_is_complete(installed: Stage) -> None:
     chief, ps, worker = tensorflow("mnist", "2..4")
     installed.apply(chief, worker)
-    installed.until(lambda: "ps" in installed.reason("mnist-chief"), "it says who is missing")
+    installed.until(lambda: "ps" in installed.message("mnist-chief"), "it says who is missing")
     assert installed.all("Pod") == []
     installed.apply(ps)
     installed.until_runs("mnist-worker", 4)
@@ -38,7 +41,7 @@ def test_a_gang_that_does_not_fit_waits_as_a_whole_and_starts_as_a_whole(install
     installed.apply(web(25))
     installed.until(lambda: installed.web_running() == 25, "others fill the cluster")
     installed.apply(*tensorflow("mnist", "6..8"))
-    installed.until(lambda: "needs" in installed.reason("mnist-chief"), "it says why it waits")
+    installed.until(lambda: "needs" in installed.message("mnist-chief"), "it says why it waits")
     roles = ["mnist-chief", "mnist-ps", "mnist-worker"]
     assert all(installed.job(role)["spec"]["suspend"] for role in roles), "no half gang"
     assert [pod for role in roles for pod in installed.pods(role)] == []
@@ -59,7 +62,7 @@ def test_it_shrinks_for_pending_pods_of_others_and_grows_back(installed: Stage) 
     installed.apply(web(10))
     installed.until(lambda: installed.web_running() == 10, "others get their room")
     assert installed.size("mnist-worker") >= 1
-    assert "web" in installed.reason("mnist-worker"), "it says for whom it shrank"
+    assert "web" in installed.message("mnist-worker"), "it says for whom it shrank"
     installed.apply(web(0))
     installed.until_runs("mnist-worker", 28)
     assert installed.uids("mnist-chief") | installed.uids("mnist-ps") == untouched
@@ -263,7 +266,7 @@ def test_a_manual_size_restarts_a_collective_job_with_its_new_cluster(installed:
         now = set(installed.uids("solo").values())
         assert not now & before, "all of them started again"
         before = now
-    assert "restarted" in installed.reason("solo")
+    assert "restarted" in installed.message("solo")
     assert installed.job("solo")["status"].get("failed", 0) == 0, "a restart is no failure"
 
 
@@ -274,4 +277,4 @@ def test_a_lost_pod_restarts_all_of_a_collective_job(installed: Stage) -> None:
     installed.complete("solo", 1, code=137)
     installed.until(lambda: installed.uids("solo").get("0") != before, "who was well stops too")
     installed.until_runs("solo", 3)
-    assert "a pod was lost" in installed.reason("solo")
+    assert "a pod was lost" in installed.message("solo")

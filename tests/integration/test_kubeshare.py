@@ -241,7 +241,7 @@ def test_whole_gpus_and_shares_are_on_different_nodes(
     )  # the GPUs of the other two nodes; more would be handed out twice
     assert nodes(installed, "share") <= shared_nodes
     assert not nodes(installed, "whole") & shared_nodes
-    assert "GPU" in installed.reason("whole") or "fit" in installed.reason("whole")
+    assert "GPU" in installed.message("whole") or "fit" in installed.reason("whole")
     assert kubeshare.failed == []
 
 
@@ -272,7 +272,7 @@ def test_a_job_grows_to_the_shares_that_there_are(
     installed.apply(late)
     until_settled(installed, "late", 1)
     until_settled(installed, "sweep", 15)
-    assert "late" in installed.reason("sweep"), "it made room"
+    assert "late" in installed.message("sweep"), "it made room"
     assert kubeshare.failed == []
 
 

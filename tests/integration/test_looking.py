@@ -180,7 +180,7 @@ def test_a_script_waits_for_a_phase(shell: Shell) -> None:
 
 def test_events_are_ours_and_kubernetes_own_in_the_order_of_time(shell: Shell) -> None:
     deadline = time.monotonic() + WITHIN
-    wanted = {"Started", "Scheduled", "SuccessfulCreate"}
+    wanted = {"Admitted", "Scheduled", "SuccessfulCreate"}
     found: list[Json] = []
     lines: list[str] = []
     # More may come between the two readings.

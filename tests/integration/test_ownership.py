@@ -125,12 +125,12 @@ def test_a_job_created_suspended_stays_paused_until_it_is_resumed(installed: Sta
 
 
 def test_forged_annotations_are_dropped(grown: Stage) -> None:
-    reason = grown.reason("mnist-worker")
+    reason = grown.message("mnist-worker")
     said = grown.kubectl_warnings(
         "annotate", "job", "mnist-worker", f"{contract.REASON}=forged", "--overwrite"
     )
     assert contract.REASON in said
-    assert grown.reason("mnist-worker") == reason
+    assert grown.message("mnist-worker") == reason
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from edl.writes import Json, Step
 from sandbox import NodeGroup, Sandbox
 from sandbox.named import Cluster
 from tests.integration.support.stage import elastic
+from tests.reasons import because
 
 pytestmark = pytest.mark.integration
 
@@ -64,11 +65,11 @@ class Life:
     def start(self, *nodes: str) -> None:
         self.until(lambda: self.training().roles[0].settled)
         pins = (("worker", nodes),) if nodes else ()
-        admission = Admission(self.training().key, (("worker", 2),), "room", pins)
+        admission = Admission(self.training().key, (("worker", 2),), because("room"), pins)
         self.take(lambda job: start(job, admission, datetime.now(UTC)))
 
     def stop(self) -> None:
-        suspension = Suspension(self.training().key, "back to the queue")
+        suspension = Suspension(self.training().key, because("back to the queue"))
         self.take(lambda job: stop(job, suspension, datetime.now(UTC)))
 
     def take(self, make: Callable[[TrainingJob], Step]) -> None:

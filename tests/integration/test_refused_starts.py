@@ -94,7 +94,7 @@ def test_a_quota_that_refuses_one_start_delays_no_other_job_and_is_the_reason(
     fill(installed)
     forbid_services(other)
     other.apply(*tensorflow("refused", "1..3", cpu="2"))
-    other.until(lambda: "exceeded quota" in other.reason("refused-chief"), "it says why it waits")
+    other.until(lambda: "exceeded quota" in other.message("refused-chief"), "it says why it waits")
     installed.apply(*tensorflow("next", "2", cpu="3"))
     for role in ("chief", "ps"):
         installed.until_runs(f"next-{role}", 1)
@@ -123,7 +123,7 @@ def test_room_is_made_once_for_a_start_that_a_policy_refuses(
         other.until(tried_again, "the start was refused five times")
         assert sizes == sorted(sizes)
         assert sizes[-1] >= 30, "the room that was made is used again"
-        assert "not at this hour" in other.reason("refused-chief")
+        assert "not at this hour" in other.message("refused-chief")
     other.until_runs("refused-worker", 2)
 
 
@@ -136,5 +136,5 @@ def test_where_no_job_may_be_written_an_event_says_so_and_others_start(
         other.until(lambda: ("StartRefused", "refused-chief") in events(other), "an Event")
         installed.apply(*tensorflow("next", "2", cpu="3"))
         installed.until_runs("next-worker", 2)
-        assert other.reason("refused-chief") == ""
+        assert other.message("refused-chief") == ""
     other.until_runs("refused-worker", 2)

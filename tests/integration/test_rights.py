@@ -18,11 +18,11 @@ from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.announce import write_event
 from edl.kube.client import connect
 from edl.kube.cluster import Cluster
-from edl.model import Target
+from edl.model import Code, Target
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.writes import Note
+from edl.writes import Action, Note
 from manifests import render
 from reconciler.leader import Clocks, Elector, Terms
 from reconciler.process import Address, Process
@@ -215,7 +215,7 @@ def test_without_it_nobody_leads(room: Sandbox, account: Noted, grant: Grant) ->
 @pytest.mark.parametrize("grant", TOLD, ids=str)
 def test_an_event_is_made_and_counted_up(room: Sandbox, account: Noted, grant: Grant) -> None:
     about = Target("Job", "default", "items")
-    note = Note(about, f"uid-{grant}", "Started", "1 of 1 runs")
+    note = Note(about, f"uid-{grant}", Action.STARTED, Code.ADMITTED, "1 of 1 runs")
     now = datetime.now(UTC)
     if grant.verb != "create":
         write_event(account, note, now)

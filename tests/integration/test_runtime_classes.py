@@ -50,14 +50,14 @@ def test_growth_counts_the_overhead_on_the_nodes_that_the_class_selects(installe
 def test_a_gang_that_only_fits_without_its_overhead_is_not_started(installed: Stage) -> None:
     with runtime_class(installed) as name:
         installed.apply(kata("mnist", 17, 17, name))
-        installed.until(lambda: "short of CPU" in installed.reason("mnist"), "it says what lacks")
+        installed.until(lambda: "short of CPU" in installed.message("mnist"), "it says what lacks")
         assert installed.job("mnist")["spec"]["suspend"]
         assert not installed.pods("mnist")
 
 
 def test_a_job_of_a_runtime_class_that_does_not_exist_waits_for_it(installed: Stage) -> None:
     installed.apply(kata("mnist", 1, 1, f"{installed.namespace}-kata"))
-    installed.until(lambda: "no RuntimeClass" in installed.reason("mnist"), "it says what lacks")
+    installed.until(lambda: "no RuntimeClass" in installed.message("mnist"), "it says what lacks")
     with runtime_class(installed):
         installed.until_runs("mnist", 1)
         installed.kubectl("delete", "job", "mnist")
@@ -68,5 +68,5 @@ def test_a_template_that_contradicts_its_runtime_class_waits_and_says_so(install
         mine = kata("mnist", 1, 1, name)
         mine["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "red"}
         installed.apply(mine)
-        installed.until(lambda: "pool=blue" in installed.reason("mnist"), "it names the conflict")
+        installed.until(lambda: "pool=blue" in installed.message("mnist"), "it names the conflict")
         assert not installed.pods("mnist")

@@ -116,7 +116,7 @@ class Watch:
             notes = [job["metadata"].get("annotations", {}) for job in jobs]
             if any(contract.STARTED_AT in one for one in notes):
                 self.started.add(name)
-            told = [one.get(contract.REASON, "") + one.get(contract.HISTORY, "") for one in notes]
+            told = [one.get(contract.MESSAGE, "") + one.get(contract.HISTORY, "") for one in notes]
             if any(reasons.GANG_PENDING in text for text in told):
                 self.late.add(name)
             sizes = (0 if job["spec"]["suspend"] else job["spec"]["parallelism"] for job in jobs)

@@ -61,7 +61,7 @@ def test_a_spot_interruption_moves_all_workers_of_its_node(installed: Stage) -> 
     back = ("taint", "node", "{}", f"{_SPOT}:NoSchedule-")
     with leaving(installed, "ring-worker", words, back) as name:
         installed.until(lambda: _is_whole_without(installed, name), "they run elsewhere")
-        assert "taken away" in installed.reason("ring-worker")
+        assert "taken away" in installed.message("ring-worker")
         assert failed(installed, "ring-worker") == 0
     assert installed.uids("ring-launcher") == launcher, "the launcher, elsewhere, stays"
 
@@ -100,7 +100,7 @@ def test_a_minimum_stays_on_a_cordoned_node_until_its_quota_lets_it_come_back(
     with leaving(installed, "mnist-worker", words, back) as name:
         installed.apply(elastic("later", labels={"min": "1", "max": "1"}))
         installed.until(
-            lambda: "ResourceQuota" in installed.reason("later"), "it was decided since"
+            lambda: "ResourceQuota" in installed.message("later"), "it was decided since"
         )
         assert installed.uids("mnist-worker") == before
         installed.api.patch(quota, {"spec": {"hard": {"requests.cpu": "20"}}})

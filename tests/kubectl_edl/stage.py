@@ -233,7 +233,14 @@ def mnist(stage: Stage, workers: int = 4) -> None:
         stage.create(pod(worker, index, "" if pending else f"node-{index % 2 + 1}", **pending))
     stage.patch(
         "mnist-worker",
-        {"metadata": {"annotations": {contract.REASON: "grown into idle room"}}},
+        {
+            "metadata": {
+                "annotations": {
+                    contract.REASON: "IdleCapacity",
+                    contract.MESSAGE: "idle room: 4 of 12 fit",
+                }
+            }
+        },
     )
 
 

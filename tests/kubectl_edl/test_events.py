@@ -4,8 +4,8 @@ from functools import partial
 import pytest
 
 from edl.kube.announce import event as ours
-from edl.model import Target
-from edl.writes import Json, Note
+from edl.model import Code, Target
+from edl.writes import Action, Json, Note
 from kubectl_edl.incarnations import owner
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, mnist
@@ -49,10 +49,10 @@ def test_without_a_name_those_of_all_training_jobs(stage: Stage) -> None:
 
 
 def test_what_we_said_of_a_job_that_is_gone_is_still_there(stage: Stage) -> None:
-    note = Note(Target("Job", "default", "old"), "uid", "Ended", "old is done")
+    note = Note(Target("Job", "default", "old"), "uid", Action.ENDED, Code.COMPLETE, "old is done")
     stage.create(ours(note, NOW))
-    assert reasons(stage)[-1] == "Ended"
-    assert "Ended" not in reasons(stage, "mnist")
+    assert reasons(stage)[-1] == "Complete"
+    assert "Complete" not in reasons(stage, "mnist")
 
 
 def earlier(stage: Stage, *events: Json) -> None:
@@ -132,10 +132,10 @@ def test_what_was_seen_often_says_how_often(stage: Stage) -> None:
 
 
 def test_wide_says_who_says_so(stage: Stage) -> None:
-    note = Note(Target("Job", "default", "resnet"), "uid", "Ended", "done")
+    note = Note(Target("Job", "default", "resnet"), "uid", Action.ENDED, Code.COMPLETE, "done")
     stage.create(ours(note, NOW))
     last = stage.run("events", "-A", "-o", "wide").out.splitlines()[-1].split()
-    assert last == ["default", "0s", "Normal", "Ended", "Job/resnet", "kubectl-edl", "1", "done"]
+    assert last == ["default", "0s", "Normal", "Complete", "Job/resnet", "kubectl-edl", "1", "done"]
 
 
 def test_a_watch_adds_lines_on_a_terminal_too(stage: Stage) -> None:

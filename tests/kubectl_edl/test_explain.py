@@ -18,8 +18,8 @@ Starts:      unknown: default/small has no known end
 Decided by:  policy fair, load ceiling 97 % (as the reconciler says)
 
 ROLE     NOW   NEXT   MIN   MAX   WHY THIS SIZE
-chief    0     0      1     1     always so many
-ps       0     0      4     4     always so many
+chief    0     0      1     1     its size is fixed
+ps       0     0      4     4     its size is fixed
 worker   0     0      3     12    <none>
 
 Why bert does not start:
@@ -158,7 +158,7 @@ def test_whoever_may_not_read_the_cluster_still_sees_his_job(stage: Stage) -> No
     stage.wrapped = fenced("Node")
     found = stage.run("explain", "mnist")
     assert found.code == 0
-    assert "Reason:      grown into idle room\n" in found.out
+    assert "Reason:      idle room: 4 of 12 fit\n" in found.out
     assert "mnist-worker-3-x3" in found.out
     assert "Decided by" not in found.out
     assert found.err == (

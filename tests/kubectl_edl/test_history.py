@@ -80,7 +80,8 @@ def test_documents_have_times_and_sizes_by_role(stage: Stage) -> None:
         "operation": "grown",
         "phase": "ScaleSucceeded",
         "sizes": [{"role": "worker", "before": 1, "after": 4}],
-        "reason": "idle room: 4 of 12 fit",
+        "reason": None,
+        "message": "idle room: 4 of 12 fit",
     }
     assert stage.run("history", "mnist", "-o", "yaml").out.startswith("apiVersion: edl.dev/v1\n")
 
@@ -104,7 +105,7 @@ def test_the_end_comes_from_the_jobs_themselves(stage: Stage) -> None:
     stage.patch("mnist-chief", {"status": {"conditions": [over]}})
     found = json.loads(stage.run("history", "mnist", "-o", "json").out)
     last = found["operations"][-1]
-    assert (last["operation"], last["phase"], last["at"], last["reason"]) == (
+    assert (last["operation"], last["phase"], last["at"], last["message"]) == (
         "ended",
         "Succeeded",
         "2026-11-21T11:59:00Z",

@@ -172,7 +172,14 @@ def test_a_job_without_pods_says_why() -> None:
     stage = Stage()
     for manifest in cast():
         stage.put(manifest)
-    reason = {"metadata": {"annotations": {contract.REASON: "short of CPU"}}}
+    reason = {
+        "metadata": {
+            "annotations": {
+                contract.REASON: "InsufficientCapacity",
+                contract.MESSAGE: "short of CPU",
+            }
+        }
+    }
     stage.patch("mnist-worker", reason)
     found = stage.run("logs", "mnist")
     assert (found.code, found.out) == (1, "")

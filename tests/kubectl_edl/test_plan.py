@@ -73,7 +73,8 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
             "action": "start",
             "sizes": [{"role": "worker", "before": 0, "after": 2}],
             "pods": [],
-            "reason": "its gang fits: 2 pods",
+            "reason": "Admitted",
+            "message": "its gang fits: 2 pods",
         }
     ]
     assert [(one["name"], one["position"]) for one in found["held"]] == [
@@ -166,7 +167,7 @@ def test_whoever_may_not_read_the_cluster_sees_what_was_last_said() -> None:
     stage.wrapped = fenced("Node")
     found = stage.run("plan")
     assert found.code == 0
-    assert "mnist   grown into idle room" in found.out
+    assert "mnist   idle room: 4 of 12 fit" in found.out
     assert "Nothing to do" not in found.out
     assert found.err == (
         "hint: a plan needs the whole cluster; this is what the reconciler last said: "

@@ -6,7 +6,17 @@ import yaml
 from msgspec.structs import replace
 
 from edl import contract, start_refusals
-from edl.model import ClusterState, Ending, JobKey, Refusal, Resizing, Role, Shape, TrainingJob
+from edl.model import (
+    ClusterState,
+    Code,
+    Ending,
+    JobKey,
+    Refusal,
+    Resizing,
+    Role,
+    Shape,
+    TrainingJob,
+)
 from edl.planner.plan import Admission, Held, Plan
 from edl.resources import Resources
 from kubectl_edl.printers.forms import print_report
@@ -15,6 +25,7 @@ from kubectl_edl.screens.queue import queue_report
 from kubectl_edl.waiting import by_arrival, in_plan
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
+from tests.reasons import because
 
 WORKER = Role(
     name="worker",
@@ -30,7 +41,8 @@ WORKER = Role(
     serves=False,
     tandem=True,
     shape=Shape(Resources.parse({"cpu": "4", "memory": "8Gi", "pods": 1})),
-    reason="short of CPU",
+    reason=Code.INSUFFICIENT_CAPACITY,
+    message="short of CPU",
 )
 
 
@@ -51,11 +63,11 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
     jobs = {name: queued(name) for name in names}
     keys = [jobs[name].key for name in names]
     plan = Plan(
-        admissions=(Admission(keys[5], (("worker", 2),), "its gang fits"),),
+        admissions=(Admission(keys[5], (("worker", 2),), because("its gang fits")),),
         held=(
-            Held(keys[4], "waits for those ahead", 5, tuple(keys[:4])),
-            Held(keys[0], "short of CPU", 1),
-            Held(keys[1], "behind bert", 2, (JobKey("b", "bert"),)),
+            Held(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
+            Held(keys[0], because("short of CPU"), 1),
+            Held(keys[1], because("behind bert"), 2, (JobKey("b", "bert"),)),
         ),
     )
     report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
@@ -76,20 +88,20 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
 def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
     found = queued("late")
     ahead = tuple(JobKey("a", name) for name in ("bert", "gpt", "vit", "zoo"))
-    plan = Plan(held=(Held(found.key, "short of CPU", 300, ahead),))
+    plan = Plan(held=(Held(found.key, because("short of CPU"), 300, ahead),))
     report = queue_report(in_plan(state(found), plan), NOW, found.key.namespace)
     assert " bert,gpt,vit,+296 " in print_report(report, Layout())
 
 
 def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:
     running = replace(queued("bert"), roles=(replace(WORKER, suspended=False),))
-    assert in_plan(state(running), Plan(held=(Held(running.key, "cooldown"),))) == ()
+    assert in_plan(state(running), Plan(held=(Held(running.key, because("cooldown")),))) == ()
 
 
 def test_an_ended_role_asks_for_nothing() -> None:
     ended = replace(WORKER, name="evaluator", ending=Ending.COMPLETE)
     job = replace(queued("bert"), roles=(WORKER, ended))
-    (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, "short of CPU", 1),)))
+    (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("short of CPU"), 1),)))
     assert waiting.minimum == (("worker", 2),)
     assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
 
@@ -98,7 +110,7 @@ def test_without_the_cluster_priority_and_arrival_order_the_queue() -> None:
     jobs = [queued("late", minutes=1), queued("early", minutes=9), queued("high", priority=10)]
     waiting = by_arrival(jobs)
     assert [one.job.key.name for one in waiting] == ["high", "early", "late"]
-    assert [(one.position, one.reason) for one in waiting] == [(None, "short of CPU")] * 3
+    assert [(one.position, one.why.message) for one in waiting] == [(None, "short of CPU")] * 3
 
 
 @pytest.fixture
@@ -126,7 +138,7 @@ def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage:
         ("bert", 1),
         ("atlas", None),
     ]
-    assert queue[1]["reason"] == said
+    assert queue[1]["message"] == said
     assert said in stage.run("status", "atlas").out
 
 
@@ -135,7 +147,7 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
     assert found == yaml.safe_load(stage.run("queue", "-o", "yaml").out)
     assert found["kind"] == "QueuedTrainingJobList"
     (one,) = found["items"]
-    assert "CPU" in one.pop("reason")
+    assert "CPU" in one.pop("message")
     assert one == {
         "apiVersion": "edl.dev/v1",
         "kind": "QueuedTrainingJob",

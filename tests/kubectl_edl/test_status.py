@@ -35,7 +35,7 @@ def test_one_line_a_training_job(stage: Stage) -> None:
         "hvd      horovod      Incomplete   worker=0/2..10                    0         "
         "waits for the Jobs of launcher           2m\n"
         "mnist    tensorflow   Running      chief=1/1,ps=2/2,worker=4/1..12   1         "
-        "grown into idle room                     5m\n"
+        "idle room: 4 of 12 fit                   5m\n"
         "resnet   none         Queued       worker=0/1..4                     1         "
         "waits for the reconciler to look at it   2m\n"
     )
@@ -87,12 +87,12 @@ def test_a_training_job_in_detail(stage: Stage) -> None:
         "Priority:   0\n"
         "Created:    5m ago\n"
         "Started:    not yet\n"
-        "Reason:     grown into idle room\n"
+        "Reason:     idle room: 4 of 12 fit\n"
         "\n"
         "NAME                      STATUS      SIZE                   LAST 5m            "
         "NODE     AGE   REASON\n"
         "mnist                     Running     █████░······ 7/15      ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄   "
-        "         5m    grown into idle room\n"
+        "         5m    idle room: 4 of 12 fit\n"
         "├─ chief                  Running     █            1/1\n"
         "│  └─ mnist-chief-0-x0    Running                                               "
         "node-1   5m\n"
@@ -176,7 +176,8 @@ def test_json_and_yaml_say_the_same_in_the_documented_shape(stage: Stage) -> Non
         "kind": "TrainingJob",
         "framework": "tensorflow",
         "phase": "Running",
-        "reason": "grown into idle room",
+        "reason": "IdleCapacity",
+        "message": "idle room: 4 of 12 fit",
         "pending": 1,
         "priority": 0,
         "paused": False,
@@ -202,7 +203,8 @@ def test_json_and_yaml_say_the_same_in_the_documented_shape(stage: Stage) -> Non
         "wanted": None,
         "ending": None,
         "resizedAt": None,
-        "reason": "grown into idle room",
+        "reason": "IdleCapacity",
+        "message": "idle room: 4 of 12 fit",
     }
 
 

@@ -178,7 +178,7 @@ def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
     quota = "pods is forbidden: exceeded quota: team"
     stage.create(event("poor", "FailedCreate", quota, minutes_ago=2, warning=True))
     assert in_the_way(stage, "poor") == [
-        (f"poor: FailedCreate: {quota}", "kubectl describe resourcequota -n default")
+        (f"poor: FailedCreate: {quota}", "kubectl describe job/poor resourcequota -n default")
     ]
     stage.create(pod(stage.job("poor"), 0))
     assert in_the_way(stage, "poor") == []
@@ -193,7 +193,7 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
     over = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
     stage.patch(failed["metadata"]["name"], {"status": {"conditions": [over]}})
     stage.put(job("seen", framework="none"))
-    stage.patch("seen", notes(reason="short of CPU"))
+    stage.patch("seen", notes(reason="InsufficientCapacity", message="short of CPU"))
     ways = {
         name: in_the_way(stage, name)[0][1]
         for name in ("part", "paused", "failed", "resnet", "seen")

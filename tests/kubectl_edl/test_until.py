@@ -58,6 +58,19 @@ def test_a_job_that_scales_runs() -> None:
     assert (found.code, found.out) == (0, "Scaling")
 
 
+def test_a_script_waits_for_a_reason() -> None:
+    stage = Stage()
+    mnist(stage)
+    quota = {contract.REASON: "QuotaExceeded", contract.MESSAGE: "whatever it says"}
+    said = partial(stage.patch, "mnist-worker", {"metadata": {"annotations": quota}})
+    stage.between = [said, lambda: pytest.fail("nobody has to look again")]
+    found = stage.run(
+        "status", "mnist", "--for=reason=QuotaExceeded", "-o", "jsonpath={.reason}: {.message}"
+    )
+    assert (found.code, found.out) == (0, "QuotaExceeded: whatever it says")
+    assert stage.run("status", "mnist", "--for=reason=quotas").code == 2
+
+
 @pytest.mark.parametrize("timeout", ["5m", "300s", "300"])
 def test_too_late_is_exit_code_5(stage: Stage, timeout: str) -> None:
     stage.now = [NOW, NOW, NOW + timedelta(seconds=4), NOW + timedelta(minutes=6)]

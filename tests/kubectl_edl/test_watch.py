@@ -43,7 +43,7 @@ def pictures(drawn: str) -> list[str]:
 
 
 def reason(text: str) -> Json:
-    return {"metadata": {"annotations": {contract.REASON: text}}}
+    return {"metadata": {"annotations": {contract.REASON: "Cooldown", contract.MESSAGE: text}}}
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_what_a_table_does_not_show_is_no_news(stage: Stage) -> None:
 def test_a_job_in_detail_is_printed_again_when_it_changed(stage: Stage) -> None:
     out = stage.run("status", "mnist", "-w").out
     assert out.count("Name:       mnist") == 2
-    assert out.index("Reason:     grown into idle room") < out.index("Reason:     held")
+    assert out.index("Reason:     idle room: 4 of 12 fit") < out.index("Reason:     held")
 
 
 def test_watched_documents_are_one_object_each(stage: Stage) -> None:
@@ -93,9 +93,9 @@ def test_watched_json_can_be_read_object_by_object(stage: Stage) -> None:
     text, found = stage.run("status", "-w", "-o", "json").out, []
     while text.strip():
         one, end = json.JSONDecoder().raw_decode(text)
-        found.append((one["metadata"]["name"], one["reason"]))
+        found.append((one["metadata"]["name"], one["message"]))
         text = text[end:].lstrip()
-    assert found[0] == ("mnist", "grown into idle room")
+    assert found[0] == ("mnist", "idle room: 4 of 12 fit")
     assert found[2] == ("mnist", "held")
 
 

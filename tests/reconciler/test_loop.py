@@ -7,23 +7,26 @@ import pytest
 
 from edl.errors import Invalid
 from edl.kube.act import Failure, Report, never
-from edl.model import ClusterState, JobKey, Refusal, Role, Target, TrainingJob
+from edl.model import ClusterState, Code, JobKey, Refusal, Role, Target, TrainingJob
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps import Broken, Steps
-from edl.writes import Note, Step
+from edl.writes import Action, Note, Step
 from reconciler.alarm import Alarm
 from reconciler.journal import Journal
 from reconciler.leader import Alone
 from reconciler.loop import LONGEST_ACT, LONGEST_REST, MOST_DECIDING, RESYNC, STALEST, Loop, Mind
 from reconciler.metrics import Metrics
 from tests.edl.trainings import role
+from tests.reasons import because
 from tests.reconciler.times import Time
 
 if TYPE_CHECKING:
     from edl.errors import EdlError
 
 A, B = JobKey("web", "a"), JobKey("web", "b")
-PLAN = Plan(resizes=(Resize(A, "worker", 1, 3, "room"),), held=(Held(B, "full", 1),))
+PLAN = Plan(
+    resizes=(Resize(A, "worker", 1, 3, because("room")),), held=(Held(B, because("full"), 1),)
+)
 
 
 def waiting(key: JobKey) -> Role:
@@ -108,7 +111,9 @@ class World:
         return Steps(good, self.recheck, bad)
 
     def note(self, job: JobKey) -> Note:
-        return Note(Target("Job", *job), "uid", "Grown", "worker 1 → 3: room")
+        return Note(
+            Target("Job", *job), "uid", Action.GROWN, Code.IDLE_CAPACITY, "worker 1 → 3: room"
+        )
 
     def value(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
@@ -258,7 +263,8 @@ def test_decisions_that_were_carried_out_are_counted_and_logged(
         "role": "worker",
         "before": 1,
         "after": 3,
-        "reason": "room",
+        "reason": "IdleCapacity",
+        "message": "room",
     }
     assert world.value("edl_decisions_total", decision="grown") == 1
     assert world.value("edl_queued_jobs") == 1

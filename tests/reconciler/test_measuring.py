@@ -5,34 +5,37 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.act import Report
 from edl.kube.fake import FakeCluster
-from edl.model import ClusterState, JobKey, PodPhase, Target
+from edl.model import ClusterState, Code, JobKey, PodPhase, Target
+from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Evacuation, Held, Plan, Resize, Suspension
 from edl.planner.policies import POLICIES
-from edl.writes import Note, Step
+from edl.writes import Action, Note, Step
 from reconciler.debug import last_plan
 from reconciler.gauges import Decided
 from reconciler.guarded import Guarded
-from reconciler.held import Cause, cause
 from reconciler.journal import Journal
 from reconciler.leader import Alone
 from reconciler.metrics import Metrics
 from tests.edl.kube.faults import FaultyCluster
-from tests.edl.planner.clusters import states
 from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
+from tests.reasons import because
 from tests.reconciler.times import Time
 
 A = JobKey("ns", "a")
-NOTES = {"admitted": "Started", "grown": "Grown", "shrunk": "Shrunk", "suspended": "Suspended"}
+NOTES = {
+    "admitted": Action.STARTED,
+    "grown": Action.GROWN,
+    "shrunk": Action.SHRUNK,
+    "suspended": Action.SUSPENDED,
+}
 
 
 class Told:
@@ -46,8 +49,10 @@ class Told:
     def decides(self, plan: Plan, state: ClusterState, waited: float | None = None) -> None:
         self.journal.decided(Decided(state, plan), 0.01, waited)
 
-    def acts(self, *words: str, of: JobKey = A) -> None:
-        notes = tuple(Note(Target("Job", *of), "uid", word, "") for word in words)
+    def acts(self, *words: Action, of: JobKey = A) -> None:
+        notes = tuple(
+            Note(Target("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
+        )
         self.journal.acted(Report(done=(Step(of, (), notes),)), 0.02)
 
     def value(self, name: str, **labels: str) -> float | None:
@@ -60,21 +65,21 @@ def told() -> Told:
 
 
 def test_a_job_that_starts_first_tells_how_long_it_waited(told: Told) -> None:
-    plan = Plan(admissions=(Admission(A, (("worker", 2),), "its gang fits"),))
+    plan = Plan(admissions=(Admission(A, (("worker", 2),), because("its gang fits")),))
     told.decides(plan, cluster(worker("a", 2, 4, queued=-90)))
-    told.acts("Started")
+    told.acts(Action.STARTED)
     assert told.value("edl_queue_wait_seconds_sum") == 90
     again = worker("a", 2, 4, queued=-90, started_at=cluster().observed_at)
     told.decides(plan, cluster(again))
-    told.acts("Started")
+    told.acts(Action.STARTED)
     assert told.value("edl_queue_wait_seconds_count") == 1
     assert told.value("edl_decisions_total", decision="admitted") == 2
 
 
 def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
-    plan = Plan(resizes=(Resize(A, "worker", 1, 2, "idle room"),))
+    plan = Plan(resizes=(Resize(A, "worker", 1, 2, because("idle room")),))
     told.decides(plan, cluster(worker("a", 1, 4, on=["n"])))
-    told.acts("Grown")
+    told.acts(Action.GROWN)
     grown = worker("a", 1, 4, on=["n", "n"])
     starting = replace(
         grown, roles=(replace(grown.roles[0], pods=(pod(0, "n"), pod(1, "n", ready=False))),)
@@ -91,9 +96,9 @@ def test_a_growth_stalls_until_all_its_pods_work(told: Told) -> None:
 
 
 def test_a_shrink_stalls_until_who_leaves_has_left(told: Told) -> None:
-    plan = Plan(resizes=(Resize(A, "worker", 2, 1, "makes room"),))
+    plan = Plan(resizes=(Resize(A, "worker", 2, 1, because("makes room")),))
     told.decides(plan, cluster(worker("a", 1, 4, on=["n", "n"])))
-    told.acts("Shrunk")
+    told.acts(Action.SHRUNK)
     pods = (pod(0, "n"), pod(1, "n", terminating=True))
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n"], pods=pods)))
     assert told.value("edl_resize_stall_seconds_count", decision="shrunk") == 0
@@ -108,8 +113,8 @@ def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
         workers = role("worker", 1, 4, on=["n", "n"], decides=False)
         return cluster(job("a", launcher, workers, framework="horovod"))
 
-    told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, "room"),)), horovod("w-0:1\n"))
-    told.acts("Grown")
+    told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, because("room")),)), horovod("w-0:1\n"))
+    told.acts(Action.GROWN)
     told.decides(Plan(), horovod("w-0:1\n"))
     assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
     told.decides(Plan(), horovod("w-0:1\nw-1:1\n"))
@@ -118,8 +123,10 @@ def test_a_launcher_that_is_not_told_yet_prolongs_the_stall(told: Told) -> None:
 
 @pytest.mark.parametrize("after", [cluster(), cluster(worker("a", 1, 4))])
 def test_who_is_gone_or_suspended_meanwhile_tells_no_stall(told: Told, after: ClusterState) -> None:
-    told.decides(Plan(resizes=(Resize(A, "worker", 1, 2, "room"),)), cluster(worker("a", 1, 4)))
-    told.acts("Grown")
+    told.decides(
+        Plan(resizes=(Resize(A, "worker", 1, 2, because("room")),)), cluster(worker("a", 1, 4))
+    )
+    told.acts(Action.GROWN)
     told.decides(Plan(), after)
     told.decides(Plan(), cluster(worker("a", 1, 4, on=["n", "n"])))
     assert told.value("edl_resize_stall_seconds_count", decision="grown") == 0
@@ -139,7 +146,14 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     waiting = worker("b", 1, 3, queued=-50)
     cordoned = node("c", cpu=100, schedulable=False)
     state = cluster(node("n", cpu=4, memory="8Gi", gpu=4), cordoned, started, waiting)
-    plan = Plan(held=(Held(JobKey("ns", "b"), "short of CPU: needs 9", 1), Held(A, "paused")))
+    plan = Plan(
+        held=(
+            Held(
+                JobKey("ns", "b"), because("short of CPU: needs 9", Code.INSUFFICIENT_CAPACITY), 1
+            ),
+            Held(A, reasons.PAUSED),
+        )
+    )
     told.decides(plan, state)
     figures = {
         ("edl_cluster_allocatable", "resource", "cpu"): 4,
@@ -149,9 +163,9 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
         ("edl_nodes", "schedulable", "false"): 1,
         ("edl_replicas", "bound", "now"): 2,
         ("edl_replicas", "bound", "max"): 8,
-        ("edl_held_jobs", "cause", "room"): 1,
-        ("edl_held_jobs", "cause", "paused"): 1,
-        ("edl_held_jobs", "cause", "budget"): 0,
+        ("edl_held_jobs", "reason", "InsufficientCapacity"): 1,
+        ("edl_held_jobs", "reason", "Paused"): 1,
+        ("edl_held_jobs", "reason", "QuotaExceeded"): 0,
         ("edl_jobs_by_phase", "phase", "Queued"): 1,
     }
     found = {key: told.value(key[0], **{key[1]: key[2]}) for key in figures}
@@ -171,10 +185,10 @@ def test_pods_that_have_ended_request_nothing_and_resources_that_no_node_has_are
 
 
 EVERYTHING = Plan(
-    admissions=(Admission(A, (("worker", 1),), "r"),),
-    resizes=(Resize(A, "worker", 1, 2, "r"), Resize(A, "worker", 2, 1, "r")),
-    suspensions=(Suspension(A, "r"),),
-    evacuations=(Evacuation(A, "worker", ("a-0",), "r"),),
+    admissions=(Admission(A, (("worker", 1),), because("r")),),
+    resizes=(Resize(A, "worker", 1, 2, because("r")), Resize(A, "worker", 2, 1, because("r"))),
+    suspensions=(Suspension(A, because("r")),),
+    evacuations=(Evacuation(A, "worker", ("a-0",), because("r")),),
 )
 
 
@@ -184,7 +198,14 @@ def test_no_series_is_named_after_a_job_however_many_there_are(told: Told) -> No
         plans = [_renamed(EVERYTHING, one.key) for one in jobs]
         for plan in plans:
             told.decides(plan, cluster(node("n", cpu=1000), *jobs))
-            told.acts("Started", "Grown", "Shrunk", "Suspended", "Removed", of=plan_key(plan))
+            told.acts(
+                Action.STARTED,
+                Action.GROWN,
+                Action.SHRUNK,
+                Action.SUSPENDED,
+                Action.REMOVED,
+                of=plan_key(plan),
+            )
         text = generate_latest(told.metrics.registry).decode()
         return {line.rpartition(" ")[0] for line in text.splitlines() if line[0] != "#"}
 
@@ -204,23 +225,6 @@ def _renamed(plan: Plan, key: JobKey) -> Plan:
         for name in ("admissions", "resizes", "suspensions", "evacuations")
     }
     return replace(plan, **changed)
-
-
-@settings(max_examples=30, deadline=None)
-@given(states(), st.sampled_from(sorted(POLICIES)))
-def test_whatever_is_decided_who_is_held_is_held_for_a_cause_that_has_a_name(
-    state: ClusterState, policy: str
-) -> None:
-    plan = decide(state, POLICIES[policy], Limits())
-    jobs = {one.key: one for one in state.jobs}
-    unnamed = [held for held in plan.held if cause(held, jobs[held.job]) is Cause.OTHER]
-    assert unnamed == []
-
-
-def test_a_problem_is_one_whatever_it_says() -> None:
-    broken = worker("a", 1, 2, problem="short of everything")
-    assert cause(Held(A, "short of everything"), broken) is Cause.PROBLEM
-    assert cause(Held(A, "something new"), None) is Cause.OTHER
 
 
 def test_each_write_is_counted_by_what_became_of_it() -> None:
@@ -258,5 +262,5 @@ def test_the_last_plan_can_be_read_as_json() -> None:
     (admission,) = document["plan"]["admissions"]
     assert (admission["job"], admission["sizes"]) == ("ns/a", [["worker", 2]])
     (held,) = [each for each in document["plan"]["held"] if each["job"] == "ns/b"]
-    assert held["reason"].startswith("too large for the room")
+    assert held["reason"]["code"] == "NeverFits"
     assert json.loads(last_plan(None)) == {"decidedAt": None, "plan": None}

@@ -115,7 +115,7 @@ def test_a_job_whose_start_is_refused_says_why_and_starts_when_it_is_accepted(
     cluster.fails["create items-first-1"] = [Forbidden("exceeded quota: team", 403)] * 2
     submit(fake, JOB)
     start(Process(cluster, PLAN, CLOCKS))
-    until(lambda: "exceeded quota: team" in annotations(fake).get("edl.dev/reason", ""))
+    until(lambda: "exceeded quota: team" in annotations(fake).get("edl.dev/message", ""))
     assert spec(fake)["suspend"] is True
     until(lambda: "StartRefused" in events(fake))
     until(lambda: spec(fake)["suspend"] is False)

@@ -89,7 +89,7 @@ def job_sight(raw: bytes, *, gone: bool = False) -> JobSight:
         completed=_indexes(status.get("completedIndexes", "")),
         started_at=notes.get(contract.STARTED_AT, ""),
         starts=sum(line.split()[1:2] == ["started"] for line in history.splitlines()),
-        reason=notes.get(contract.REASON, ""),
+        reason=notes.get(contract.MESSAGE, ""),
         gone=gone,
     )
 

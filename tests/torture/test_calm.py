@@ -88,7 +88,7 @@ def test_sizes_stay_as_they_are_in_a_cluster_that_nothing_else_changes(calm: Sta
         calm.cluster.check()
         now = _sizes(calm)
         assert now == settled, {
-            name: (settled[name], size, calm.reason(name))
+            name: (settled[name], size, calm.message(name))
             for name, size in now.items()
             if size != settled[name]
         }

@@ -178,7 +178,7 @@ def test_a_job_is_seen_with_what_the_laws_ask_for() -> None:
     notes = {
         "edl.dev/started-at": "12:00",
         "edl.dev/history": "12:00 started 2 2 it fits\n12:01 grown 2 3 idle room",
-        "edl.dev/reason": "idle room",
+        "edl.dev/message": "idle room",
     }
     container = {"resources": {"requests": {"cpu": "500m", "memory": "1Ki"}}}
     body = {

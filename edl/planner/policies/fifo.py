@@ -1,5 +1,6 @@
 """First come, first served: the oldest gets its max, then the next one; priorities first."""
 
+from edl.model import Code
 from edl.planner.policies.policy import Claimant, Policy
 
 
@@ -8,4 +9,4 @@ def turn(claimant: Claimant, _size: int) -> float:
     return claimant.place
 
 
-FIFO = Policy("fifo", turn, gives="came after ")
+FIFO = Policy("fifo", turn, gives=Code.FIFO_ORDER)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from edl.model import Role, TrainingJob
+from edl.model import Code, Role, TrainingJob
 
 
 class Claimant(Protocol):
@@ -43,8 +43,8 @@ class Policy(msgspec.Struct, frozen=True):
     balances: bool = True
     """In a full cluster replicas move from one role to another. Only if the giver stays more
     satisfied than the taker was before: so no move is ever undone."""
-    gives: str = "equal share with "
-    """Before the job for which a replica moved: the reason that users read."""
+    gives: Code = Code.FAIR_SHARING
+    """The reason of a role that gives a replica to another job."""
     weighs: bool = False
     """One replica moves only where the one that comes takes more room than those that go."""
     patience: timedelta = timedelta()

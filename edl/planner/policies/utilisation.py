@@ -5,6 +5,7 @@ Pods of one size share equally: that costs no room.
 
 from typing import Final
 
+from edl.model import Code
 from edl.planner.policies.fair import fulfilment
 from edl.planner.policies.policy import Claimant, Policy
 
@@ -16,4 +17,4 @@ def gap(claimant: Claimant, size: int) -> float:
     return _TIE * fulfilment(claimant, size) - claimant.bulk
 
 
-UTILISATION = Policy("utilisation", gap, gives="better use of the room by ", weighs=True)
+UTILISATION = Policy("utilisation", gap, gives=Code.UTILIZATION, weighs=True)

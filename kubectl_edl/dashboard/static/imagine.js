@@ -27,7 +27,7 @@ export class Imagine {
         { title: "As it is", cell: (row) => size(row.asIs) },
         { title: "What if", cell: (row) => size(row.whatIf) },
         { title: "Starts", cell: (row) => (row.now > 0 ? "runs" : begins(row)) },
-        { title: "Reason", cell: (row) => row.whatIf.reason },
+        { title: "Reason", cell: (row) => row.whatIf.message },
       ],
       "",
     );

@@ -25,7 +25,7 @@ export class Jobs {
           // Drawn again each minute, too: the last step grows.
           drawn: (row) => [row.line, row.max, row.ended ?? Math.floor(Date.now() / 60_000)],
         },
-        { title: "Reason", cell: (row) => row.reason },
+        { title: "Reason", cell: (row) => row.message },
       ],
       "No training jobs here. A Job becomes one by the label edl.dev/framework.",
     );
@@ -77,7 +77,7 @@ export class Queue {
         { title: "Waits for", cell: (row) => row.asks },
         { title: "Behind", cell: (row) => row.ahead.join(", ") || "nobody" },
         { title: "Starts", cell: (row) => row.starts },
-        { title: "Reason", cell: (row) => row.reason },
+        { title: "Reason", cell: (row) => row.message },
         { title: "Waits since", cell: (row) => age(row.since) },
       ],
       "Nobody waits.",

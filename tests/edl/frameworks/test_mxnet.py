@@ -24,6 +24,7 @@ from tests.edl import trainings
 from tests.edl.kubelet import told
 from tests.edl.manifests import created, pod, pod_spec
 from tests.edl.mxnet import DIST, DIST_ROLES, OURS, TUNE, addresses, hosts, members, mxnet, ports
+from tests.reasons import because
 
 NAMES = {  # What training-operator's SetPodEnv sets in every pod of a training.
     "MX_CONFIG",
@@ -104,7 +105,7 @@ def test_a_start_is_written_where_the_pods_read_it() -> None:
     ]
     training = trainings.training(*roles, framework="mxnet", mode="dist")
     sizes = (("scheduler", 1), ("server", 2), ("worker", 2))
-    step = start(training, Admission(trainings.KEY, sizes, "room"), trainings.NOW)
+    step = start(training, Admission(trainings.KEY, sizes, because("room")), trainings.NOW)
     notes = [
         patch.body["spec"]["template"]["metadata"]["annotations"]
         for patch in trainings.patches(step)

@@ -33,6 +33,7 @@ from tests.edl.paddle import (
     paddle,
 )
 from tests.edl.readings import findings
+from tests.reasons import because
 
 CASTS = {"cloud": TOLERANT, "ps": SERVED, "elastic": ELASTIC}
 ETCD = "mnist-master-0.mnist.lab.svc:2379"
@@ -161,7 +162,7 @@ def test_a_start_writes_the_trainers_that_run() -> None:
         trainings.role("trainer", 1, 4, suspended=True, port=6170, resizing=Resizing.RESTART),
     )
     waiting = trainings.training(*roles, framework="paddle", mode="ps")
-    admission = Admission(waiting.key, (("pserver", 2), ("trainer", 3)), "room")
+    admission = Admission(waiting.key, (("pserver", 2), ("trainer", 3)), because("room"))
     for body in trainings.job_patches(start(waiting, admission, trainings.NOW)).values():
         assert body["template"]["metadata"]["annotations"] == {
             "edl.dev/cluster": ",".join(hosts("trainer", 3)),

@@ -13,8 +13,8 @@ from edl.kube.announce import Announcer, Undisturbed, event, write_event
 from edl.kube.cluster import Selection
 from edl.kube.fake import FakeCluster
 from edl.kube.keys import key_pair
-from edl.model import JobKey, Target
-from edl.writes import Create, CreateKeys, Delete, Note, Patch, Step
+from edl.model import Code, JobKey, Target
+from edl.writes import Action, Create, CreateKeys, Delete, Note, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
 JOB = Target("Job", "web", "train")
-NOTE = Note(JOB, "uid-1", "Grown", "worker: 1 → 3, there is room")
+NOTE = Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
 
 
 @pytest.fixture
@@ -140,7 +140,11 @@ def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None
 
 
 def test_other_words_are_another_event(fake: FakeCluster) -> None:
-    for note in (NOTE, Note(JOB, "uid-1", "Grown", "otherwise"), Note(JOB, "uid-2", "Grown", "x")):
+    for note in (
+        NOTE,
+        Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, "otherwise"),
+        Note(JOB, "uid-2", Action.GROWN, Code.IDLE_CAPACITY, "x"),
+    ):
         write_event(fake, note, NOW)
     assert len(fake.list(Selection("Event")).items) == 3
 
@@ -151,7 +155,7 @@ def test_an_event_that_cannot_be_written_is_forgotten(
     cluster.fails["create"] = [Unreachable("away"), Forbidden("no", 403)]
     announcer = Announcer(cluster, lambda: NOW)
     for message in ("one", "two", "three"):
-        announcer.announce(Note(JOB, "uid-1", "Grown", message))
+        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
     announcer.close(10)
     assert len(fake.list(Selection("Event")).items) == 1
 
@@ -172,7 +176,7 @@ def test_an_event_that_nobody_understands_does_not_end_all_events(
     cluster.fails["create"] = [UnicodeError("a bug")]
     announcer = Announcer(cluster, lambda: NOW)
     for message in ("one", "two"):
-        announcer.announce(Note(JOB, "uid-1", "Grown", message))
+        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
     announcer.close(10)
     assert len(fake.list(Selection("Event")).items) == 1
 
@@ -183,7 +187,7 @@ def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
     moments = count(step=1000)  # each write seems to take long, and so would the rest after it
     announcer = Announcer(cluster, lambda: NOW, lambda: next(moments))
     for message in ("one", "two", "three"):
-        announcer.announce(Note(JOB, "uid-1", "Grown", message))
+        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
     announcer.close(10)
     assert len(fake.list(Selection("Event")).items) == 3
 

@@ -13,7 +13,7 @@ from edl.contract import CleanUp
 from edl.kube import facts, jobfacts
 from edl.kube.observe import Snapshot, observe
 from edl.kube.shapes import Shapes
-from edl.model import ClusterState, Ending, JobKey, Target, TrainingJob
+from edl.model import ClusterState, Code, Ending, JobKey, Reason, Restart, Target, TrainingJob
 from edl.resources import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -155,14 +155,17 @@ def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
         "edl.dev/paused": "true",
         "edl.dev/resized-at": "2026-01-01T00:10:00Z",
         "edl.dev/started-at": "2026-01-01T00:05:00Z",
-        "edl.dev/reason": "room for others",
+        "edl.dev/reason": "Reclaimed",
+        "edl.dev/message": "room for others",
+        "edl.dev/last-change": '{"code":"Reclaimed","restart":"Stopped"}',
     }
     worker = member("worker", notes=notes, parallelism=2, completions=2, suspend=False)
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
     role = found.roles[2]
     assert (role.size, role.suspended, role.wanted) == (2, False, 3)
     assert role.resized_at == datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
-    assert role.reason == "room for others"
+    assert (role.reason, role.message) == (Code.RECLAIMED, "room for others")
+    assert role.last == Reason(Code.RECLAIMED, restart=Restart.STOPPED)
     assert found.paused
     assert found.started_at == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
 
@@ -179,7 +182,7 @@ def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
     assert found.problem == ""
     assert found.roles[2].wanted is None
-    assert 'edl.dev/replicas]: "many"' in found.roles[2].reason
+    assert 'edl.dev/replicas]: "many"' in found.roles[2].message
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from edl.kube.replaced import told
-from edl.model import Pod, Resizing, Role, TrainingJob
-from edl.phases import REMOVED
+from edl.model import Code, Pod, Reason, Resizing, Role, TrainingJob
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, seconds, training
 
 YOUNG = NOW - seconds(60)
@@ -61,7 +60,7 @@ def test_a_loss_that_is_counted_is_known_already() -> None:
 
 
 def test_who_was_ended_by_name_is_not_counted_either() -> None:
-    named = worker(old(0), NEW, ignores=False, reason=f"{REMOVED}mnist-worker-1-abcde")
+    named = worker(old(0), NEW, ignores=False, last=Reason(Code.PODS_REMOVED))
     assert restarted(collective(named)) == [None, YOUNG]
 
 

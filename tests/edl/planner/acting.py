@@ -21,6 +21,7 @@ from edl.model import (
     Pod,
     PodPhase,
     Requirement,
+    Restart,
     Role,
     Shape,
     TrainingJob,
@@ -79,19 +80,19 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
         if restart is not None:
             size = resizes[part.name].after if part.name in resizes else part.size
             why = reasons.restart(restart)
-            changed = replace(part, size=size, suspended=True, resized_at=now, reason=why)
+            changed = replace(part, size=size, suspended=True, resized_at=now, last=why)
         elif stopped:
-            returns = reasons.restarts(stopped[0].reason)
+            returns = stopped[0].reason.restart is Restart.STOPPED
             at = now if returns else part.resized_at
-            changed = replace(part, suspended=True, resized_at=at, reason=stopped[0].reason)
+            changed = replace(part, suspended=True, resized_at=at, last=stopped[0].reason)
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
-            changed = replace(part, **fields, reason=start.reason, lost=False)
+            changed = replace(part, **fields, last=start.reason, lost=False)
             changed = _pinned(changed, nodes.get(part.name, ()))
         elif part.name in resizes:
             one = resizes[part.name]
             assert one.before == part.size
-            changed = replace(part, size=one.after, resized_at=now, reason=one.reason)
+            changed = replace(part, size=one.after, resized_at=now, last=one.reason)
         if nodes_cleared := clears.get(part.name):
             changed = replace(changed, cleared=clearings.cleared(part, nodes_cleared, now))
         kept = _kept(changed, frozenset(named.get(part.name, ())))

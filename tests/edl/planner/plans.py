@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from edl.model import ClusterState
+from edl.messages import message
+from edl.model import ClusterState, Reason
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
@@ -24,5 +25,10 @@ def sizes(plan: Plan) -> dict[str, int]:
     return {found.job.name: found.after for found in plan.resizes}
 
 
-def held(plan: Plan) -> dict[str, str]:
+def held(plan: Plan) -> dict[str, Reason]:
     return {found.job.name: found.reason for found in plan.held}
+
+
+def told(plan: Plan) -> dict[str, str]:
+    """What users read of those that are held."""
+    return {found.job.name: message(found.reason) for found in plan.held}

@@ -5,11 +5,12 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl.messages import message
 from edl.model import Budget, Charge, ClusterState, JobKey, Node, Resizing, TrainingJob
 from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import held, plan_for, sizes
+from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 QUOTA = 'ResourceQuota "team"'
@@ -41,7 +42,7 @@ def started(state: ClusterState) -> set[str]:
 
 def test_a_gang_that_a_quota_forbids_waits_and_is_told_which_one() -> None:
     state = limited(node("a", 64), worker("mnist", 3, 3, charges=PODS), by=quota(4, others=2))
-    assert held(plan_for(state)) == {
+    assert told(plan_for(state)) == {
         "mnist": 'ResourceQuota "team" of namespace ns allows 4 pods: needs 3; 2 used, 2 left'
     }
 
@@ -62,7 +63,7 @@ def test_a_gang_larger_than_its_quota_is_told_so_and_stops_nobody() -> None:
     small = worker("small", 1, 1, charges=PODS)
     plan = plan_for(limited(node("a", 64), large, small, by=quota(4, others=1)))
     assert {one.job.name for one in plan.admissions} == {"small"}
-    assert held(plan)["large"] == (
+    assert told(plan)["large"] == (
         'ResourceQuota "team" of namespace ns allows 4 pods: needs 9, which is never allowed'
     )
 
@@ -72,7 +73,7 @@ def test_growth_stops_at_the_quota() -> None:
     state = limited(node("a", 64), mine, by=quota(5, others=2))
     assert sizes(plan_for(state)) == {"mnist": 3}
     after = act(state, plan_for(state), after=timedelta(minutes=1))
-    assert held(plan_for(replace(after, budgets=state.budgets))) == {
+    assert told(plan_for(replace(after, budgets=state.budgets))) == {
         "mnist": 'ResourceQuota "team" of namespace ns allows 5 pods: needs 1; 5 used, 0 left'
     }
 
@@ -95,7 +96,7 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
     other = worker("other", 1, 1, charges=PODS)
     plan = plan_for(limited(node("a", 64), gone, other, by=quota(1)))
     assert not plan.admissions
-    assert held(plan)["other"] == "1 pod waits for room that leaving pods will free"
+    assert told(plan)["other"] == "1 pod waits for room that leaving pods will free"
     done = replace(gone, roles=(replace(gone.roles[0], pods=()),))
     assert started(limited(node("a", 64), done, other, by=quota(1))) == {"other"}
 
@@ -117,7 +118,7 @@ def test_extras_of_its_own_namespace_make_room_in_a_budget() -> None:
     plan = plan_for(state)
     assert sizes(plan) == {"rich": 2}
     assert plan.resizes[0].reason == reasons.room_for_job(new.key)
-    assert held(plan)["new"] == "2 pods wait for room that leaving pods will free"
+    assert told(plan)["new"] == "2 pods wait for room that leaving pods will free"
 
 
 def test_extras_of_other_namespaces_would_not_help_and_stay() -> None:
@@ -126,7 +127,7 @@ def test_extras_of_other_namespaces_would_not_help_and_stay() -> None:
     new = worker("new", 1, 1, charges=GPUS)
     plan = plan_for(limited(node("a", 13), mine, foreign, new, by=gpu_budget(4)))
     assert not plan.resizes
-    assert held(plan)["new"] == (
+    assert told(plan)["new"] == (
         "edl.dev/gpu-budget of namespace ns allows 4 GPUs: needs 1; 4 used, 0 left"
     )
 
@@ -167,7 +168,7 @@ def test_a_lowered_gpu_budget_takes_extras_and_leaves_minimums() -> None:
     firm = worker("firm", 3, 3, on=["a"] * 3, charges=GPUS)
     plan = plan_for(limited(node("a", 64), rich, firm, by=gpu_budget(5)))
     assert sizes(plan) == {"rich": 2}
-    assert plan.resizes[0].reason == (
+    assert message(plan.resizes[0].reason) == (
         "above its budget: edl.dev/gpu-budget of namespace ns allows 5 GPUs"
     )
     assert sizes(plan_for(limited(node("a", 64), rich, firm, by=gpu_budget(1)))) == {"rich": 1}
@@ -204,7 +205,7 @@ def test_small_replicas_free_a_budget_together_for_a_large_one() -> None:
     poor = worker("poor", 1, 9, on=["b"], charges=two)
     plan = plan_for(limited(node("a", 64), node("b", 64), rich, poor, by=quota(18)))
     assert sizes(plan)["rich"] < 16
-    assert "wait for room" in held(plan)["poor"]
+    assert "wait for room" in told(plan)["poor"]
 
 
 def test_a_start_that_was_left_half_done_waits_for_the_quota_too() -> None:

@@ -35,7 +35,7 @@ from edl.planner.policies import POLICIES
 from edl.planner.standing import NOWHERE
 from edl.resources import Resources
 from tests.edl.planner.neighbourhood import Placed, Street
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, told
 from tests.edl.planner.states import (
     busy,
     cluster,
@@ -109,7 +109,7 @@ def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
     state = cluster(*hosts("a"), wanted)
     assert started(plan_for(replace(state, neighbours=(web,)))) == {}
     leaving = replace(state, neighbours=(replace(web, leaving=1),))
-    assert "leaving" in held(plan_for(leaving))["train"]
+    assert "leaving" in told(plan_for(leaving))["train"]
     elsewhere = cluster(*hosts("a", "b"), wanted)
     assert started(plan_for(replace(elsewhere, neighbours=(web,)))) == {"train": {"worker": 1}}
 
@@ -417,7 +417,7 @@ def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
     bad = worker("bad", 4, 4, shape=ruled(**rules), queued=-3600)
     plan = plan_for(cluster(*nodes, bad, worker("good", 1, 1, queued=-10)), Limits())
     assert list(started(plan)) == ["good"]
-    assert "rules leave to it" in held(plan)["bad"]
+    assert "rules leave to it" in told(plan)["bad"]
 
 
 def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:

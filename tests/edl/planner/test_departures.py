@@ -2,15 +2,19 @@
 
 from msgspec.structs import replace
 
-from edl.model import JobKey, Leaving, TrainingJob
+from edl.messages import message
+from edl.model import Code, JobKey, Leaving, TrainingJob
+from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.departures import with_departures
 from edl.planner.limits import Limits
 from edl.planner.plan import Evacuation, Plan, Resize
 from edl.planner.policies import POLICIES
 from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
+from tests.reasons import because
 
 KEY = job("hvd").key
+WEB = because("makes room for web", Code.RECLAIMED)
 
 
 def hvd(leaving: Leaving | None, size: int = 4, low: int = 1) -> TrainingJob:
@@ -27,12 +31,12 @@ def plan_for(*jobs: TrainingJob, roomy: int = 16) -> Plan:
 
 
 def gone(*indexes: int, size: int) -> Leaving:
-    return Leaving(frozenset(f"worker-{index}" for index in indexes), size, "makes room for web")
+    return Leaving(frozenset(f"worker-{index}" for index in indexes), size, WEB)
 
 
 def test_a_shrink_that_was_published_happens_though_the_room_is_free_again() -> None:
     plan = plan_for(hvd(gone(2, 3, size=2)))
-    assert plan.resizes == (Resize(KEY, "worker", 4, 2, "makes room for web"),)
+    assert plan.resizes == (Resize(KEY, "worker", 4, 2, WEB),)
 
 
 def test_without_it_the_job_would_grow() -> None:
@@ -44,7 +48,7 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
     late = worker("late", 2, 2, decides=False)
     found = hvd(gone(2, 3, size=2))
     assert (
-        plan_for(found, late, roomy=5).held[0].reason
+        message(plan_for(found, late, roomy=5).held[0].reason)
         == "2 pods wait for room that leaving pods will free"
     )
 
@@ -52,7 +56,7 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
 def test_a_pod_that_moves_is_ended_though_its_node_may_stay() -> None:
     plan = plan_for(hvd(gone(1, size=4)))
     assert plan.resizes == ()
-    assert plan.evacuations == (Evacuation(KEY, "worker", ("worker-1",), "makes room for web"),)
+    assert plan.evacuations == (Evacuation(KEY, "worker", ("worker-1",), WEB),)
 
 
 def test_a_size_between_ends_the_rest_by_name() -> None:
@@ -60,7 +64,7 @@ def test_a_size_between_ends_the_rest_by_name() -> None:
     launcher, workers = found.roles
     held = replace(found, roles=(launcher, replace(workers, wanted=3)))
     plan = plan_for(held)
-    assert plan.resizes == (Resize(KEY, "worker", 4, 3, "manual size"),)
+    assert plan.resizes == (Resize(KEY, "worker", 4, 3, reasons.MANUAL),)
     assert [one.pods for one in plan.evacuations] == [("worker-2",)]
 
 
@@ -84,8 +88,10 @@ def test_a_job_that_stops_stops() -> None:
 
 
 def test_pods_of_another_job_that_leave_their_nodes_stay_apart_from_its_own() -> None:
-    other = Evacuation(JobKey("ns", "other"), "worker", ("other-worker-0",), "node n1 goes")
+    other = Evacuation(
+        JobKey("ns", "other"), "worker", ("other-worker-0",), because("node n1 goes")
+    )
     state = cluster(node("a", 16), hvd(gone(1, size=4)))
     plan = with_departures(Plan(evacuations=(other,)), state)
-    own = Evacuation(KEY, "worker", ("worker-1",), "makes room for web")
+    own = Evacuation(KEY, "worker", ("worker-1",), WEB)
     assert plan.evacuations == (other, own)

@@ -14,7 +14,7 @@ from edl.planner.limits import Limits
 from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
 from edl.resources import SHARED_GPU, Resources
-from tests.edl.planner.plans import held, plan_for, sizes
+from tests.edl.planner.plans import plan_for, sizes, told
 from tests.edl.planner.states import cluster, job, node, pod, role, room, worker
 
 GIB = 2**30
@@ -65,7 +65,7 @@ def test_a_half_on_each_of_two_gpus_is_no_whole_one() -> None:
 
 def test_who_waits_for_a_device_is_told_of_shared_gpus() -> None:
     mine = worker("mnist", 2, 2, shape=part(600))
-    reason = held(plan_for(state_of(shared("a", gpus(0, 500)), mine)))["mnist"]
+    reason = told(plan_for(state_of(shared("a", gpus(0, 500)), mine)))["mnist"]
     assert "1 of 2 pods" in reason
 
 
@@ -73,7 +73,7 @@ def test_a_gang_of_several_roles_is_told_how_many_of_its_pods_the_free_devices_t
     halves = [pod(at, "a", devices=(f"gpu-{at}",)) for at in range(2)]
     runs = worker("runs", 2, 2, shape=part(500), on=["a", "a"], pods=tuple(halves))
     mine = job("mnist", role("ps"), role("worker", shape=part(700)))
-    reason = held(plan_for(state_of(shared("a", gpus(500, 500)), runs, mine)))["mnist"]
+    reason = told(plan_for(state_of(shared("a", gpus(500, 500)), runs, mine)))["mnist"]
     assert "1 of 2 pods" in reason
 
 
@@ -131,7 +131,7 @@ def test_a_device_that_is_being_left_is_reserved_and_not_used_yet() -> None:
     mine = worker("mnist", 1, 1, shape=part(600))
     plan = plan_for(state_of(shared("a", gpus(600, leaving=Held(600))), mine))
     assert not plan.admissions
-    assert held(plan)["mnist"] == "1 pod waits for room that leaving pods will free"
+    assert told(plan)["mnist"] == "1 pod waits for room that leaving pods will free"
 
 
 def running(name: str, low: int, *on: str, share: int = 500) -> TrainingJob:
@@ -147,7 +147,7 @@ def test_extras_yield_on_the_device_that_helps() -> None:
     whole = worker("whole", 1, 1, shape=part(1000))
     plan = plan_for(state_of(used, rich, whole))
     assert sizes(plan) == {"rich": 2}
-    assert held(plan)["whole"] == "1 pod waits for room that leaving pods will free"
+    assert told(plan)["whole"] == "1 pod waits for room that leaving pods will free"
 
 
 def test_nobody_yields_for_a_device_that_stays_shared() -> None:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from edl.messages import message
 from edl.model import (
     Budget,
     Charge,
@@ -117,7 +118,7 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
     (cause,) = growth("mnist", *nodes, running)
     assert isinstance(cause, Kept)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
-    assert "short of nodes that its pod (anti-)affinity" in plan.held[0].reason
+    assert "short of nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
 
 
 def test_no_node_at_all_names_the_rule() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl.model import Resizing, TrainingJob
 from edl.planner.limits import Limits
-from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker
 
 PATIENT = replace(ALL, queue_patience=timedelta(minutes=5))
@@ -21,7 +21,7 @@ def done(part: float, *args: Any, **fields: Any) -> TrainingJob:  # noqa: ANN401
 def test_from_90_per_cent_on_it_does_not_grow_and_is_told_why() -> None:
     state = cluster(node("a", 8), done(0.9, "late", 1, 8, on=["a"]))
     assert sizes(plan_for(state)) == {}
-    assert held(plan_for(state)) == {"late": "nearly finished: it keeps its size"}
+    assert told(plan_for(state)) == {"late": "nearly finished: it keeps its size"}
     assert sizes(plan_for(cluster(node("a", 8), done(0.89, "mid", 1, 8, on=["a"])))) == {"mid": 8}
 
 

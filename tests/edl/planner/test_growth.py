@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from edl.model import Node, PodPhase, Resizing
+from edl.model import Code, JobKey, Node, PodPhase, Resizing
 from edl.planner import reasons
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan, Resize
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import held, plan_for, sizes
+from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import (
     at,
     cluster,
@@ -29,7 +29,7 @@ ALL = Limits(load_ceiling=1)
 def test_a_running_job_grows_into_idle_room() -> None:
     mine = worker("mnist", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 4), mine))
-    assert plan.resizes == (Resize(mine.key, "worker", 1, 4, "idle room: 4 of 9 fit"),)
+    assert plan.resizes == (Resize(mine.key, "worker", 1, 4, reasons.grown(4, 9)),)
 
 
 def test_a_role_whose_lost_pods_have_yet_to_be_made_again_does_not_grow() -> None:
@@ -38,7 +38,7 @@ def test_a_role_whose_lost_pods_have_yet_to_be_made_again_does_not_grow() -> Non
     mine = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2)
     plan = plan_for(cluster(node("a", 16), mine))
     assert plan.resizes == ()
-    assert held(plan) == {"mnist": "waits until its lost pods have been made again"}
+    assert told(plan) == {"mnist": "waits until its lost pods have been made again"}
     held_to = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2, wanted=4)
     assert sizes(plan_for(cluster(node("a", 16), held_to))) == {"mnist": 4}
 
@@ -62,7 +62,7 @@ def test_room_on_several_nodes_is_not_room_on_one() -> None:
     mine = worker("mnist", 1, 3, shape=shape(3), on=["a"])
     plan = plan_for(cluster(node("a", 5), node("b", 2), node("c", 2), mine))
     assert not plan.resizes
-    assert held(plan) == {"mnist": "no node has room for 3 CPU: short of CPU"}
+    assert told(plan) == {"mnist": "no node has room for 3 CPU: short of CPU"}
 
 
 def test_the_ceiling_counts_cpu_over_schedulable_nodes() -> None:
@@ -71,7 +71,7 @@ def test_the_ceiling_counts_cpu_over_schedulable_nodes() -> None:
     plan = plan_for(cluster(*nodes, mine), Limits())
     assert sizes(plan) == {"mnist": 97}
     full = worker("mnist", 1, 99, on=["a"] * 50 + ["b"] * 47)
-    assert held(plan_for(cluster(*nodes, full), Limits())) == {
+    assert told(plan_for(cluster(*nodes, full), Limits())) == {
         "mnist": "load ceiling: growth stops at 97 % of the cluster's CPU"
     }
 
@@ -97,7 +97,7 @@ def test_room_is_kept_for_a_less_fulfilled_job_in_its_cooldown() -> None:
     other = worker("other", 1, 5, on=["a", "a"])
     plan = plan_for(cluster(node("a", 4), cooling, other))
     assert not plan.resizes
-    assert held(plan)["other"].startswith("no node has room")
+    assert told(plan)["other"].startswith("no node has room")
 
 
 def test_a_min_that_was_raised_is_reached_at_once() -> None:
@@ -157,8 +157,10 @@ def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
     rich, poor = worker("rich", 1, 9, on=["a"] * 7), worker("poor", 1, 9, on=["a"])
     state = cluster(node("a", 8), rich, poor)
     plan = plan_for(state)
-    assert plan.resizes == (Resize(rich.key, "worker", 7, 4, "equal share with ns/poor"),)
-    assert held(plan)["poor"] == "3 pods wait for room that leaving pods will free"
+    assert plan.resizes == (
+        Resize(rich.key, "worker", 7, 4, reasons.gave(Code.FAIR_SHARING, JobKey("ns", "poor"))),
+    )
+    assert told(plan)["poor"] == "3 pods wait for room that leaving pods will free"
     later = act(state, plan, after=timedelta(seconds=1))
     assert sizes(plan_for(later)) == {"poor": 4}
 
@@ -186,13 +188,13 @@ def test_small_replicas_make_room_together_for_a_large_one() -> None:
     poor = worker("poor", 1, 9, shape=shape(4), on=["c"])
     plan = plan_for(cluster(node("a", 8), node("b", 8), node("c", 4), rich, poor))
     assert sizes(plan)["rich"] == 8
-    assert held(plan)["poor"] == "2 pods wait for room that leaving pods will free"
+    assert told(plan)["poor"] == "2 pods wait for room that leaving pods will free"
 
 
 def test_moves_leave_the_load_below_the_ceiling() -> None:
     rich, poor = worker("rich", 1, 60, on=["a"] * 49), worker("poor", 1, 60, on=["a"])
     plan = plan_for(cluster(node("a", 50), rich, poor), Limits(load_ceiling=0.9))
-    waiting = int(held(plan)["poor"].split()[0])
+    waiting = int(told(plan)["poor"].split()[0])
     assert sizes(plan)["rich"] + 1 + waiting <= 45
 
 
@@ -210,7 +212,7 @@ def test_nobody_grows_beyond_the_giver_while_replicas_move() -> None:
         9,
         on=["a"] * 4,
         resized_at=at(-1),
-        reason=reasons.gave("equal share with ", worker("x", 1, 1).key),
+        last=reasons.gave(Code.FAIR_SHARING, worker("x", 1, 1).key),
     )
     other = worker("other", 1, 9, on=["b"] * 4)
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other))
@@ -267,7 +269,7 @@ def test_growth_leaves_the_room_of_a_claim_alone_while_that_is_on_its_way(
     claim = worker("late", pods, pods, shape=shape(4))
     plan = plan_for(cluster(leaving("a", 8), node("b", 3), mine, others, claim), ALL)
     assert sizes(plan) == found
-    assert "leaving pods will free" in held(plan)["late"]
+    assert "leaving pods will free" in told(plan)["late"]
 
 
 def test_hundreds_of_jobs_that_cannot_give_by_a_restart_are_ruled_out_one_after_the_other() -> None:

@@ -5,13 +5,14 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl.messages import message
 from edl.model import ClusterState
 from edl.planner import reasons
 from edl.planner.decide import decide, outcome
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
-from tests.edl.planner.plans import ALL, held, sizes
+from tests.edl.planner.plans import ALL, held, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 
 FIFO, THROUGHPUT = POLICIES["fifo"], POLICIES["throughput"]
@@ -33,7 +34,7 @@ def test_fifo_takes_from_the_youngest_for_who_came_before() -> None:
     young = worker("young", 1, 4, on=["a"] * 3, queued=-300)
     plan = plan_of(FIFO, cluster(node("a", 4), old, young))
     assert sizes(plan) == {"young": 1}
-    assert [found.reason for found in plan.resizes] == ["came after ns/old"]
+    assert [message(found.reason) for found in plan.resizes] == ["came after ns/old"]
 
 
 def test_fifo_serves_a_higher_priority_before_an_older_job() -> None:
@@ -65,7 +66,7 @@ def test_utilisation_moves_a_small_pod_away_for_a_larger_one() -> None:
     state = cluster(node("a", 5), node("b", 1), small, large)
     plan = plan_of(UTILISATION, state)
     assert sizes(plan) == {"small": 1}
-    assert [one.reason for one in plan.resizes] == ["better use of the room by ns/large"]
+    assert [message(one.reason) for one in plan.resizes] == ["better use of the room by ns/large"]
 
 
 def test_under_utilisation_pods_of_one_size_share_equally() -> None:
@@ -97,7 +98,7 @@ def test_throughput_grows_when_nothing_was_started_or_resized_for_60_seconds() -
     busy = worker("busy", 1, 4, on=["a"], started_at=at(-59))
     plan = plan_of(THROUGHPUT, cluster(node("a", 4), busy))
     assert sizes(plan) == {}
-    assert held(plan) == {"busy": "grows when nothing was started or resized for 60 s"}
+    assert told(plan) == {"busy": "grows when nothing was started or resized for 60 s"}
     assert plan.recheck_after == timedelta(seconds=1)
     calm = worker("calm", 1, 4, on=["a"], started_at=at(-60))
     assert sizes(plan_of(THROUGHPUT, cluster(node("a", 4), calm))) == {"calm": 4}

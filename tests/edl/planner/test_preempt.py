@@ -5,11 +5,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from edl.messages import message
 from edl.model import ClusterState, Resizing, TrainingJob
 from edl.planner import reasons
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
 from tests.edl.planner.states import at, cluster, demand, job, node, role, shape, worker
 
 PREEMPT = replace(ALL, preempt=True)
@@ -21,7 +22,7 @@ def fixed(name: str, count: int, **fields: Any) -> TrainingJob:  # noqa: ANN401 
 
 
 def suspended(plan: Plan) -> dict[str, str]:
-    return {found.job.name: found.reason for found in plan.suspensions}
+    return {found.job.name: message(found.reason) for found in plan.suspensions}
 
 
 def test_only_when_switched_on() -> None:
@@ -35,11 +36,11 @@ def test_only_when_switched_on() -> None:
 def test_the_victims_room_is_kept_for_whom_it_left_it_to() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     plan = plan_for(state, PREEMPT)
-    assert held(plan) == {"high": "1 pod waits for room that leaving pods will free"}
+    assert told(plan) == {"high": "1 pod waits for room that leaving pods will free"}
     left = act(state, plan, after=SECOND, lingering=True)
     waiting = plan_for(left, PREEMPT)
     assert quiet(waiting)
-    assert held(waiting)["high"] == "1 pod waits for room that leaving pods will free"
+    assert told(waiting)["high"] == "1 pod waits for room that leaving pods will free"
     gone = act(left, waiting, after=SECOND)
     assert started(plan_for(gone, PREEMPT)) == {"high": {"worker": 1}}
 
@@ -62,7 +63,7 @@ def test_nobody_is_placed_in_the_room_that_a_claim_waits_for() -> None:
     plan = plan_for(state, PREEMPT)
     assert list(suspended(plan)) == ["low"]
     assert held(plan) == {
-        "high": "2 pods wait for room that leaving pods will free",
+        "high": reasons.leaving(2),
         "small": reasons.PLACED_FIRST,
     }
     stopped = list(suspended(plan))
@@ -181,13 +182,13 @@ def test_a_minimum_that_lost_its_node_takes_gangs_too() -> None:
 
 def test_who_was_placed_otherwise_before_suspends_nobody_again() -> None:
     low = fixed("low", 1, on=["a"])
-    again = fixed("high", 1, priority=1, reason=reasons.GANG_PENDING)
+    again = fixed("high", 1, priority=1, last=reasons.GANG_PENDING)
     assert quiet(plan_for(cluster(node("a", 1), low, again), PREEMPT))
 
 
 def test_a_gang_that_was_placed_otherwise_keeps_no_equal_gang_behind_it_from_room() -> None:
     low = fixed("low", 1, on=["a"])
-    again = fixed("again", 1, priority=1, queued=-900, reason=reasons.GANG_PENDING)
+    again = fixed("again", 1, priority=1, queued=-900, last=reasons.GANG_PENDING)
     fresh = fixed("fresh", 1, priority=1, queued=-300)
     patient = replace(PREEMPT, queue_patience=timedelta(hours=9))
     assert list(suspended(plan_for(cluster(node("a", 1), low, again, fresh), patient))) == ["low"]

@@ -5,11 +5,14 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl.messages import message
 from edl.model import (
     ClusterState,
+    Code,
     Ending,
     JobKey,
     Node,
+    Reason,
     Refusal,
     Requirement,
     Resizing,
@@ -18,13 +21,14 @@ from edl.model import (
     Term,
     TrainingJob,
 )
+from edl.model.reasons import Roles
 from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Held, Plan, Suspension
 from edl.planner.policies import POLICIES
 from edl.resources import Resources
-from tests.edl.planner.plans import held, sizes, started
+from tests.edl.planner.plans import held, sizes, started, told
 from tests.edl.planner.states import (
     at,
     busy,
@@ -37,6 +41,7 @@ from tests.edl.planner.states import (
     shape,
     worker,
 )
+from tests.reasons import because
 
 PATIENT = Limits(queue_patience=timedelta(hours=9))
 
@@ -49,7 +54,7 @@ def test_a_job_whose_minimum_fits_is_started() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 2, 2)))
     (admission,) = plan.admissions
     assert dict(admission.sizes) == {"worker": 2}
-    assert admission.reason == "its gang fits: 2 pods"
+    assert message(admission.reason) == "its gang fits: 2 pods"
     assert not admission.nodes
 
 
@@ -86,7 +91,7 @@ def test_a_refused_start_keeps_no_other_job_from_starting_and_takes_no_room() ->
     late = worker("late", 3, 3, refusal=QUOTA, priority=9, queued=-7200)
     plan = plan_for(cluster(node("a", 4), grown, late, worker("next", 1, 1)))
     assert sizes(plan) == {"grown": 3}
-    assert held(plan)["late"] == REFUSED
+    assert told(plan)["late"] == REFUSED
     shrunk = worker("grown", 1, 4, on=["a", "a", "a"])
     plan = plan_for(cluster(node("a", 4), shrunk, late, worker("next", 1, 1)))
     assert started(plan) == {"next": {"worker": 1}}
@@ -100,7 +105,9 @@ def test_a_start_that_a_dry_run_accepted_is_planned_again() -> None:
 def test_a_start_that_was_refused_half_written_gives_its_room_back() -> None:
     half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 2, 2), refusal=QUOTA)
     plan = plan_for(cluster(node("a", 4), half))
-    assert plan.suspensions == (Suspension(JobKey("ns", "half"), REFUSED),)
+    assert plan.suspensions == (
+        Suspension(JobKey("ns", "half"), because(REFUSED, Code.START_REFUSED)),
+    )
     assert not plan.admissions
 
 
@@ -108,7 +115,7 @@ def test_half_a_gang_never_starts() -> None:
     cast = job("mnist", role("ps", 2, 2), role("worker", 2, 2, shape=shape(2)))
     plan = plan_for(cluster(node("a", 5), cast))
     assert not plan.admissions
-    assert "needs 2 x 2 CPU (worker), 2 x 1 CPU (ps); only 3 of 4 pods" in held(plan)["mnist"]
+    assert "needs 2 x 2 CPU (worker), 2 x 1 CPU (ps); only 3 of 4 pods" in told(plan)["mnist"]
 
 
 def test_big_pods_are_placed_first() -> None:
@@ -136,13 +143,13 @@ def test_a_small_job_may_pass_a_large_one_that_does_not_fit() -> None:
         cluster(node("a", 4), running, worker("big", 4, 4), worker("small", 1, 1, queued=-1))
     )
     assert list(started(plan)) == ["small"]
-    assert held(plan)["big"] == "short of CPU: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
+    assert told(plan)["big"] == "short of CPU: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
 
 
 def test_a_gang_that_does_not_fit_is_told_so_of_its_own_role() -> None:
     one = job("one", role("worker", 9, 9))
     two = job("two", role("chief", 9, 9), queued=-1)
-    assert "9 x 1 CPU (chief)" in held(plan_for(cluster(node("a", 4), one, two)))["two"]
+    assert "9 x 1 CPU (chief)" in told(plan_for(cluster(node("a", 4), one, two)))["two"]
 
 
 def test_nobody_passes_a_head_that_has_waited_too_long() -> None:
@@ -150,7 +157,7 @@ def test_nobody_passes_a_head_that_has_waited_too_long() -> None:
     big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), running, big, small), Limits())
     assert not plan.admissions
-    assert held(plan)["small"] == "ns/big has waited longest and starts first"
+    assert told(plan)["small"] == "ns/big has waited longest and starts first"
     assert [found.position for found in plan.held if found.position] == [1, 2]
 
 
@@ -177,7 +184,7 @@ def test_a_head_holds_back_no_gang_that_can_use_none_of_its_nodes() -> None:
 def test_a_head_holds_back_a_gang_that_could_be_placed_on_its_nodes() -> None:
     small = worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
-    assert held(plan)["small"] == "ns/big has waited longest and starts first"
+    assert told(plan)["small"] == "ns/big has waited longest and starts first"
 
 
 def test_each_pool_has_a_head_of_its_own() -> None:
@@ -189,7 +196,7 @@ def test_each_pool_has_a_head_of_its_own() -> None:
     jobs = [runs, on_cpus("large", 4, -350), on_cpus("small", 1, -1)]
     plan = plan_for(cluster(*pools(), BUSY, WAITS, *jobs), Limits())
     assert not plan.admissions
-    assert held(plan)["small"] == "ns/large has waited longest and starts first"
+    assert told(plan)["small"] == "ns/large has waited longest and starts first"
 
 
 def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
@@ -206,7 +213,7 @@ def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
     web = worker("web", 1, 1, shape=shape(node_selector=pool("cpu"), rules=app("web")), queued=-1)
     plan = plan_for(cluster(*found, BUSY, waits, web), Limits())
     assert not plan.admissions
-    assert held(plan)["web"] == "ns/big has waited longest and starts first"
+    assert told(plan)["web"] == "ns/big has waited longest and starts first"
 
 
 def test_young_gangs_ahead_keep_no_gang_from_becoming_the_head() -> None:
@@ -216,7 +223,7 @@ def test_young_gangs_ahead_keep_no_gang_from_becoming_the_head() -> None:
     old, small = worker("old", 3, 3, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), running, young, old, small), Limits())
     assert not plan.admissions
-    assert held(plan)["small"] == "ns/old has waited longest and starts first"
+    assert told(plan)["small"] == "ns/old has waited longest and starts first"
 
 
 def test_a_higher_priority_passes_a_head_that_has_waited_too_long() -> None:
@@ -229,7 +236,7 @@ def test_a_job_that_can_never_fit_blocks_nobody() -> None:
     big, small = worker("big", 9, 9, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), big, small), Limits())
     assert list(started(plan)) == ["small"]
-    assert "only 4 of 9 pods would fit even if no training job ran" in held(plan)["big"]
+    assert "only 4 of 9 pods would fit even if no training job ran" in told(plan)["big"]
 
 
 def test_the_plan_is_looked_at_again_when_patience_ends() -> None:
@@ -240,17 +247,19 @@ def test_the_plan_is_looked_at_again_when_patience_ends() -> None:
 
 def test_for_a_gang_that_no_node_can_ever_hold_no_plan_is_looked_at_again() -> None:
     plan = plan_for(cluster(node("a", 4), worker("big", 9, 9, queued=-100)), Limits())
-    assert (list(held(plan)), plan.recheck_after) == (["big"], None)
+    assert (list(told(plan)), plan.recheck_after) == (["big"], None)
 
 
 def test_a_job_waits_for_its_whole_cast() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, missing=("ps", "chief"))))
-    assert plan.held == (Held(("ns", "mnist"), "waiting for roles ps, chief of the cast"),)  # type: ignore[arg-type]
+    assert plan.held == (
+        Held(JobKey("ns", "mnist"), Reason(Code.INCOMPLETE, Roles(("ps", "chief")))),
+    )
 
 
 def test_a_problem_is_the_reason() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, problem="two casts")))
-    assert held(plan) == {"mnist": "two casts"}
+    assert told(plan) == {"mnist": "two casts"}
     assert not plan.admissions
 
 
@@ -258,7 +267,7 @@ def test_a_selector_that_no_node_matches_is_named() -> None:
     mine = worker("mnist", 1, 1, shape=shape(1, node_selector=(("zone", "moon"),)))
     assert (
         "no node matches its node selector zone=moon"
-        in held(plan_for(cluster(node("a"), mine)))["mnist"]
+        in told(plan_for(cluster(node("a"), mine)))["mnist"]
     )
 
 
@@ -274,7 +283,7 @@ def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:
     first = worker("first", 2, 2, queued=-9000, priority=9)
     plan = plan_for(cluster(node("a", 3), half, first))
     assert plan.admissions == (
-        Admission(half.key, (("worker", 2),), "the start is completed: worker"),
+        Admission(half.key, (("worker", 2),), reasons.completed(["worker"])),
     )
 
 
@@ -296,7 +305,7 @@ def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> 
     plan = plan_for(
         cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
     )
-    assert held(plan)["b"] == "2 pods wait for room that leaving pods will free"
+    assert told(plan)["b"] == "2 pods wait for room that leaving pods will free"
     assert "c" not in started(plan)
 
 
@@ -321,7 +330,7 @@ def test_others_pods_use_counts() -> None:
 
 def test_a_cluster_without_nodes_holds_everybody() -> None:
     plan = plan_for(cluster(worker("mnist", 1, 1)))
-    assert held(plan) == {"mnist": "no node is schedulable: needs 1 x 1 CPU (worker)"}
+    assert told(plan) == {"mnist": "no node is schedulable: needs 1 x 1 CPU (worker)"}
 
 
 def test_nobody_waits_for_a_pod_that_terminates_for_ever_on_a_lost_node() -> None:
@@ -353,7 +362,7 @@ def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_the
 def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
     cast = job("mnist", role("ps", 1, 1), role("worker", 2, 2))
     plan = plan_for(cluster(node("a", 4, schedulable=False), cast))
-    assert held(plan)["mnist"].startswith("no node is schedulable")
+    assert told(plan)["mnist"].startswith("no node is schedulable")
 
 
 def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() -> None:

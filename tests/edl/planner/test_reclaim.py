@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from edl.messages import message
 from edl.model import ClusterState
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -28,7 +29,11 @@ def test_a_gang_takes_extras_of_its_own_priority() -> None:
     running = worker("running", 1, 4, on=["a"] * 4)
     plan = plan_for(cluster(node("a", 4), running, worker("new", 2, 2)))
     (resize,) = plan.resizes
-    assert (resize.before, resize.after, resize.reason) == (4, 2, "makes room for queued ns/new")
+    assert (resize.before, resize.after, message(resize.reason)) == (
+        4,
+        2,
+        "makes room for queued ns/new",
+    )
     assert not plan.admissions
 
 
@@ -47,7 +52,7 @@ def test_others_pods_make_extras_yield() -> None:
     running = worker("running", 1, 4, on=["a"] * 4)
     plan = plan_for(cluster(node("a", 4), running, demand("nginx", shape(2), priority=0)))
     (resize,) = plan.resizes
-    assert (resize.after, resize.reason) == (2, "makes room for web/nginx (priority 0)")
+    assert (resize.after, message(resize.reason)) == (2, "makes room for web/nginx (priority 0)")
 
 
 def test_others_pods_of_a_lower_priority_do_not() -> None:
@@ -112,7 +117,7 @@ def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
     )
     other = worker("other", 1, 3, on=["a"] * 3)
     (resize,) = plan_for(cluster(node("a", 4), lost, other)).resizes
-    assert (resize.job.name, resize.after, resize.reason) == (
+    assert (resize.job.name, resize.after, message(resize.reason)) == (
         "other",
         2,
         "makes room for the minimum of ns/lost",

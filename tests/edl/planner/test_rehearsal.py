@@ -43,7 +43,7 @@ def test_small_pods_are_kept_off_the_node_that_a_large_one_needs() -> None:
 
 def test_a_gang_that_was_placed_otherwise_starts_with_its_roles_on_different_nodes() -> None:
     """No role can take another's room there, whatever the scheduler prefers."""
-    parts = (role(name, reason=reasons.GANG_PENDING) for name in ("ps", "worker"))
+    parts = (role(name, last=reasons.GANG_PENDING) for name in ("ps", "worker"))
     again = job("mnist", *parts, started_at=at(-600))
     found = dict(admission(plan_for(cluster(node("a", 4), node("b", 4), again))).nodes)
     assert set(found) == {"ps", "worker"}
@@ -59,7 +59,7 @@ def test_a_role_that_grows_stays_free_where_the_others_pins_are_enough() -> None
 def test_a_role_that_restarts_for_each_size_is_pinned_where_other_pins_are_not_enough() -> None:
     """Two workers fit beside the chief only if none of them is on the node with its GPU."""
     why = reasons.restart(reasons.grown(2, 2))
-    returns = {"suspended": True, "resized_at": at(-2), "reason": why}
+    returns = {"suspended": True, "resized_at": at(-2), "last": why}
     grown = role("worker", 1, 2, size=2, shape=shape(2), resizing=Resizing.RESTART, **returns)
     chief = role("chief", shape=shape(0.5, gpu=1), **returns)
     nodes = (node("a", 2, gpu=1), node("b", 2), node("c", 2))

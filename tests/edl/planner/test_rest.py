@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl.model import ClusterState, Ending, Pod, PodPhase, Resizing, Scaling
 from edl.planner import reasons
 from edl.planner.limits import Limits
-from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import (
     at,
     busy,
@@ -60,8 +60,8 @@ def test_a_manual_size_gives_nothing_for_an_equal_share() -> None:
 def test_a_paused_job_is_suspended_and_its_room_kept_for_others() -> None:
     mine = worker("mnist", 1, 4, on=["a"] * 4, paused=True)
     plan = plan_for(cluster(node("a", 4), mine, worker("new", 4, 4)))
-    assert [found.reason for found in plan.suspensions] == ["paused"]
-    assert held(plan) == {
+    assert [found.reason for found in plan.suspensions] == [reasons.PAUSED]
+    assert told(plan) == {
         "mnist": "paused",
         "new": "4 pods wait for room that leaving pods will free",
     }
@@ -116,10 +116,10 @@ def test_a_lost_pod_waits_for_the_job_controller_and_not_for_the_scheduler(
 
 
 def test_what_was_given_back_is_not_asked_for_again_at_once() -> None:
-    fields = {"resized_at": at(-59), "reason": reasons.STAYED_PENDING}
+    fields = {"resized_at": at(-59), "last": reasons.STAYED_PENDING}
     mine = worker("mnist", 1, 9, on=["a"], **fields)
     plan = plan_for(cluster(node("a", 4), mine))
-    assert held(plan) == {"mnist": reasons.PENDING_AGAIN_LATER}
+    assert held(plan) == {"mnist": reasons.GROWS_LATER}
     assert plan.recheck_after == timedelta(seconds=1)
     assert sizes(plan_for(cluster(node("a", 4), mine, seconds=1))) == {"mnist": 4}
 
@@ -131,7 +131,7 @@ def test_a_gang_whose_minimum_stays_pending_goes_back_to_the_queue() -> None:
 
 
 def test_a_gang_that_came_to_nothing_starts_again_later_and_on_the_plans_nodes() -> None:
-    mine = worker("mnist", 2, 2, reason=reasons.GANG_PENDING, started_at=at(-239))
+    mine = worker("mnist", 2, 2, last=reasons.GANG_PENDING, started_at=at(-239))
     plan = plan_for(cluster(node("a"), node("b"), mine))
     assert held(plan) == {"mnist": reasons.GANG_AGAIN_LATER}
     (admission,) = plan_for(cluster(node("a"), node("b"), mine, seconds=1)).admissions
@@ -147,7 +147,7 @@ def test_the_nodes_of_a_role_that_was_taken_off_are_soon_free() -> None:
     ended = role("helper", 1, 1, on=["a"], ending=Ending.COMPLETE)
     mine = job("mnist", role("worker", 1, 2, on=["a"]), ended)
     plan = plan_for(cluster(node("a", 2), mine))
-    assert held(plan) == {"mnist": "1 pod waits for room that leaving pods will free"}
+    assert told(plan) == {"mnist": "1 pod waits for room that leaving pods will free"}
 
 
 def test_limits_refuse_a_ceiling_that_means_nothing() -> None:

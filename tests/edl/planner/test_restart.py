@@ -14,7 +14,7 @@ from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
 COOLDOWN = int(Limits().restart_cooldown.total_seconds())
-WHY = reasons.restart("idle room: 3 of 3 fit")
+WHY = reasons.restart(reasons.grown(3, 3))
 
 
 def restarting(name: str, low: int, high: int, **fields: Any) -> TrainingJob:  # noqa: ANN401
@@ -23,7 +23,7 @@ def restarting(name: str, low: int, high: int, **fields: Any) -> TrainingJob:  #
 
 def stopped(name: str = "mnist", *, size: int = 3, **fields: Any) -> TrainingJob:  # noqa: ANN401
     """A moment after it was stopped to start again at `size`."""
-    usual: dict[str, Any] = {"size": size, "reason": WHY, "resized_at": at(-5)}
+    usual: dict[str, Any] = {"size": size, "last": WHY, "resized_at": at(-5)}
     return restarting(name, 1, 3, **(usual | fields))
 
 
@@ -75,13 +75,13 @@ def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
 
 def test_a_manual_size_that_changed_meanwhile_is_started_at_once() -> None:
     for size, wanted in ((2, 3), (3, 2)):
-        mine = stopped(size=size, wanted=wanted, reason=reasons.restart(reasons.MANUAL))
+        mine = stopped(size=size, wanted=wanted, last=reasons.restart(reasons.MANUAL))
         assert started(plan_for(cluster(node("a", 9), mine))) == {"mnist": {"worker": wanted}}
 
 
 def test_who_made_room_by_a_restart_does_not_take_it_again_at_once() -> None:
-    why = reasons.restarted("makes room for queued ns/claim")
-    made = restarting("mnist", 1, 3, on=["a"], wanted=3, started_at=at(-1), reason=why)
+    why = reasons.restarted(reasons.room_for_job(JobKey("ns", "claim")))
+    made = restarting("mnist", 1, 3, on=["a"], wanted=3, started_at=at(-1), last=why)
     plan = plan_for(cluster(node("a", 9), made))
     assert (quiet(plan), held(plan)) == (True, {"mnist": reasons.COOLDOWN})
     assert plan.recheck_after == timedelta(seconds=COOLDOWN - 1)
@@ -108,7 +108,7 @@ def test_it_comes_back_at_its_new_size_before_everybody_who_waits() -> None:
     first = worker("first", 3, 3, queued=-9000, priority=9)
     plan = plan_for(cluster(node("a", 3), stopped(), first))
     assert started(plan) == {"mnist": {"worker": 3}}
-    assert plan.admissions[0].reason == "restarted: idle room: 3 of 3 fit"
+    assert plan.admissions[0].reason == reasons.restarted(reasons.grown(3, 3))
 
 
 def test_its_room_is_kept_while_its_pods_leave() -> None:
@@ -136,7 +136,7 @@ def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
     def part(name: str) -> Role:
         if name == runs:
             return role(name, 1, 3, on=["a"], resizing=Resizing.RESTART)
-        return role(name, 1, 3, reason=WHY, resized_at=at(-1), resizing=Resizing.RESTART)
+        return role(name, 1, 3, last=WHY, resized_at=at(-1), resizing=Resizing.RESTART)
 
     plan = plan_for(cluster(node("a", 9), job("mnist", part("server"), part("worker"))))
     assert [(found.job.name, found.reason) for found in plan.suspensions] == [("mnist", WHY)]
@@ -147,7 +147,7 @@ def test_a_lost_pod_restarts_them_all_at_the_size_that_they_have() -> None:
     lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-30))
     (stop,) = plan_for(cluster(node("a", 9), lost)).suspensions
     assert stop.reason == reasons.restart(reasons.LOST)
-    back = stopped(size=2, reason=stop.reason, lost=True)
+    back = stopped(size=2, last=stop.reason, lost=True)
     first = worker("first", 9, 9, priority=9)
     assert started(plan_for(cluster(node("a", 9), back, first)))["mnist"]["worker"] >= 2
 
@@ -179,8 +179,8 @@ def test_a_container_that_began_again_alone_restarts_them_all() -> None:
 def test_a_start_that_a_crash_left_half_done_is_completed_not_undone() -> None:
     """The first role began after the second one was stopped: nobody stops it again."""
     began = reasons.restarted(WHY)
-    first = role("server", 1, 3, on=["a"], reason=began, resized_at=at(-1))
-    second = role("worker", 1, 3, size=2, reason=WHY, resized_at=at(-9))
+    first = role("server", 1, 3, on=["a"], last=began, resized_at=at(-1))
+    second = role("worker", 1, 3, size=2, last=WHY, resized_at=at(-9))
     parts = [replace(part, resizing=Resizing.RESTART) for part in (first, second)]
     plan = plan_for(cluster(node("a", 9), job("mnist", *parts)))
     assert not plan.suspensions
@@ -189,7 +189,7 @@ def test_a_start_that_a_crash_left_half_done_is_completed_not_undone() -> None:
 
 def test_what_made_room_does_not_take_it_again_when_it_returns() -> None:
     why = reasons.restart(reasons.room_for_minimum(JobKey("ns", "other")))
-    plan = plan_for(cluster(node("a", 9), stopped(size=2, reason=why)))
+    plan = plan_for(cluster(node("a", 9), stopped(size=2, last=why)))
     assert started(plan) == {"mnist": {"worker": 2}}
 
 
@@ -197,35 +197,35 @@ def test_what_made_room_does_not_take_it_again_when_it_returns() -> None:
 def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  # noqa: FBT001
     """Neither when it returns nor after the usual cooldown: two restarts are the price."""
     why = reasons.restart(reasons.STAYED_PENDING)
-    plan = plan_for(cluster(node("a", 9), stopped(size=1, reason=why)))
+    plan = plan_for(cluster(node("a", 9), stopped(size=1, last=why)))
     assert started(plan) == {"mnist": {"worker": 1}}
     since = at(-6 * COOLDOWN + (0 if late else 1))
     back = restarting("mnist", 1, 3, on=["a"], started_at=since)
     (part,) = back.roles
-    back = replace(back, roles=(replace(part, reason=plan.admissions[0].reason),))
+    back = replace(back, roles=(replace(part, last=plan.admissions[0].reason),))
     plan = plan_for(cluster(node("a", 9), back))
     assert sizes(plan) == ({"mnist": 3} if late else {})
-    assert held(plan) == ({} if late else {"mnist": reasons.PENDING_AGAIN_LATER})
+    assert held(plan) == ({} if late else {"mnist": reasons.GROWS_LATER})
 
 
 def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> None:
     """Beside those that ran there was room for three; all together do not fit."""
     parts = (
-        role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), reason=WHY, resized_at=at(-5)),
-        role("worker", 1, 1, shape=shape(3), reason=WHY, resized_at=at(-5)),
+        role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), last=WHY, resized_at=at(-5)),
+        role("worker", 1, 1, shape=shape(3), last=WHY, resized_at=at(-5)),
     )
     parts = (replace(parts[0], resizing=Resizing.RESTART), parts[1])
     nodes = (node("a", 2, gpu=2), node("b", 4))
     (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
     assert admission.sizes == (("ps", 2), ("worker", 1))
-    assert admission.reason.startswith(reasons.restarted(reasons.GREW_IN_VAIN))
+    assert admission.reason == reasons.restarted(reasons.GREW_IN_VAIN)
     runs = (
         replace(
             role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)), resizing=Resizing.RESTART
         ),
         role("worker", 1, 1, on=["b"], shape=shape(3)),
     )
-    runs = tuple(replace(part, reason=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
+    runs = tuple(replace(part, last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
     plan = plan_for(cluster(*nodes, job("mnist", *runs)))
     assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.GROWS_LATER})
 
@@ -235,15 +235,15 @@ def test_who_returns_keeps_room_for_the_growth_that_it_waits_for() -> None:
     back = stopped("back", size=1)
     other = restarting("other", 1, 9, on=["a"])
     assert sizes(plan_for(cluster(node("a", 4), back, other))) == {"other": 2}
-    again = stopped("back", size=1, reason=reasons.restart(reasons.GREW_IN_VAIN))
+    again = stopped("back", size=1, last=reasons.restart(reasons.GREW_IN_VAIN))
     assert sizes(plan_for(cluster(node("a", 4), again, other))) == {"other": 3}
 
 
 def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself() -> None:
     """Its worker came back with more than there is room for beside its ps; it has to wait then."""
-    began = {"on": ["a"] * 3, "reason": reasons.restarted("idle room: 3 of 3 fit")}
+    began = {"on": ["a"] * 3, "last": reasons.restarted(reasons.grown(3, 3))}
     parts = (
-        role("ps", 1, 1, reason=WHY, resized_at=at(-5)),
+        role("ps", 1, 1, last=WHY, resized_at=at(-5)),
         role("worker", 1, 3, resizing=Resizing.RESTART, resized_at=at(-3), **began),
     )
     mine = job("mnist", *parts, started_at=at(-3))
@@ -252,7 +252,8 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     assert sizes(plan) == {"mnist": 2}
     (resize,) = plan.resizes
     assert resize.reason == reasons.room_for_minimum(mine.key)
-    assert reasons.grew_in_vain(mine.key, reasons.restart(resize.reason))
+    back = replace(parts[1], last=reasons.restart(resize.reason))
+    assert reasons.grew_in_vain(mine.key, back)
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -260,10 +261,10 @@ def test_what_made_room_for_a_start_that_failed_is_not_restarted_twice_for_the_n
     late: bool,  # noqa: FBT001
 ) -> None:
     """It keeps its size while that job waits to try again, for six cooldowns at most."""
-    tries = worker("tries", 2, 2, reason=reasons.GANG_PENDING, started_at=at(-130), queued=-900)
+    tries = worker("tries", 2, 2, last=reasons.GANG_PENDING, started_at=at(-130), queued=-900)
     since = at(-6 * COOLDOWN + (0 if late else 1))
     why = reasons.restarted(reasons.room_for_job(tries.key))
-    gave = restarting("gave", 1, 3, on=["a"], reason=why, started_at=since)
+    gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
     plan = plan_for(cluster(node("a", 3), gave, tries))
     assert sizes(plan) == ({"gave": 3} if late else {})
     assert late or held(plan)["gave"] == reasons.MADE_ROOM_IN_VAIN
@@ -291,7 +292,7 @@ def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -
     taker = restarting("taker", 1, 3, on=["b"], shape=on_b)
     why = reasons.restarted(f"equal share with {taker.key}")
     since = at(-COOLDOWN)
-    gave = restarting("gave", 1, 3, on=["a", "a"], reason=why, started_at=since, resized_at=since)
+    gave = restarting("gave", 1, 3, on=["a", "a"], last=why, started_at=since, resized_at=since)
     plan = plan_for(cluster(*nodes, gave, taker))
     assert plan.resizes == ()
     assert held(plan)["gave"] == reasons.GROWS_LATER

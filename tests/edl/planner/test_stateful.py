@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Ending, JobKey, Node, Resizing, Role, TrainingJob
+from edl.model import ClusterState, Code, Ending, JobKey, Node, Resizing, Role, TrainingJob
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
@@ -155,10 +155,10 @@ class Life(RuleBasedStateMachine):
             left_alone = (one.progress or 0) >= self.way.limits.nearly_done
             if left_alone and part.wanted is None and part.size >= part.min:
                 assert found.after < found.before, "nearly finished: it does not grow"
-                assert not found.reason.startswith(self.way.policy.gives)
+                assert found.reason.code is not self.way.policy.gives
         for found in plan.suspensions:
-            lower = found.reason.endswith("its priority is lower")
-            assert not lower or self.way.limits.preempt
+            preempted = found.reason.code is Code.PREEMPTED
+            assert not preempted or self.way.limits.preempt
         mixed = Random(len(named)).sample(self.state.jobs, len(self.state.jobs))  # noqa: S311
         assert self.way.plan(replace(self.state, jobs=tuple(mixed))) == plan
 
@@ -209,7 +209,7 @@ class Life(RuleBasedStateMachine):
         left = [one.key for one in self.state.jobs if one.live and one.key not in self.ran]
         told = {found.job: found.reason for found in self.way.plan(self.state).held}
         for key in left:
-            assert told[key].startswith(("too large", "no node", "it does not")), told[key]
+            assert told[key].code in (Code.NEVER_FITS, Code.NO_ELIGIBLE_NODE), told[key]
 
 
 def runs(one: TrainingJob) -> bool:

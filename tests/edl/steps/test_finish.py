@@ -36,12 +36,12 @@ def ended(*roles: Role, clean_up: CleanUp = CleanUp.RUNNING) -> Step:
 def test_when_the_chief_is_done_the_others_end_in_one_patch_each(clean_up: CleanUp) -> None:
     step = ended(CHIEF, PS, WORKER, clean_up=clean_up)
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": NOTHING_LEFT}
-    assert {written(patch)[contract.REASON] for patch in patches(step)} == {"mnist is done"}
+    assert {written(patch)[contract.MESSAGE] for patch in patches(step)} == {"mnist is done"}
     assert [patch.body["metadata"]["resourceVersion"] for patch in patches(step)] == [
         "v-ps",
         "v-worker",
     ]
-    assert [(note.target.name, note.reason) for note in step.notes] == [
+    assert [(note.target.name, note.action) for note in step.notes] == [
         ("mnist-ps", "Ended"),
         ("mnist-worker", "Ended"),
     ]

@@ -15,6 +15,7 @@ from edl.simulator.written import patched_pod, patched_role
 from edl.steps import steps
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
+from tests.reasons import because
 
 pytestmark = pytest.mark.laws
 
@@ -37,10 +38,10 @@ class World:
         workers = seen.roles[1]
         resizes = evacuations = ()
         if size != workers.size:
-            resizes = (Resize(KEY, "worker", workers.size, size, "a wish"),)
+            resizes = (Resize(KEY, "worker", workers.size, size, because("a wish")),)
         names = [found.name for found in workers.pods if found.index == moved and found.active]
         if names and moved is not None and moved < size:
-            evacuations = (Evacuation(KEY, "worker", tuple(names), "its node goes"),)
+            evacuations = (Evacuation(KEY, "worker", tuple(names), because("its node goes")),)
         return Plan(resizes=resizes, evacuations=evacuations)
 
     @property

@@ -30,6 +30,7 @@ from tests.edl.trainings import (
     training,
     written,
 )
+from tests.reasons import because
 
 GATES = ("example.com/quota", contract.HOSTS_GATE)
 
@@ -64,7 +65,7 @@ def joining(*indexes: int, age: timedelta = timedelta()) -> tuple[Pod, ...]:
 
 def shrink(job: TrainingJob, after: int) -> tuple[Step, timedelta | None]:
     (worker,) = [one for one in job.roles if one.name == "worker"]
-    return live(job, [Resize(KEY, "worker", worker.size, after, "room for nginx")], NOW)
+    return live(job, [Resize(KEY, "worker", worker.size, after, because("room for nginx"))], NOW)
 
 
 def first_list(job: TrainingJob) -> str | None:
@@ -130,7 +131,7 @@ def test_those_who_are_ready_do_not_wait_longer_than_joining_takes() -> None:
 
 def test_a_growth_in_this_plan_is_not_published_yet() -> None:
     job = horovod(launcher(range(3)), pods("worker", range(3)))
-    step, recheck = live(job, [Resize(KEY, "worker", 3, 5, "idle room")], NOW)
+    step, recheck = live(job, [Resize(KEY, "worker", 3, 5, because("idle room"))], NOW)
     assert published(step.writes) is None
     assert job_patches(step) == {"mnist-worker": {"parallelism": 5, "completions": 5}}
     assert recheck is None
@@ -272,7 +273,7 @@ def test_queued_jobs_are_not_looked_at_again_and_again() -> None:
 
 def test_frameworks_without_launchers_publish_nothing() -> None:
     job = training(role("chief", pods=pods("chief", [0])), role("worker", 1, 3))
-    found = publish(job, [Resize(KEY, "worker", 3, 1, "room")], NOW)
+    found = publish(job, [Resize(KEY, "worker", 3, 1, because("room"))], NOW)
     assert (found.writes, found.wait, found.recheck) == ((), None, None)
 
 

@@ -12,6 +12,7 @@ from edl.steps.start import start
 from edl.steps.surroundings import surroundings
 from edl.writes import CreateKeys, Step
 from tests.edl.trainings import KEY, NOW, pod, pods, role, training
+from tests.reasons import because
 
 SECRET = Target("Secret", "lab", "mnist-ssh")
 
@@ -35,7 +36,7 @@ def pending(age: timedelta, node: str = "n1") -> Pod:
 
 
 def test_they_come_before_the_start_and_belong_to_every_job() -> None:
-    admission = Admission(KEY, (("launcher", 1), ("worker", 2)), "room")
+    admission = Admission(KEY, (("launcher", 1), ("worker", 2)), because("room"))
     step = start(horovod(suspended=True), admission, NOW)
     first, *_ = step.writes
     assert asked(step) == [first]
@@ -49,7 +50,7 @@ def test_they_come_before_the_start_and_belong_to_every_job() -> None:
 
 
 def test_kubexec_needs_none() -> None:
-    admission = Admission(KEY, (("launcher", 1), ("worker", 2)), "room")
+    admission = Admission(KEY, (("launcher", 1), ("worker", 2)), because("room"))
     assert asked(start(horovod(mode="kubexec", suspended=True), admission, NOW)) == []
 
 

@@ -9,6 +9,7 @@ from edl.steps.life import live
 from edl.steps.newcomers import told
 from edl.steps.start import start
 from tests.edl.trainings import KEY, NOW, host, patches, pod, pods, role, training, written
+from tests.reasons import because
 
 GATES = (contract.HOSTS_GATE, "example.com/quota")
 
@@ -73,6 +74,6 @@ def test_a_start_tells_how_many_there_are() -> None:
     roles = [replace(found, suspended=True, pods=()) for found in fork(pod("worker", 0)).roles]
     job = training(*roles, framework="mxnet", mode="fork")
     sizes = (("scheduler", 1), ("server", 1), ("worker", 3))
-    for patch in patches(start(job, Admission(KEY, sizes, "room"), NOW)):
+    for patch in patches(start(job, Admission(KEY, sizes, because("room")), NOW)):
         notes = patch.body["spec"]["template"]["metadata"]["annotations"]
         assert notes[contract.WORKERS] == "3"

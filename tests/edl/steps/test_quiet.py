@@ -14,6 +14,7 @@ from edl.steps.forgive import CALM
 from edl.steps.keys import PATIENCE
 from edl.steps.quiet import Quiet
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
+from tests.reasons import because
 
 CASTS = (
     ("tensorflow", "", ("chief", "ps", "worker")),
@@ -113,8 +114,10 @@ def test_a_plan_that_moves_a_quiet_job_is_followed() -> None:
     job, quiet = running(), Quiet()
     state = ClusterState(NOW, (), (job,))
     steps(Plan(), state, quiet)
-    resized = Plan(resizes=(Resize(KEY, "worker", 2, 3, "room"),))
-    moved = Plan(evacuations=(Evacuation(KEY, "worker", (job.roles[0].pods[0].name,), "goes"),))
+    resized = Plan(resizes=(Resize(KEY, "worker", 2, 3, because("room")),))
+    moved = Plan(
+        evacuations=(Evacuation(KEY, "worker", (job.roles[0].pods[0].name,), because("goes")),)
+    )
     for plan in (resized, moved):
         assert steps(plan, state, quiet) == steps(plan, state)
         assert steps(plan, state, quiet).steps

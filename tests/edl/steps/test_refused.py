@@ -9,6 +9,7 @@ from edl.planner.plan import Admission, Held, Plan
 from edl.steps import Steps, steps
 from edl.steps.start import start
 from tests.edl.trainings import KEY, NOW, created, patches, role, seconds, training, written
+from tests.reasons import because
 
 QUOTA = 'services "mnist" is forbidden: exceeded quota: team'
 FIRST = Refusal(NOW, 1, QUOTA)
@@ -32,15 +33,16 @@ def test_the_refusal_and_its_reason_are_written_on_the_first_job() -> None:
     assert patch.target.name == "mnist-chief"
     assert written(patch) == {
         contract.START_REFUSED: start_refusals.text(FIRST),
-        contract.REASON: f"the API server refuses its start: {QUOTA}",
+        contract.REASON: "StartRefused",
+        contract.MESSAGE: f"the API server refuses its start: {QUOTA}",
     }
     assert found.recheck_after == seconds(1)
 
 
-def test_a_reason_that_the_planner_reads_again_is_kept() -> None:
-    found = steps_of(refused(FIRST, reason=reasons.restart(reasons.MANUAL)))
+def test_what_the_planner_reads_again_is_kept() -> None:
+    found = steps_of(refused(FIRST, last=reasons.restart(reasons.MANUAL)))
     (patch,) = [patch for step in found.steps for patch in patches(step)]
-    assert contract.REASON not in written(patch)
+    assert contract.LAST_CHANGE not in written(patch)
 
 
 def test_nothing_is_tried_before_the_wait_is_over() -> None:
@@ -68,7 +70,7 @@ def test_then_its_surroundings_are_made_and_its_start_is_a_dry_run() -> None:
 def test_a_start_that_was_accepted_takes_the_refusal_off() -> None:
     lifted = replace(FIRST, lifted=True)
     job = refused(lifted, lifted)
-    begun = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), "room"), NOW)
+    begun = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), because("room")), NOW)
     first, second = patches(begun)
     assert written(first)[contract.START_REFUSED] is None
     assert contract.START_REFUSED not in written(second)

@@ -25,6 +25,7 @@ from tests.edl.trainings import (
     training,
     written,
 )
+from tests.reasons import because
 
 NAMED = "mnist-worker-1-abcde"
 
@@ -44,7 +45,7 @@ def horovod(*roles: Role) -> TrainingJob:
 
 
 def shrink(job: TrainingJob, before: int, after: int) -> tuple[Step, object]:
-    return live(job, [Resize(KEY, "worker", before, after, "manual size")], NOW)
+    return live(job, [Resize(KEY, "worker", before, after, because("manual size"))], NOW)
 
 
 def test_at_first_the_list_loses_the_named_and_the_highest() -> None:
@@ -66,8 +67,10 @@ def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
     (patch,) = patches(step)
     assert patch is second
     assert written(patch)[contract.REMOVE] is None
-    assert written(patch)[contract.HISTORY].endswith(f" removed 4 3 removed by name: {NAMED}")
-    assert [note.reason for note in step.notes] == ["Shrunk", "Removed"]
+    assert written(patch)[contract.HISTORY].endswith(
+        f" removed 4 3 PodsRemoved removed by name: {NAMED}"
+    )
+    assert [note.action for note in step.notes] == ["Shrunk", "Removed"]
 
 
 def test_who_came_in_its_place_is_not_taken_for_it() -> None:
@@ -108,7 +111,9 @@ def test_without_a_new_size_its_index_comes_back_at_the_same_size() -> None:
     assert [target.name for target in deleted(step)] == [NAMED]
     (patch,) = patches(step)
     assert "spec" not in patch.body
-    assert written(patch)[contract.HISTORY].endswith(f" removed 3 3 removed by name: {NAMED}")
+    assert written(patch)[contract.HISTORY].endswith(
+        f" removed 3 3 PodsRemoved removed by name: {NAMED}"
+    )
 
 
 def test_a_named_work_item_is_ended_whatever_its_index() -> None:
@@ -172,7 +177,7 @@ def test_the_shrink_waits_until_the_one_that_stays_is_back() -> None:
 
 def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
     job = horovod(launcher(0, 1, 2), workers(*pods("worker", range(3)), size=3))
-    leaving = Evacuation(KEY, "worker", ("mnist-worker-2-abcde",), "node n1 goes")
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-2-abcde",), because("node n1 goes"))
     found = evacuated(job, {(KEY, "worker"): leaving})
     assert found.roles[1].removing == {NAMED, "mnist-worker-2-abcde"}
     assert found.roles[0] == job.roles[0]
@@ -180,7 +185,7 @@ def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
 
 def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
-    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), "makes room", ("n1",))
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
     step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
     notes = written(patches(step)[-1])
     assert clearings.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
@@ -197,4 +202,4 @@ def test_who_is_above_the_new_size_is_ended_by_it_alone() -> None:
 def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
     found = workers(*pods("worker", range(3)), size=3, wanted=3)
     step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
-    assert [note.reason for note in step.notes] == ["Removed"]
+    assert [note.action for note in step.notes] == ["Removed"]

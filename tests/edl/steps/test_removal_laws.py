@@ -15,6 +15,7 @@ from edl.planner.plan import Resize
 from edl.steps.life import live
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, role, training, written
+from tests.reasons import because
 
 pytestmark = pytest.mark.laws
 
@@ -66,7 +67,7 @@ class World:
     def plan(self) -> list[Resize]:
         if self.size == self.wanted:
             return []
-        return [Resize(KEY, "worker", self.size, self.wanted, "manual size")]
+        return [Resize(KEY, "worker", self.size, self.wanted, because("manual size"))]
 
     def take(self, writes: Sequence[Write]) -> None:
         for write in writes:

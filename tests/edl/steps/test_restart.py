@@ -2,14 +2,14 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Resizing
-from edl.planner import reasons
 from edl.planner.plan import Resize
 from edl.steps.life import live
-from tests.edl.trainings import KEY, NOW, job_patches, patches, role, training, written
+from tests.edl.trainings import KEY, NOW, is_stopped, job_patches, patches, role, training, written
+from tests.reasons import because
 
 SCHEDULER = role("scheduler")
 WORKER = replace(role("worker", 1, 3), resizing=Resizing.RESTART, size=2)
-RESIZE = Resize(KEY, "worker", 2, 3, "idle room: 3 of 3 fit", restart=True)
+RESIZE = Resize(KEY, "worker", 2, 3, because("idle room: 3 of 3 fit"), restart=True)
 
 
 def test_every_role_is_suspended_and_who_is_resized_has_its_new_size_first() -> None:
@@ -19,14 +19,14 @@ def test_every_role_is_suspended_and_who_is_resized_has_its_new_size_first() -> 
         ("mnist-scheduler", {"suspend": True}),
     ]
     for patch in patches(step):
-        assert reasons.restarts(written(patch)[contract.REASON])
+        assert is_stopped(written(patch))
         assert written(patch)[contract.RESIZED_AT] == "2026-01-01T12:00:00Z"
 
 
 def test_a_restart_is_told_once() -> None:
     step, recheck = live(training(SCHEDULER, WORKER, framework="mxnet"), [RESIZE], NOW)
     (note,) = step.notes
-    assert note.reason == "Restarting"
+    assert note.action == "Restarting"
     assert note.message == "worker 2 → 3: restarts: idle room: 3 of 3 fit"
     assert recheck is None
 

@@ -17,6 +17,7 @@ from tests.edl.trainings import (
     KEY,
     NOW,
     hostfile,
+    is_stopped,
     job_patches,
     patches,
     pod,
@@ -27,6 +28,7 @@ from tests.edl.trainings import (
     training,
     written,
 )
+from tests.reasons import because
 
 MINUTE = timedelta(minutes=1)
 ANSWERED = {contract.SCALE_TIMEOUT: None, contract.SCALE_FALLBACK: None, contract.SCALING: None}
@@ -50,12 +52,20 @@ def lived(found: Role, *resizes: Resize, now: datetime = NOW) -> tuple[Step, tim
 def notes(step: Step) -> dict[str, str | None]:
     """The annotations of the one patch, without what every change says."""
     (patch,) = patches(step)
-    said = (contract.REASON, contract.HISTORY, contract.RESIZED_AT)
+    said = (
+        contract.REASON,
+        contract.MESSAGE,
+        contract.LAST_CHANGE,
+        contract.HISTORY,
+        contract.RESIZED_AT,
+    )
     return {name: text for name, text in written(patch).items() if name not in said}
 
 
 def test_the_clock_starts_with_the_growth_itself() -> None:
-    step, _ = lived(worker(4, 4, Scaling(MINUTE)), Resize(KEY, "worker", 4, 6, "manual size"))
+    step, _ = lived(
+        worker(4, 4, Scaling(MINUTE)), Resize(KEY, "worker", 4, 6, because("manual size"))
+    )
     assert job_patches(step) == {"mnist-worker": {"parallelism": 6, "completions": 6}}
     assert notes(step) == {contract.SCALING: "2026-01-01T12:00:00Z 4 6"}
 
@@ -90,8 +100,10 @@ def test_a_growth_that_did_not_come_is_taken_back(fallback: int | None, held: st
     assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
     assert notes(step) == ANSWERED | {contract.REPLICAS: held}
     told = written(patches(step)[0])
-    assert told[contract.REASON] == "6 not ready within 60 s: back to 4"
-    assert told[contract.HISTORY].endswith(" failed 6 4 6 not ready within 60 s: back to 4")
+    assert told[contract.MESSAGE] == "6 not ready within 60 s: back to 4"
+    assert told[contract.HISTORY].endswith(
+        " failed 6 4 ScaleFailed 6 not ready within 60 s: back to 4"
+    )
     failed = step.notes[-1]
     assert (failed.reason, failed.warning) == ("ScaleFailed", True)
     assert failed.message == "worker: 6 not ready within 60 s: back to 4"
@@ -105,7 +117,7 @@ def test_a_growth_for_which_there_was_never_room_is_answered_too() -> None:
 
 
 def test_the_plan_does_not_grow_what_is_taken_back() -> None:
-    step, _ = lived(worker(4, 4, since(60)), Resize(KEY, "worker", 4, 5, "manual size"))
+    step, _ = lived(worker(4, 4, since(60)), Resize(KEY, "worker", 4, 5, because("manual size")))
     assert job_patches(step) == {"mnist-worker": {}}
 
 
@@ -156,16 +168,16 @@ def test_what_restarts_is_taken_back_by_another_restart() -> None:
     }
     patch = patches(step)[0]
     assert {name: written(patch)[name] for name in ANSWERED} == ANSWERED
-    assert reasons.restarts(written(patch)[contract.REASON])
-    assert [note.reason for note in step.notes] == ["Restarting", "ScaleFailed"]
+    assert is_stopped(written(patch))
+    assert [note.action for note in step.notes] == ["Restarting", "Scaled"]
 
 
 def test_what_stopped_for_room_that_never_came_starts_again_as_it_was() -> None:
     stopped = worker(6, 0, since(60), suspended=True, **RESTARTING)
-    why = reasons.restart("manual size")
-    step, _ = lived(replace(stopped, pods=(), reason=why))
+    why = reasons.restart(reasons.MANUAL)
+    step, _ = lived(replace(stopped, pods=(), last=why))
     assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
-    assert reasons.restarts(written(patches(step)[0])[contract.REASON])
+    assert is_stopped(written(patches(step)[0]))
 
 
 def test_until_then_nothing_is_done() -> None:

@@ -4,6 +4,8 @@ from msgspec.structs import replace
 
 from edl import contract, pins
 from edl.model import Resizing, Scaling
+from edl.model.reasons import text_of
+from edl.planner import reasons
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
 from edl.writes import Create, Patch, Step
@@ -17,6 +19,7 @@ from tests.edl.trainings import (
     training,
     written,
 )
+from tests.reasons import because
 
 CHIEF = role("chief", suspended=True)
 WORKER = role("worker", 2, 4, suspended=True)
@@ -26,7 +29,7 @@ EVALUATOR = role("evaluator", suspended=True)
 def started(*sizes: tuple[str, int], mode: str = "", **fields: object) -> Step:
     roles = (CHIEF, replace(WORKER, resizing=Resizing.RESTART), EVALUATOR)
     job = training(*roles, mode=mode, **fields)
-    return start(job, Admission(KEY, sizes, "room for all"), NOW)
+    return start(job, Admission(KEY, sizes, because("room for all")), NOW)
 
 
 ALL = (("chief", 1), ("worker", 3), ("evaluator", 1))
@@ -44,7 +47,7 @@ def test_a_start_is_one_patch_a_job() -> None:
 def test_size_and_start_go_together() -> None:
     job = training(CHIEF, role("ps", 2, suspended=True), WORKER)
     sizes = (("chief", 1), ("ps", 2), ("worker", 3))
-    step = start(job, Admission(KEY, sizes, "room"), NOW)
+    step = start(job, Admission(KEY, sizes, because("room")), NOW)
     assert job_patches(step) == {
         "mnist-chief": {"parallelism": 1, "completions": 1, "suspend": False},
         "mnist-ps": {"parallelism": 2, "completions": 2, "suspend": False},
@@ -54,7 +57,9 @@ def test_size_and_start_go_together() -> None:
 
 def test_work_items_keep_their_completions() -> None:
     items = role("worker", 1, 4, tandem=False, resizing=Resizing.ITEMS, suspended=True)
-    step = start(training(items, framework="none"), Admission(KEY, (("worker", 2),), "room"), NOW)
+    step = start(
+        training(items, framework="none"), Admission(KEY, (("worker", 2),), because("room")), NOW
+    )
     assert job_patches(step) == {"mnist-worker": {"parallelism": 2, "suspend": False}}
 
 
@@ -65,8 +70,11 @@ def test_a_start_says_when_and_why() -> None:
             contract.STARTED_AT: "2026-01-01T12:00:00Z",
             contract.RESIZED_AT: "2026-01-01T12:00:00Z",
             contract.FAILURES_AT_START: "0",
-            contract.REASON: "room for all",
-            contract.HISTORY: f"2026-01-01T12:00:00Z started {size} {size} room for all",
+            contract.REASON: "IdleCapacity",
+            contract.MESSAGE: "room for all",
+            contract.LAST_CHANGE: text_of(because("room for all")),
+            contract.HISTORY: f"2026-01-01T12:00:00Z started {size} {size} IdleCapacity "
+            "room for all",
         }
 
 
@@ -89,7 +97,7 @@ def test_a_collective_start_writes_its_cluster_in_the_same_patch() -> None:
 def test_with_parameter_servers_the_template_stays() -> None:
     job = training(CHIEF, role("ps", suspended=True), WORKER, mode="ps")
     sizes = (("chief", 1), ("ps", 1), ("worker", 2))
-    step = start(job, Admission(KEY, sizes, "room"), NOW)
+    step = start(job, Admission(KEY, sizes, because("room")), NOW)
     assert all("template" not in patch.body["spec"] for patch in patches(step))
 
 
@@ -105,29 +113,31 @@ def test_only_the_admitted_roles_start() -> None:
 
 
 def test_a_start_is_told_for_each_job() -> None:
-    found = [(note.target.name, note.reason, note.message) for note in started(*ALL).notes]
+    found = [(note.target.name, note.action, note.message) for note in started(*ALL).notes]
     assert found[0] == ("mnist-worker", "Started", "worker × 3: room for all")
 
 
 def test_stopping_suspends_what_runs_and_keeps_the_sizes() -> None:
     job = training(role("chief"), WORKER, role("ps", 2))
-    step = stop(job, Suspension(KEY, "paused"), NOW)
+    step = stop(job, Suspension(KEY, reasons.PAUSED), NOW)
     assert job_patches(step) == {"mnist-chief": {"suspend": True}, "mnist-ps": {"suspend": True}}
     assert [written(patch) for patch in patches(step)] == [
         {
-            contract.REASON: "paused",
-            contract.HISTORY: f"2026-01-01T12:00:00Z suspended {size} {size} paused",
+            contract.REASON: "Paused",
+            contract.MESSAGE: "paused",
+            contract.LAST_CHANGE: text_of(reasons.PAUSED),
+            contract.HISTORY: f"2026-01-01T12:00:00Z suspended {size} {size} Paused paused",
         }
         for size in (1, 2)
     ]
     assert all(patch.version for patch in patches(step))
-    assert [note.reason for note in step.notes] == ["Suspended", "Suspended"]
+    assert [note.action for note in step.notes] == ["Suspended", "Suspended"]
 
 
 def test_the_clock_of_a_growth_stops_with_its_job() -> None:
     """It begins anew with the next start: off its nodes nothing could come in time."""
     waiting = replace(WORKER, suspended=False, scaling=Scaling(seconds(60), None, NOW, 2))
-    step = stop(training(role("chief"), waiting), Suspension(KEY, "paused"), NOW)
+    step = stop(training(role("chief"), waiting), Suspension(KEY, reasons.PAUSED), NOW)
     chief, worker = map(written, patches(step))
     assert contract.SCALING not in chief
     assert worker[contract.SCALING] is None
@@ -135,7 +145,7 @@ def test_the_clock_of_a_growth_stops_with_its_job() -> None:
 
 def test_pins_wait_until_the_job_controller_has_seen_the_stop() -> None:
     """Before that the API server refuses a new template; a start without pins needs none."""
-    admission = Admission(KEY, (("chief", 1), ("worker", 2)), "room", PINS)
+    admission = Admission(KEY, (("chief", 1), ("worker", 2)), because("room"), (), PINS)
     for role_of, waits in (
         (replace(WORKER, settled=False), True),
         (replace(WORKER, settled=True), False),
@@ -165,7 +175,7 @@ def affinity(step: Step, job: str) -> object:
 def test_a_start_on_the_plans_nodes_keeps_the_pods_there_and_what_stood_in_the_template() -> None:
     own = json.dumps({"nodeAffinity": OWN})
     job = training(CHIEF, replace(WORKER, node_affinity=own))
-    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), "room", PINS), NOW)
+    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), because("room"), (), PINS), NOW)
     notes = {one.target.name: written(one) for one in patches(step)}
     assert notes["mnist-worker"][contract.PINNED] == own
     assert contract.PINNED not in notes["mnist-chief"]
@@ -175,7 +185,7 @@ def test_a_start_on_the_plans_nodes_keeps_the_pods_there_and_what_stood_in_the_t
 
 def test_the_next_start_takes_the_pins_off() -> None:
     job = training(CHIEF, replace(WORKER, pinned=True), mode="collective")
-    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), "room"), NOW)
+    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), because("room")), NOW)
     notes = {one.target.name: written(one) for one in patches(step)}
     assert notes["mnist-worker"][contract.PINNED] is None
     assert contract.PINNED not in notes["mnist-chief"]
@@ -185,7 +195,7 @@ def test_the_next_start_takes_the_pins_off() -> None:
 
 def test_pins_and_the_addresses_of_a_start_go_together() -> None:
     roles = (CHIEF, replace(WORKER, resizing=Resizing.RESTART), EVALUATOR)
-    step = start(training(*roles), Admission(KEY, ALL, "room", PINS), NOW)
+    step = start(training(*roles), Admission(KEY, ALL, because("room"), (), PINS), NOW)
     (patch,) = (one for one in patches(step) if one.target.name == "mnist-worker")
     template = patch.body["spec"]["template"]
     assert contract.CLUSTER in template["metadata"]["annotations"]

@@ -3,9 +3,11 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import ClusterState, Ending, JobKey, TrainingJob
+from edl.model import ClusterState, Code, Ending, JobKey, Reason, TrainingJob
+from edl.model.reasons import Need, text_of
 from edl.planner import reasons
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
+from edl.resources import Resources
 from edl.steps import MOST_EXPLAINED, steps
 from edl.steps.hosts import LEAVE
 from edl.writes import Create, Patch
@@ -24,6 +26,7 @@ from tests.edl.trainings import (
     training,
     written,
 )
+from tests.reasons import because
 
 
 def state(*jobs: TrainingJob) -> ClusterState:
@@ -39,12 +42,16 @@ def running(name: str = "mnist") -> TrainingJob:
     return named(name, found)
 
 
-def queued(name: str = "mnist", reason: str = "") -> TrainingJob:
-    found = role("worker", 2, 4, suspended=True, decides=True, reason=reason)
+def queued(name: str = "mnist", message: str = "", **fields: object) -> TrainingJob:
+    said = {"reason": Code.INSUFFICIENT_CAPACITY, "message": message} if message else {}
+    found = role("worker", 2, 4, suspended=True, decides=True, **said, **fields)
     return named(name, training(found))
 
 
-def held(names: Iterable[str], reason: str = "no room") -> tuple[Held, ...]:
+NO_ROOM = because("no room", Code.INSUFFICIENT_CAPACITY)
+
+
+def held(names: Iterable[str], reason: Reason = NO_ROOM) -> tuple[Held, ...]:
     return tuple(Held(JobKey("lab", name), reason, 1) for name in names)
 
 
@@ -56,34 +63,40 @@ def test_nothing_to_do_is_nothing_to_write() -> None:
 
 def test_stops_and_shrinks_come_before_starts() -> None:
     plan = Plan(
-        admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), "room"),),
-        resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, "room"),),
-        suspensions=(Suspension(JobKey("lab", "old"), "paused"),),
+        admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), because("room")),),
+        resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, because("room")),),
+        suspensions=(Suspension(JobKey("lab", "old"), reasons.PAUSED),),
     )
     found = steps(plan, state(queued("new"), running("big"), running("old")))
     assert [step.job.name for step in found.steps] == ["old", "big", "new"]
 
 
 def test_a_resize_is_one_tandem_patch_with_its_reason() -> None:
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, "idle room"),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),))
     (step,) = steps(plan, state(running())).steps
     assert job_patches(step) == {"mnist-worker": {"parallelism": 4, "completions": 4}}
     (patch,) = patches(step)
     assert written(patch) == {
         contract.RESIZED_AT: "2026-01-01T12:00:00Z",
-        contract.REASON: "idle room",
-        contract.HISTORY: "2026-01-01T12:00:00Z grown 2 4 idle room",
+        contract.REASON: "IdleCapacity",
+        contract.MESSAGE: "idle room",
+        contract.LAST_CHANGE: text_of(because("idle room")),
+        contract.HISTORY: "2026-01-01T12:00:00Z grown 2 4 IdleCapacity idle room",
     }
     assert patch.body["metadata"]["resourceVersion"] == patch.version == "v-worker"
     (note,) = step.notes
-    assert (note.reason, note.message) == ("Grown", "worker 2 → 4: idle room")
+    assert (note.action, note.reason, note.message) == (
+        "Grown",
+        "IdleCapacity",
+        "worker 2 → 4: idle room",
+    )
     assert (note.uid, note.warning) == ("uid-worker", False)
 
 
 def test_a_suspended_job_is_neither_resized_nor_finished() -> None:
     plan = Plan(
-        resizes=(Resize(KEY, "worker", 2, 4, "idle room"),),
-        suspensions=(Suspension(KEY, "paused"),),
+        resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),),
+        suspensions=(Suspension(KEY, reasons.PAUSED),),
     )
     (step,) = steps(plan, state(running())).steps
     assert job_patches(step) == {"mnist-worker": {"suspend": True}}
@@ -98,18 +111,22 @@ def test_why_a_job_waits_stands_on_its_first_job() -> None:
     (step,) = steps(Plan(held=held(["mnist"])), state(queued())).steps
     (patch,) = patches(step)
     assert patch.target.name == "mnist-worker"
-    assert patch.body == {
-        "metadata": {"resourceVersion": "v-worker", "annotations": {contract.REASON: "no room"}}
-    }
-    assert [(note.reason, note.message) for note in step.notes] == [("Waiting", "no room")]
+    said = {contract.REASON: "InsufficientCapacity", contract.MESSAGE: "no room"}
+    assert patch.body == {"metadata": {"resourceVersion": "v-worker", "annotations": said}}
+    (note,) = step.notes
+    assert (note.action, note.reason, note.message) == (
+        "Waiting",
+        "InsufficientCapacity",
+        "no room",
+    )
 
 
 def test_the_same_reason_is_not_written_again() -> None:
-    assert steps(Plan(held=held(["mnist"])), state(queued(reason="no room"))).steps == ()
+    assert steps(Plan(held=held(["mnist"])), state(queued(message="no room"))).steps == ()
 
 
 def test_a_running_job_keeps_the_reason_of_its_size() -> None:
-    assert steps(Plan(held=held(["mnist"], "cooldown")), state(running())).steps == ()
+    assert steps(Plan(held=held(["mnist"], reasons.COOLDOWN)), state(running())).steps == ()
 
 
 def test_a_long_queue_is_explained_in_portions() -> None:
@@ -129,7 +146,7 @@ def test_the_next_look_is_the_earliest_that_anybody_needs() -> None:
         role("worker", 2, 8, size=3, pods=pods("worker", range(3))),
         framework="horovod",
     )
-    shrink = (Resize(KEY, "worker", 3, 2, "room for nginx"),)
+    shrink = (Resize(KEY, "worker", 3, 2, because("room for nginx")),)
     for planned, expected in ((seconds(60), LEAVE), (seconds(1), seconds(1)), (None, LEAVE)):
         plan = Plan(resizes=shrink, recheck_after=planned)
         assert steps(plan, state(job)).recheck_after == expected
@@ -138,9 +155,9 @@ def test_the_next_look_is_the_earliest_that_anybody_needs() -> None:
 def test_every_patch_of_every_step_has_its_precondition() -> None:
     ended = replace(running("done"), roles=(role("chief", ending=Ending.COMPLETE), role("ps", 2)))
     plan = Plan(
-        admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), "room"),),
-        resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, "room"),),
-        suspensions=(Suspension(JobKey("lab", "old"), "paused"),),
+        admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), because("room")),),
+        resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, because("room")),),
+        suspensions=(Suspension(JobKey("lab", "old"), reasons.PAUSED),),
         held=held(["waits"]),
     )
     jobs = (queued("new"), running("big"), running("old"), queued("waits"), ended)
@@ -153,19 +170,20 @@ def test_every_patch_of_every_step_has_its_precondition() -> None:
 
 def test_a_job_with_a_problem_can_still_be_paused() -> None:
     job = replace(running(), problem="its Jobs disagree", paused=True)
-    (step,) = steps(Plan(suspensions=(Suspension(KEY, "paused"),)), state(job)).steps
+    (step,) = steps(Plan(suspensions=(Suspension(KEY, reasons.PAUSED),)), state(job)).steps
     assert job_patches(step) == {"mnist-worker": {"suspend": True}}
 
 
 def test_a_failed_start_is_not_forgotten_for_a_newer_reason() -> None:
     """`decide` reads it again: it keeps the gang from starting at once, in vain."""
-    job = queued(reason=reasons.GANG_PENDING)
-    assert steps(Plan(held=held(["mnist"], reasons.GANG_AGAIN_LATER)), state(job)).steps == ()
+    job = queued(last=reasons.GANG_PENDING)
+    (step,) = steps(Plan(held=held(["mnist"], reasons.GANG_AGAIN_LATER)), state(job)).steps
+    assert written(patches(step)[0]).keys() == {contract.REASON, contract.MESSAGE}
 
 
 def test_a_job_that_nobody_understands_stops_nobody() -> None:
     odd = replace(running("odd"), framework="caffe")
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, "idle room"),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 4, because("idle room")),))
     found = steps(plan, state(odd, running()))
     assert [step.job.name for step in found.steps] == ["mnist"]
     assert [(broken.job.name, type(broken.error)) for broken in found.broken] == [("odd", KeyError)]
@@ -173,13 +191,13 @@ def test_a_job_that_nobody_understands_stops_nobody() -> None:
 
 def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:
     job = replace(running(), missing=("chief",))
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, "makes room for web"),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("makes room for web")),))
     (step,) = steps(plan, state(job)).steps
     assert job_patches(step) == {"mnist-worker": {"parallelism": 1, "completions": 1}}
 
 
 def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, "makes room for web"),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("makes room for web")),))
     job = replace(running(), surroundings={})
     (step,) = steps(plan, state(job)).steps
     first, *others = step.writes
@@ -188,16 +206,17 @@ def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
 
 
 def test_figures_of_the_moment_are_not_written_down() -> None:
-    gist = "short of CPU: needs 4 x 1 CPU"
-    new = steps(Plan(held=held(["mnist"], f"{gist}; 1 of 4 pods fit")), state(queued()))
-    assert new.steps[0].writes[0].body["metadata"]["annotations"] == {contract.REASON: gist}
-    same = Plan(held=held(["mnist"], f"{gist}; 2 of 4 pods fit"))
-    assert steps(same, state(queued(reason=gist))).steps == ()
+    gist = "short of CPU: needs 4 x 1 CPU (worker)"
+    needs = (Need("worker", 4, Resources.of({"cpu": 1000})),)
+    new = steps(Plan(held=held(["mnist"], reasons.gang(needs, 1, "cpu"))), state(queued()))
+    assert new.steps[0].writes[0].body["metadata"]["annotations"][contract.MESSAGE] == gist
+    same = Plan(held=held(["mnist"], reasons.gang(needs, 2, "cpu")))
+    assert steps(same, state(queued(message=gist))).steps == ()
 
 
 def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, reasons.STAYED_PENDING),))
     (step,) = steps(plan, state(running())).steps
     (patch,) = patches(step)
-    assert " failed 2 1 pods stayed pending" in written(patch)[contract.HISTORY]
-    assert [note.reason for note in step.notes] == ["Shrunk"]
+    assert " failed 2 1 Unschedulable pods stayed pending" in written(patch)[contract.HISTORY]
+    assert [note.action for note in step.notes] == ["Shrunk"]

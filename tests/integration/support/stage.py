@@ -117,8 +117,9 @@ class Stage:
         spec = self.job(job)["spec"]
         return 0 if spec.get("suspend") else int(spec["parallelism"])
 
-    def reason(self, job: str) -> str:
-        return str(self.job(job)["metadata"].get("annotations", {}).get(contract.REASON, ""))
+    def message(self, job: str) -> str:
+        """Why a Job has its size, or why it waits."""
+        return str(self.job(job)["metadata"].get("annotations", {}).get(contract.MESSAGE, ""))
 
     def uids(self, job: str) -> dict[str, str]:
         """Pod UIDs by index; where one has ended and another took over, the other's."""
@@ -161,7 +162,7 @@ class Stage:
 
     def _picture(self) -> str:
         reasons = [
-            f"{job['metadata']['name']}: {self.reason(job['metadata']['name'])}"
+            f"{job['metadata']['name']}: {self.message(job['metadata']['name'])}"
             for job in self.all("Job")
         ]
         return "\n".join([self.kubectl("get", "jobs,pods", "-o", "wide"), *reasons])

@@ -51,7 +51,7 @@ def test_a_job_shows_the_role_that_does_the_work() -> None:
         "min": 1,
         "max": 12,
     }
-    assert row["reason"] == "grown into idle room"
+    assert row["message"] == "idle room: 4 of 12 fit"
     assert row["imaginable"]
 
 
@@ -94,7 +94,7 @@ def test_who_waits_says_for_what_behind_whom_and_when() -> None:
     ]
     assert rows[0]["asks"] == "80 CPU, 40 pods"
     assert rows[0]["starts"].startswith("unknown")
-    assert rows[0]["reason"]
+    assert rows[0]["message"]
 
 
 def test_only_the_namespace_is_shown_but_all_of_the_nodes() -> None:

@@ -1,0 +1,299 @@
+"""What users read of a reason: every sentence about a decision is made here, and only here.
+
+No clock readings: the same situation always reads the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import singledispatch
+from typing import Final, NamedTuple
+
+from edl.model.reasons import (
+    About,
+    AboveBudget,
+    Attempt,
+    Attempted,
+    Code,
+    FixedSize,
+    Growth,
+    Load,
+    Minimum,
+    Need,
+    NodeRule,
+    NoEligibleNode,
+    NoRoom,
+    Other,
+    PendingPods,
+    Period,
+    PodNames,
+    Pods,
+    Reason,
+    Restart,
+    Roles,
+    Scarce,
+    Shortage,
+    Size,
+    Taints,
+    Told,
+    Usage,
+)
+from edl.resources import CPU
+
+SCARCE: Final[Mapping[str, str]] = {
+    Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
+    Scarce.DEVICES: "the shares that others have of its GPUs",
+}
+"""What keeps a pod off nodes whose sums have room for it."""
+
+_RESTART: Final[Mapping[Restart, str]] = {
+    Restart.NONE: "",
+    Restart.STOPPED: "restarts: ",
+    Restart.STARTED: "restarted: ",
+}
+
+_PLAIN: Final[Mapping[Code, str]] = {
+    Code.MANUAL_SIZE: "manual size",
+    Code.ABOVE_MAX: "above its max",
+    Code.PAUSED: "paused",
+    Code.UNSCHEDULABLE: "pods stayed pending: no node takes them",
+    Code.GANG_UNSCHEDULABLE: "pods of its minimum stayed pending: back to the queue",
+    Code.GROWTH_UNSCHEDULABLE: "as many as it had grown to found no place together",
+    Code.NODE_UNSCHEDULABLE: "its node is cordoned: it moves to another one",
+    Code.POD_LOST: "a pod was lost, and the others cannot go on without it",
+    Code.CONTAINER_RESTARTED: "a container began again, and the others do not know it",
+    Code.PLACEMENT_ORDER: "waits until pods that come before it have their nodes",
+    Code.MINIMUM_FIRST: "it starts with its minimum, and gets more when that has its nodes",
+    Code.PODS_TERMINATING: "waiting until its previous pods have left",
+    Code.REBALANCING: "waits until replicas have moved to a job with a smaller share",
+    Code.COOLDOWN: "cooldown: its size changed a moment ago",
+    Code.PODS_MISSING: "waits until its lost pods have been made again",
+    Code.PODS_SUCCEEDED: "some of its pods are done: it is not restarted any more",
+    Code.NEARLY_DONE: "nearly finished: it keeps its size",
+    Code.FIXED_SIZE: "its size is fixed",
+    Code.AT_MIN: "its min",
+    Code.UNOBSERVED: "waits for the reconciler to look at it",
+    Code.UNKNOWN: "for a reason that is not known any more",
+    Code.NOT_PLANNED: "there is room, and the plan does not give it to it now",
+}
+"""Of reasons that are about nothing else."""
+
+_RECLAIMED: Final = "makes room for"
+_TO: Final[Mapping[Code, str]] = {
+    Code.FAIR_SHARING: "equal share with",
+    Code.FIFO_ORDER: "came after",
+    Code.UTILIZATION: "better use of the room by",
+    Code.RECLAIMED: _RECLAIMED,
+}
+"""Before the name of the training job that gets the room."""
+
+
+class _Sentence(NamedTuple):
+    """`figures` are those of the moment: what is stored would be out of date at once."""
+
+    text: str
+    figures: str = ""
+
+
+def message(reason: Reason) -> str:
+    """The whole sentence."""
+    found = _sentence(reason)
+    return "; ".join(filter(None, (_RESTART[reason.restart] + found.text, found.figures)))
+
+
+def lasting(reason: Reason) -> str:
+    """Without the figures of the moment."""
+    return _RESTART[reason.restart] + _sentence(reason).text
+
+
+def messages(reasons: Sequence[Reason]) -> str:
+    """Several reasons of one decision."""
+    return "; ".join(map(message, reasons))
+
+
+def rule(code: Code) -> str:
+    """Why others come first, before their names."""
+    if code is Code.QUEUE_ORDER:
+        return "whoever waited longest starts first:"
+    if code is Code.MINIMUM_FIRST:
+        return "makes room for the minimum of"
+    return _FIRST if code is Code.NOT_PLANNED else _TO[code]
+
+
+_FIRST: Final = "room goes first to"
+
+_ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
+
+
+def resource(name: str) -> str:
+    """A resource's name as users read it."""
+    return "CPU" if name == CPU else name
+
+
+def node_rule(found: NoEligibleNode) -> str:
+    """Which rule keeps pods off every node."""
+    wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
+    return {
+        NodeRule.UNSCHEDULABLE: "no node is schedulable",
+        NodeRule.NODE_SELECTOR: f"no node matches its node selector {wanted}",
+        NodeRule.NODE_AFFINITY: "no node matches its node affinity",
+        NodeRule.TAINTS: "it does not tolerate the taints of the nodes that it selects",
+        NodeRule.OTHERS_UNSCHEDULABLE: "no node that it may use is schedulable",
+    }[found.rule]
+
+
+def _sentence(reason: Reason) -> _Sentence:
+    if reason.about is None:
+        return _Sentence(_PLAIN[reason.code])
+    if reason.code is Code.PREEMPTED:
+        asker = _about(reason.about, Code.RECLAIMED).text
+        return _Sentence(f"{asker}: back to the queue, its priority is lower")
+    return _about(reason.about, reason.code)
+
+
+@singledispatch
+def _about(about: About, code: Code) -> _Sentence:
+    raise TypeError(f"no sentence for {code} about {about!r}")
+
+
+@_about.register
+def _(about: Other, code: Code) -> _Sentence:
+    if code is Code.QUEUE_ORDER:
+        return _Sentence(f"{about.job} has waited longest and starts first")
+    if code in _ENDED:
+        return _Sentence(f"{about.job.name} {_ENDED[code]}")
+    queued = "queued " if code is Code.RECLAIMED else ""
+    return _Sentence(f"{_TO[code]} {queued}{about.job}")
+
+
+@_about.register
+def _(about: Minimum, code: Code) -> _Sentence:
+    if code is Code.INSUFFICIENT_CAPACITY:
+        return _Sentence("pods of its minimum wait for a node")
+    return _Sentence(f"{_RECLAIMED} the minimum of {about.job}")
+
+
+@_about.register
+def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (a sentence's shape)
+    return _Sentence(f"{_RECLAIMED} {about.example} (priority {about.priority})")
+
+
+@_about.register
+def _(about: Pods, code: Code) -> _Sentence:
+    if code is Code.ADMITTED:
+        return _Sentence(f"its gang fits: {about.count} {_plural('pod', about.count)}")
+    waiting = "1 pod waits" if about.count == 1 else f"{about.count} pods wait"
+    return _Sentence(f"{waiting} for room that leaving pods will free")
+
+
+@_about.register
+def _(about: PodNames, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(f"removed by name: {', '.join(about.names)}")
+
+
+@_about.register
+def _(about: Roles, code: Code) -> _Sentence:
+    names = ", ".join(about.names)
+    if code is Code.INCOMPLETE:
+        return _Sentence(f"waits for the Jobs of {names}")
+    return _Sentence(f"the start is completed: {names}")
+
+
+@_about.register
+def _(about: Size, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(f"idle room: {about.size} of {about.max} fit")
+
+
+@_about.register
+def _(about: FixedSize, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(f"{about.role} always has {about.size}")
+
+
+@_about.register
+def _(about: Growth, code: Code) -> _Sentence:  # noqa: ARG001
+    limit = f" within {about.timeout_seconds:g} s" if about.timeout_seconds is not None else ""
+    return _Sentence(f"{about.wanted} not ready{limit}: back to {about.before}")
+
+
+@_about.register
+def _(about: Taints, code: Code) -> _Sentence:  # noqa: ARG001
+    keys = ", ".join(about.keys)
+    return _Sentence(f"its node is taken away ({keys}): it moves to another one")
+
+
+@_about.register
+def _(about: Load, code: Code) -> _Sentence:  # noqa: ARG001
+    limit = f"{about.share * 100:g} % of the cluster's {resource(about.resource)}"
+    return _Sentence(f"load ceiling: growth stops at {limit}")
+
+
+@_about.register
+def _(about: Period, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(f"grows when nothing was started or resized for {about.seconds:g} s")
+
+
+@_about.register
+def _(about: Usage, code: Code) -> _Sentence:  # noqa: ARG001
+    budget = about.budget
+    asks = f"{budget}: needs {budget.text(about.needs)}"
+    if about.needs > budget.hard:
+        return _Sentence(f"{asks}, which is never allowed")
+    left = budget.text(max(budget.hard - about.used, 0))
+    return _Sentence(asks, f"{budget.text(about.used)} used, {left} left")
+
+
+@_about.register
+def _(about: AboveBudget, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(f"above its budget: {about.budget}")
+
+
+@_about.register
+def _(about: Shortage, code: Code) -> _Sentence:
+    pods, needs = sum(need.pods for need in about.needs), _needs(about.needs)
+    if code is not Code.NEVER_FITS:
+        text = f"short of {_scarce(about.scarce)}: needs {needs}"
+        return _Sentence(text, f"{about.fitting} of {pods} pods fit")
+    return _Sentence(
+        f"too large for the room that others leave, short of {_scarce(about.scarce)}:"
+        f" needs {needs}",
+        f"only {about.fitting} of {pods} pods would fit even if no training job ran",
+    )
+
+
+@_about.register
+def _(about: NoRoom, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(f"no node has room for {about.requests}: short of {_scarce(about.scarce)}")
+
+
+@_about.register
+def _(about: NoEligibleNode, code: Code) -> _Sentence:  # noqa: ARG001
+    needs = f": needs {_needs(about.needs)}" if about.needs else ""
+    return _Sentence(f"{node_rule(about)}{needs}")
+
+
+@_about.register
+def _(about: Attempt, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(_ATTEMPTS[about.what])
+
+
+@_about.register
+def _(about: Told, code: Code) -> _Sentence:  # noqa: ARG001
+    return _Sentence(about.text)
+
+
+_ATTEMPTS: Final[Mapping[Attempted, str]] = {
+    Attempted.GANG: "its last start found no room for all pods: tries again later",
+    Attempted.GROWTH: "a larger size found no place: tries again later",
+    Attempted.RECLAMATION: "made room for a job that could not start: grows later",
+}
+
+
+def _needs(needs: Sequence[Need]) -> str:
+    return ", ".join(f"{need.pods} x {need.requests} ({need.role})" for need in needs)
+
+
+def _scarce(scarce: str) -> str:
+    found = SCARCE.get(scarce)
+    return f"nodes that {found} leave to it" if found else resource(scarce)
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
