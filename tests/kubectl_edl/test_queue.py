@@ -148,6 +148,7 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
     assert found["kind"] == "QueuedTrainingJobList"
     (one,) = found["items"]
     assert "CPU" in one.pop("message")
+    assert one.pop("reason") == "InsufficientCapacity"
     assert one == {
         "apiVersion": "edl.dev/v1",
         "kind": "QueuedTrainingJob",
