@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.model import JobKey, PodPhase, Resizing, Role, TrainingJob
+from edl.model import Code, JobKey, PodPhase, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.acting import act, quiet
@@ -290,7 +290,7 @@ def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -
     on_b = shape(1, node_selector=(("zone", "b"),))
     nodes = (node("a", 3), node("b", 1, labels={"zone": "b"}))
     taker = restarting("taker", 1, 3, on=["b"], shape=on_b)
-    why = reasons.restarted(f"equal share with {taker.key}")
+    why = reasons.restarted(reasons.gave(Code.FAIR_SHARING, taker.key))
     since = at(-COOLDOWN)
     gave = restarting("gave", 1, 3, on=["a", "a"], last=why, started_at=since, resized_at=since)
     plan = plan_for(cluster(*nodes, gave, taker))
