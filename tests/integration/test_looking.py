@@ -135,6 +135,15 @@ class Terminal:
         found, self.text = self.text, ""
         return found
 
+    def resize(self, lines: int, columns: int) -> None:
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.process.send_signal(signal.SIGWINCH)
+
+    def press(self, key: str) -> int:
+        """The exit code of a program that the key ends."""
+        os.write(self._ours, key.encode())
+        return self.process.wait(WITHIN)
+
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(WITHIN)
@@ -157,18 +166,30 @@ def terminal(shell: Shell, *args: str) -> Iterator[Terminal]:
 
 def test_a_terminal_shows_a_live_tree_until_it_is_interrupted(shell: Shell) -> None:
     with terminal(shell, "status", "-w") as screen:
-        first = screen.until(r"idle room: 4 of 4 fit\r\n")
+        first = screen.until(r"idle room: 4 of 4 fit\x1b\[K\r\n")
+        assert first.startswith("\x1b[?1049h")
+        assert re.search(r"Cluster: \d+ queued; requested: CPU \d+ % of \d+", first)
         assert "1 training job: \x1b" not in first
         assert "└─ worker" in first
         assert "████         4/1..4" in first
         assert "\x1b[32mRunning\x1b[0m" in first
         shell.edl("scale", "sweep", "2")
         drawn = screen.until(r"██··         2/1\.\.4")
-        assert re.search(r"\x1b\[\d+F\x1b\[J", drawn), "it is drawn over the last picture"
+        assert "\x1b[H" in drawn, "it is drawn over the last picture"
         lines = drawn.replace("\r", "").split("\n")
-        assert all(len(re.sub(r"\x1b\[[0-9;]*[mFJ]", "", line)) <= 100 for line in lines)
+        assert all(len(re.sub(r"\x1b\[[0-9;]*[mHJK]", "", line)) <= 100 for line in lines)
         screen.until("manual size")
         assert screen.interrupt() == 130
+
+
+def test_a_terminal_is_drawn_at_once_in_its_new_size_and_q_ends_it(shell: Shell) -> None:
+    with terminal(shell, "status", "-w") as screen:
+        screen.until(r"└─ worker")
+        screen.resize(30, 60)
+        drawn = screen.until(r"\x1b\[H(.|\n)*└─ worker(.|\n)*\x1b\[J")
+        last = drawn.replace("\r", "").rpartition("\x1b[H")[2].split("\n")
+        assert all(len(re.sub(r"\x1b\[[0-9;]*[mHJK]", "", line)) <= 60 for line in last)
+        assert screen.press("q") == 0
 
 
 def test_a_script_waits_for_a_phase(shell: Shell) -> None:
