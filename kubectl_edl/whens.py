@@ -13,9 +13,11 @@ _SPOKEN: Final = {Certainty.ABOUT: "in about", Certainty.LATEST: "within about"}
 
 
 def when(estimate: Estimate, now: datetime) -> str:
-    """`now`, `in about 25m`, `within about 3h, sooner if train-7 ends`, or `unknown: why`."""
+    """`now`, `in about 25m`, `within about 3h, sooner if train-7 ends`, `unknown: why`, `never`."""
     if estimate.certainty is Certainty.NOW:
         return "now"
+    if estimate.certainty is Certainty.NEVER:
+        return f"never on the nodes that there are: {estimate.reason}"
     if estimate.at is None:
         return f"unknown: {estimate.reason}"
     wait = _far(estimate.at - now)
@@ -25,11 +27,11 @@ def when(estimate: Estimate, now: datetime) -> str:
 
 
 def short(estimate: Estimate, now: datetime) -> str:
-    """For a cell: `now`, `~25m`, `<~3h` or `unknown`."""
+    """For a cell: `now`, `~25m`, `<~3h`, `unknown` or `never`."""
     if estimate.certainty is Certainty.NOW:
         return "now"
     if estimate.at is None:
-        return "unknown"
+        return estimate.certainty.value
     sign = "~" if estimate.certainty is Certainty.ABOUT else "<~"
     return f"{sign}{_far(estimate.at - now)}"
 

@@ -28,6 +28,8 @@ class Certainty(StrEnum):
     LATEST = "at the latest"
     """The same; sooner if one ends whose end nobody knows."""
     UNKNOWN = "unknown"
+    NEVER = "never"
+    """Not on the nodes that there are, even if they were empty."""
 
 
 class Estimate(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ Jobs whose end nobody knows never end here, so that a start which does not need 
 all the same, and one that does is not promised.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,6 +13,7 @@ import msgspec
 
 from edl import messages
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
+from edl.forecast.hopeless import is_hopeless
 from edl.forecast.left import Basis, Left, left
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.phases import ending
@@ -21,6 +22,8 @@ from edl.planner.settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, from_state
 
 _NAMED: Final = 2
+_TRIED: Final = 20
+"""Of the jobs that are not seen to start so many are tried alone: each takes a decision."""
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -60,6 +63,8 @@ def forecast(
     seen, stopped = _simulated(state, settings, (keys, known), enough)
     told = _Told(state.observed_at, jobs, known, seen, stopped)
     waiting = {key for key in keys if any(role.suspended for role in jobs[key].live)}
+    unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
+    told.never.update(_never(state, settings, unseen, enough))
     return Forecast(
         starts={key: told.estimate(key, seen.start) for key in keys if key in waiting},
         grows={key: told.estimate(key, seen.growth) for key in keys if key not in waiting},
@@ -88,6 +93,20 @@ def _simulated(
     return seen, False
 
 
+def _never(
+    state: ClusterState,
+    settings: Settings,
+    unseen: list[TrainingJob],
+    enough: Callable[[], bool],
+) -> Iterator[JobKey]:
+    """Of the first that were not seen to start, those that nothing helps."""
+    for job in unseen[:_TRIED]:
+        if enough():
+            return
+        if not _own(job) and is_hopeless(state, settings, job):
+            yield job.key
+
+
 class _Told(msgspec.Struct, frozen=True):
     """From seconds to what may be said."""
 
@@ -96,11 +115,14 @@ class _Told(msgspec.Struct, frozen=True):
     known: Mapping[JobKey, Left]
     seen: _Seen
     stopped: bool
+    never: set[JobKey] = msgspec.field(default_factory=set)
 
     def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
         job, after = self.jobs[key], times.get(key)
         if own := _own(job):
             return Estimate(Certainty.UNKNOWN, reason=own)
+        if key in self.never:
+            return Estimate(Certainty.NEVER, reason=self.seen.reason.get(key, ""))
         endless = self._endless(key, after)
         if after is None:
             return Estimate(Certainty.UNKNOWN, reason=self._why(key, endless))

@@ -91,7 +91,7 @@ def never(patient: Patient) -> Findings:
         said = (message(held.reason) for held in plan.held if held.job == job.key)
         reason = next(said, "nothing fits")
         yield warning(
-            f"{job.key} would not start in an empty cluster either: {reason}",
+            f"{job.key} would not start if no other training job ran either: {reason}",
             f"kubectl edl explain {job.key.name} -n {job.key.namespace}",
         )
     if not hopeless:

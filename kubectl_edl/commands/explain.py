@@ -51,7 +51,8 @@ Examples:
   "metadata": {"name", "namespace"}, "phase", "reason", "message", "position", "ahead",
   "complete": false where the cluster may not be read: then nothing but its state is known,
   "settings": {"policy", "loadCeiling", "source"},
-  "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown", "at", "reason"} or null,
+  "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
+    "reason"} or null,
   "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "message", "stops"}],
   "waitingPods": [{"name", "job", "node", "reason"}], "operations": as kubectl edl history}
   STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}

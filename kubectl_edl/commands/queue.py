@@ -26,8 +26,9 @@ the minimum of all roles asks for together; -o wide adds that minimum.
 
 STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
 whose end nobody knows; unknown where it hangs on such a job (-o json and kubectl edl explain say on
-which). It comes from the running jobs' progress, work items done and declared lengths (annotation
-edl.dev/duration: 2h30m), and assumes that nobody else comes before it.
+which); never where the nodes that there are would not do even if they were empty. It comes from the
+running jobs' progress, work items done and declared lengths (annotation edl.dev/duration: 2h30m),
+and assumes that nobody else comes before it.
 
 Whoever may not read the
 whole cluster sees the queued jobs of the namespace in the order of priority and arrival.
@@ -47,7 +48,8 @@ Examples:
    "position" (null where unknown, or none), "priority", "minimum": {role: replicas},
    "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason",
    "message", "queuedAt",
-   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown", "at", "reason"} or null}
+   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never",
+                "at", "reason"} or null}
 """
 
 

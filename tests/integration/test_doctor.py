@@ -92,7 +92,10 @@ def test_a_gang_for_which_no_cluster_is_large_enough_is_named(shell: Shell) -> N
     shell.until("giant", lambda now: now["phase"] == "Queued" and bool(now["reason"]))
     found = checks(shell)["never"]
     assert found["verdict"] == "warning"
-    assert f"{shell.namespace}/giant would not start in an empty cluster either" in found["message"]
+    assert (
+        f"{shell.namespace}/giant would not start if no other training job ran either"
+        in found["message"]
+    )
 
 
 def test_what_is_trusted_is_shown_and_another_keeper_is_left_alone(shell: Shell) -> None:

@@ -469,7 +469,9 @@ def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> No
     stage.put(small)
     (one,) = checked(stage)["never"]
     assert one["verdict"] == "warning"
-    assert one["message"].startswith("default/big would not start in an empty cluster either: ")
+    assert one["message"].startswith(
+        "default/big would not start if no other training job ran either: "
+    )
     assert one["fix"] == "kubectl edl explain big -n default"
 
 

@@ -3,12 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
 from edl.model import ClusterState, JobKey, Node, TrainingJob
 from edl.planner.settings import Settings
-from tests.edl.planner.states import NOON, at, busy, cluster, node, room, worker
+from tests.edl.planner.states import NOON, at, busy, cluster, node, room, shape, worker
 
 MINUTE = timedelta(minutes=1)
 WAITS = JobKey("ns", "waits")
@@ -120,3 +121,26 @@ def test_the_same_moment_reads_the_same_a_little_later() -> None:
     later = timedelta(seconds=40)
     wait = timedelta(minutes=33)
     assert rounded(NOON, wait, up=False) == rounded(NOON + later, wait - later, up=False)
+
+
+def test_what_no_node_could_take_even_if_it_were_empty_never_starts() -> None:
+    large = worker("waits", 1, 1, shape=shape(9))
+    found = start(cluster(node("a", 4), large, runs("first")))
+    assert found.certainty is Certainty.NEVER
+    assert found.at is None
+    assert found.reason
+
+
+def test_a_gang_that_is_larger_than_the_cluster_never_starts() -> None:
+    assert start(cluster(node("a", 4), worker("waits", 5, 5))).certainty is Certainty.NEVER
+
+
+def test_what_others_hold_may_be_free_some_day() -> None:
+    found = start(cluster(busy(node("a", 4), room(3)), worker("waits", 2, 2)))
+    assert found.certainty is Certainty.UNKNOWN
+
+
+def test_a_node_that_is_cordoned_may_come_back() -> None:
+    away = replace(node("b", 4), schedulable=False)
+    found = start(cluster(node("a", 1), away, worker("waits", 2, 2)))
+    assert found.certainty is Certainty.UNKNOWN
