@@ -93,7 +93,7 @@ def test_who_waits_says_for_what_behind_whom_and_when() -> None:
         ("second", 2, ["default/first"]),
     ]
     assert rows[0]["asks"] == "80 CPU, 40 pods"
-    assert rows[0]["starts"].startswith("unknown")
+    assert rows[0]["starts"].startswith("never on the nodes that there are: ")
     assert rows[0]["message"]
 
 
