@@ -241,7 +241,7 @@ def test_whole_gpus_and_shares_are_on_different_nodes(
     )  # the GPUs of the other two nodes; more would be handed out twice
     assert nodes(installed, "share") <= shared_nodes
     assert not nodes(installed, "whole") & shared_nodes
-    assert "GPU" in installed.message("whole") or "fit" in installed.reason("whole")
+    assert "GPU" in installed.message("whole") or "fit" in installed.message("whole")
     assert kubeshare.failed == []
 
 

@@ -149,7 +149,8 @@ def test_the_queue_says_what_is_missing(shell: Shell) -> None:
     (waiting,) = json.loads(shell.edl("queue", "-o", "json").stdout)["items"]
     assert waiting["metadata"]["name"] == "big"
     assert waiting["waitingFor"] == {"cpu": "40000m", "memory": str(40 * 2**27), "pods": "40"}
-    assert "CPU" in waiting["reason"]
+    assert waiting["reason"] == "InsufficientCapacity"
+    assert "CPU" in waiting["message"]
 
 
 def test_a_watch_in_a_pipe_prints_what_changes(shell: Shell) -> None:

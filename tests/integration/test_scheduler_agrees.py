@@ -16,8 +16,8 @@ from typing import Final
 import pytest
 
 from edl import contract
-from edl.model import Target
-from edl.planner import reasons
+from edl.history import entries
+from edl.model import Code, Target
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from sandbox.installation import install
@@ -116,8 +116,8 @@ class Watch:
             notes = [job["metadata"].get("annotations", {}) for job in jobs]
             if any(contract.STARTED_AT in one for one in notes):
                 self.started.add(name)
-            told = [one.get(contract.MESSAGE, "") + one.get(contract.HISTORY, "") for one in notes]
-            if any(reasons.GANG_PENDING in text for text in told):
+            told = [entry for one in notes for entry in entries(one.get(contract.HISTORY, ""))]
+            if any(entry.code is Code.GANG_UNSCHEDULABLE for entry in told):
                 self.late.add(name)
             sizes = (0 if job["spec"]["suspend"] else job["spec"]["parallelism"] for job in jobs)
             self.stands[name] = (*sizes, *(pods[job["metadata"]["name"]] for job in jobs))
