@@ -18,7 +18,7 @@ from edl.planner import reasons
 from edl.planner.causes import Cause, Hindrance, Itself, Others, Promised
 from edl.planner.decide import outcome
 from edl.planner.hindrances import Subject, standing_of, to_grow, to_start
-from edl.planner.lacks import Kept, NoNode, Room
+from edl.planner.lacks import Kept, NoNode, Room, TooLarge
 from edl.planner.mending import joined, mended
 from edl.planner.outcome import Outcome
 from edl.planner.plan import Plan
@@ -206,8 +206,8 @@ def _pending(now: Situation) -> tuple[str, ...]:
 
 def _asks_again(causes: Sequence[Cause], new: Sequence[Cause]) -> bool:
     """Whether room was given to it already, and it is short of room again."""
-    had = {one.role for one in causes if isinstance(one, Room | NoNode | Kept)}
-    return any(isinstance(one, Room | NoNode | Kept) and one.role in had for one in new)
+    had = {one.role for one in causes if isinstance(one, Room | NoNode | Kept | TooLarge)}
+    return any(isinstance(one, Room | NoNode | Kept | TooLarge) and one.role in had for one in new)
 
 
 def _is_last(cause: Cause) -> bool:

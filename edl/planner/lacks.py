@@ -68,16 +68,51 @@ class Room(msgspec.Struct, frozen=True):
 
     def mended(self, situation: Situation, key: JobKey) -> Situation:
         like = situation.node(self.node)
-        if like is None or self.pods == 1 or self._pinned(situation, key):
+        role = _role(situation, key, self.role)
+        if like is None or self.pods == 1 or (role and _is_pinned(role)):
             more = self.missing + self.requests * (self.pods - 1)
             return situation.with_more(self.node, more)
         return situation.with_nodes(like, self.requests, self.pods)
 
-    def _pinned(self, situation: Situation, key: JobKey) -> bool:
-        """Whether it is kept to nodes by their names: no other would do."""
-        role = _role(situation, key, self.role)
-        rules = (rule for term in role.shape.affinity for rule in term) if role else ()
-        return any(rule.key == NAME_FIELD for rule in rules)
+
+class TooLarge(msgspec.Struct, frozen=True):
+    """A pod asks for more than any node that it may use has, even empty.
+
+    `largest` is, of each resource it asks for, the most that any one of these nodes has.
+    """
+
+    kind: ClassVar[str] = "TooLarge"
+    role: str
+    pods: int
+    requests: Resources
+    nodes: int
+    largest: Resources
+    node: str
+
+    @property
+    def says(self) -> str:
+        scarce = Resources.of(
+            {name: need for name, need in self.requests if need > self.largest.get(name)}
+        )
+        if not scarce:
+            return f"one {self.role} asks for {self.requests}, and no node has all of it at once"
+        has = Resources.of({name: self.largest.get(name) for name, _ in scarce})
+        if not has:
+            return f"one {self.role} asks for {scarce}, and no node that it may use has any"
+        where = "the only node" if self.nodes == 1 else f"the largest of the {self.nodes} nodes"
+        return f"one {self.role} asks for {scarce}, {where} that it may use has {has}"
+
+    @property
+    def remedy(self) -> str:
+        nodes = "a node" if self.pods == 1 else f"{self.pods} nodes"
+        each = "" if self.pods == 1 else " each"
+        return f"smaller pods, or {nodes} with {self.requests}{each}"
+
+    def mended(self, situation: Situation, key: JobKey) -> Situation:
+        like, role = situation.node(self.node), _role(situation, key, self.role)
+        if like is None or (role and _is_pinned(role)):
+            return situation.with_more(self.node, self.requests * self.pods)
+        return situation.with_nodes(like, self.requests, self.pods)
 
 
 class NoNode(msgspec.Struct, frozen=True):
@@ -184,6 +219,11 @@ class Spent(msgspec.Struct, frozen=True):
 
     def mended(self, situation: Situation, key: JobKey) -> Situation:  # noqa: ARG002 (a Cause's shape)
         return situation.with_budget(self.budget, self.lacks)
+
+
+def _is_pinned(role: Role) -> bool:
+    """Whether it is kept to nodes by their names: no other would do."""
+    return any(rule.key == NAME_FIELD for term in role.shape.affinity for rule in term)
 
 
 def _places(nodes: int) -> str:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from edl.model import JobKey
 from edl.planner.causes import Cause, Others, Until
-from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
+from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
 from edl.planner.situation import Situation
 
 
@@ -47,7 +47,7 @@ def _more_room(old: Cause, new: Cause) -> Cause | None:
             )
         case Kept(), Kept() if old.role == new.role:
             return replace(old, pods=old.pods + new.pods)
-        case NoNode(), Room() | NoNode() if old.role == new.role:
+        case NoNode() | TooLarge(), Room() | NoNode() | TooLarge() if old.role == new.role:
             return replace(old, pods=old.pods + new.pods)
     return None
 

@@ -16,7 +16,7 @@ from edl.planner.fit import Fit, Want, pack
 from edl.planner.gang import Gang
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling
-from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
+from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
 from edl.planner.standing import NOWHERE, Standing
 from edl.planner.why import no_node
 from edl.resources import Resources
@@ -82,8 +82,10 @@ def _fill_all(room: Ints, fit: Fit) -> None:
         room[line] -= capacity * amount
 
 
-def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Room | Kept:
+def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Room | Kept | TooLarge:
     (fit, pods), fitting = placed
+    if (large := _too_large(board, role, fit, pods - fitting)) is not None:
+        return large
     names, nodes = board.grid.names, list(board.grid.rows)
     every = np.flatnonzero(fit.eligible)
     rows = every[[fit.allows(int(row), now=False) for row in every]]
@@ -105,6 +107,29 @@ def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Roo
         free=Resources.of(free),
         node=nodes[best],
         missing=Resources.of(missing),
+    )
+
+
+def _too_large(board: Board, role: Role, fit: Fit, pods: int) -> TooLarge | None:
+    """A pod for which no node that it may use is large enough, however empty."""
+    rows = np.flatnonzero(fit.eligible)
+    has = board.grid.allocatable[:, rows]
+    enough = np.ones(len(rows), dtype=np.bool_)
+    for line, amount in fit.need:
+        enough &= has[line] >= amount
+    if enough.any():
+        return None
+    names = board.grid.names
+    largest = {names[line]: int(has[line].max()) for line, _ in fit.need}
+    return TooLarge(
+        role=role.name,
+        pods=pods,
+        requests=fit.shape.requests,
+        nodes=len(rows),
+        largest=Resources.of(largest),
+        node=list(board.grid.rows)[
+            int(rows[_least_missing(board, board.grid.allocatable, fit, rows)])
+        ],
     )
 
 

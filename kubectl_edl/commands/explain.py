@@ -56,7 +56,7 @@ Examples:
   "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "message", "stops"}],
   "waitingPods": [{"name", "job", "node", "reason"}], "operations": as kubectl edl history}
   STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}
-  kind: Room, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised or Itself
+  kind: Room, TooLarge, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised, Itself
 """
 
 

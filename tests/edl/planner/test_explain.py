@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from edl.messages import message
 from edl.model import (
     Budget,
@@ -84,10 +86,48 @@ def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
     (cause,) = start("mnist", *things)
     assert cause.says == (
+        "one worker asks for 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
+    )
+    assert cause.remedy == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
+
+
+def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
+    gpu = shape(2, gpu=1)
+    full = busy(node("a", 2, gpu=1), room(1))
+    (cause,) = start("mnist", full, node("b", 8), worker("mnist", 1, 1, shape=gpu))
+    assert cause.says == (
         "no room for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it may use has "
         "all of it free at once"
     )
     assert cause.remedy == "1 CPU more free on a"
+
+
+@pytest.mark.parametrize("taken", [0, 2])
+def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: float) -> None:
+    nodes = [busy(node(name, 8), room(taken)) for name in ("a", "b")]
+    large = worker("fat", 1, 1, shape=shape(9))
+    (cause,) = start("fat", *nodes, large)
+    assert (
+        cause.says
+        == "one worker asks for 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
+    )
+    assert cause.remedy == "smaller pods, or a node with 9 CPU"
+
+
+def test_what_it_names_is_what_it_lacks_whoever_else_asks_for_room() -> None:
+    """In a full cluster, with others ahead, it is still one pod that is too large."""
+    others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]
+    causes = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
+    assert causes[0].says == "one worker asks for 9 CPU, the only node that it may use has 4 CPU"
+    assert causes[0].remedy.startswith("smaller pods, or ")
+
+
+def test_a_device_that_no_node_has_is_said_so() -> None:
+    (cause,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
+    assert cause.says == (
+        "one worker asks for 8 nvidia.com/gpu, and no node that it may use has any"
+    )
+    assert cause.remedy == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
 
 
 def test_a_gang_names_each_role_that_does_not_fit() -> None:
@@ -275,8 +315,9 @@ def test_a_rule_that_time_ends_is_mended_by_the_time_that_it_names() -> None:
 
 def test_room_for_several_pods_is_mended_by_more_nodes_and_for_one_by_a_larger_one() -> None:
     for pods, nodes in ((2, 3), (1, 1)):
-        there = situation(node("a", 4), worker("mnist", pods, pods, shape=shape(8)))
-        (cause,) = start("mnist", node("a", 4), worker("mnist", pods, pods, shape=shape(8)))
+        full, mnist = busy(node("a", 8), room(4)), worker("mnist", pods, pods, shape=shape(8))
+        there = situation(full, mnist)
+        (cause,) = start("mnist", full, mnist)
         mended = cause.mended(there, JobKey("ns", "mnist"))
         assert len(mended.state.nodes) == nodes
 
