@@ -42,12 +42,15 @@ class _Gpu:
     alone: Held
 
     def free(self, horizon: Horizon) -> Held:
-        return {
-            Horizon.OBSERVED: self.before,
-            Horizon.IDLE: self.now,
-            Horizon.FUTURE_IDLE: self.soon,
-            Horizon.EMPTY: self.alone,
-        }[horizon]
+        match horizon:
+            case Horizon.OBSERVED:
+                return self.before
+            case Horizon.IDLE:
+                return self.now
+            case Horizon.FUTURE_IDLE:
+                return self.soon
+            case Horizon.EMPTY:
+                return self.alone
 
     def part(self, share: Share) -> Held:
         """What a pod with this share holds here."""
@@ -184,7 +187,8 @@ def best_fit(share: Share, free: Sequence[Held], memory: Sequence[int]) -> tuple
     `free` and `memory` (bytes) are those of a node's devices.
     """
     rooms = enumerate(zip(free, memory, strict=True))
-    fitting = sorted((left, at) for at, (left, size) in rooms if left.covers(share.part(size)))
+    parts = {size: share.part(size) for size in set(memory)}  # mostly one
+    fitting = sorted((left, at) for at, (left, size) in rooms if left.covers(parts[size]))
     return tuple(at for _, at in fitting[: share.gpus]) if len(fitting) >= share.gpus else ()
 
 
@@ -195,12 +199,15 @@ def has_model(node: Node, share: Share) -> bool:
 
 def _both(one: Held, other: Held) -> Held:
     """What both have."""
+    if one == other:
+        return one
     return Held(min(one.compute, other.compute), min(one.memory, other.memory))
 
 
 def _times(free: Held, part: Held) -> int:
-    pairs = [(have, need) for have, need in zip(free, part, strict=True) if need > 0]
-    return max(min((have // need for have, need in pairs), default=2**31), 0)
+    by_compute = free.compute // part.compute if part.compute > 0 else 2**31
+    by_memory = free.memory // part.memory if part.memory > 0 else by_compute
+    return max(min(by_compute, by_memory), 0)
 
 
 class Devices:

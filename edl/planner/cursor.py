@@ -1,6 +1,7 @@
 """Where the next pod of a shape goes: node after node, the fullest first (best fit)."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _NOWHERE: Final = -1
 _FEW: Final = 16
 """Nodes are looked at apart by labels with at most as many values (zones)."""
+
+_least: Final = itemgetter(0)
 
 Mark: TypeAlias = tuple[int, ...]
 """Where a cursor stands."""
@@ -98,6 +101,12 @@ class _Lane:
         self.back: set[int] = set()
         """Those before that to which room came back."""
 
+    def least(self, ease: int) -> int:
+        """A place before which none of its own is found."""
+        at = self.next if self.ease == ease else self.at
+        at = min((at, *self.back)) if self.back else at
+        return self.places[min(at, len(self.places) - 1)]
+
     def start(self, at: int) -> None:
         self.at = self.next = at
         self.ease = -1
@@ -141,8 +150,11 @@ class RuledCursor(Cursor):
         if near is not None and near.begins(now=self._is_now):
             return next(filter(self._takes, self._most_room_first(near)), _NOWHERE)
         ease = self._fine.ease
-        places = [place for lane in self._lanes if (place := self._first(lane, ease)) >= 0]
-        return self._order[min(places)] if places else _NOWHERE
+        best = len(self._order)
+        for least, lane in sorted(((lane.least(ease), lane) for lane in self._lanes), key=_least):
+            if least < best and (place := self._first(lane, ease)) >= 0:
+                best = min(best, place)
+        return self._order[best] if best < len(self._order) else _NOWHERE
 
     def mark(self) -> Mark:
         return (self._seen, *(min((lane.at, *lane.back)) for lane in self._lanes))

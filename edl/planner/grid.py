@@ -136,6 +136,18 @@ class Grid:
         self._change(row, fit, 1, now=now)
         self.freed.append(row)
 
+    def postpone(self, row: int, fit: "Fit") -> None:
+        """Give back at once what was taken `now` as well as soon; it stays taken soon."""
+        self.freed.append(row)
+        if not fit.is_plain:  # who counts pods counts them again
+            self._change(row, fit, 1, now=True)
+            self._change(row, fit, -1, now=False)
+            return
+        for line, amount in fit.need:
+            self._now[line][row] += amount
+            if self._open[row]:
+                self.idle_now[line] += amount
+
     def _change(self, row: int, fit: "Fit", sign: int, *, now: bool) -> None:
         counts, soon, idle_soon, need = self._open[row], self._soon, self.idle_soon, fit.need
         for line, amount in need:

@@ -88,17 +88,19 @@ def _calm(board: Board, standing: Standing) -> bool:
 
 def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | None) -> bool:
     """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
-    if not may_reserve(ceiling, standing):
+    # What is allowed and found at once is so soon, too: the usual case asks once.
+    at_once = _comes_at_once(board, ceiling, standing)
+    if not (at_once or _is_allowed(ceiling, standing)):
         return False
-    fit, exempt = standing.fit, len(standing.seats) < standing.role.min
-    at_once = not standing.held and (standing.bill is None or standing.bill.allows(now=True))
-    if at_once and (exempt or (_calm(board, standing) and ceiling.allows(fit, now=True))):
+    soon = standing.fit.soon
+    if at_once:
         row = _row(standing, homes, now=True)
         if row != NOWHERE:
             standing.sit(board.grid, row, now=True)
             return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
-    if standing.starts and standing.restarts and not standing.held:
+    restarts = standing.starts and standing.restarts and not standing.held
+    if restarts or soon.find() == NOWHERE:
         return False
     row = _row(standing, homes, now=False)
     if row != NOWHERE:
@@ -109,11 +111,23 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | No
 
 def may_reserve(ceiling: Ceiling, standing: Standing) -> bool:
     """Whether budgets, ceiling and a node have room for one more, when leaving pods are gone."""
+    return _is_allowed(ceiling, standing) and standing.fit.soon.find() != NOWHERE
+
+
+def _is_allowed(ceiling: Ceiling, standing: Standing) -> bool:
+    """Whether budgets and ceiling have room for one more, when leaving pods are gone."""
     if standing.bill and not standing.bill.allows(now=False):
         return False
-    exempt = len(standing.seats) < standing.role.min
-    may = exempt or ceiling.allows(standing.fit, now=False)
-    return may and standing.fit.soon.find() != NOWHERE
+    return len(standing.seats) < standing.role.min or ceiling.allows(standing.fit, now=False)
+
+
+def _comes_at_once(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
+    """Whether nothing but room keeps one more from coming now."""
+    if standing.held or (standing.bill and not standing.bill.allows(now=True)):
+        return False
+    if len(standing.seats) < standing.role.min:
+        return True
+    return _calm(board, standing) and ceiling.allows(standing.fit, now=True)
 
 
 def _row(standing: Standing, homes: Homes | None, *, now: bool) -> int:

@@ -76,10 +76,17 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
             one.rank,
         )
     )
+    refused: dict[Fit, int] = {}
+    """The fewest pods of a shape that wait: pods only come, so as many more will wait, too."""
     for one in who:
-        after = coming + Counter({one.fit: new(one)})
+        pods = new(one)
+        if pods >= refused.get(one.fit, pods + 1):
+            hold_back(board, one)
+            continue
+        after = coming + Counter({one.fit: pods})
         met = (fit for fit in after if cost(fit, one.fit))
         if any(_may_stay_pending(fit, after, capacity, cost) for fit in met):
+            refused[one.fit] = pods
             hold_back(board, one)
         else:
             coming = after

@@ -5,6 +5,7 @@ in its room, wherever the plan seats them. Where gangs are preempted somebody wo
 again: the first victim fits elsewhere by now, starts, lands in the claim's room, and so on.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -37,8 +38,11 @@ class Precedence:
 
     def __post_init__(self) -> None:
         self._open = self.board.grid.soon.copy()
+        rows: defaultdict[Fit, list[int]] = defaultdict(list)
         for standing in self.board.standings:
-            _give(self._open, standing.fit, (seat.row for seat in _loose(standing)))
+            rows[standing.fit] += [seat.row for seat in _loose(standing)]
+        for fit, found in rows.items():
+            _give(self._open, fit, found)
 
     def hinders(self, number: int, starts: Mapping[Fit, int], ahead: Mapping[Fit, int]) -> bool:
         """Whether the start with this number may take room that was promised before it.

@@ -200,11 +200,10 @@ class Standing:
         places = (at for at in reversed(range(len(self.seats))) if self._comes_now(at))
         for place in islice(places, count):
             seat = self.seats[place]
-            grid.give(seat.row, self.fit, now=True)
-            grid.take(seat.row, self.fit, now=False)
+            grid.postpone(seat.row, self.fit)
             if self.bill:
                 self.bill.linger(-1)
-            self.seats[place] = seat._replace(now=False)
+            self.seats[place] = _given(seat.row, False)  # noqa: FBT003 - keyed by it
 
     def _comes_now(self, place: int) -> bool:
         return self.seats[place].fresh and self.seats[place].now
