@@ -180,11 +180,12 @@ class Binding:
 
     def allows(self, row: int, *, now: bool) -> bool:
         """Whether one more pod may come to this node; `now`: also before leaving pods are gone."""
-        return (
-            not self.clashes(row, now=now)
-            and all(level.allows(row) for level in self.levels)
-            and (self.near is None or self.near.allows(row, now=now))
-        )
+        if self.clashes(row, now=now):
+            return False
+        for level in self.levels:  # asked for each node: all() costs as much as its answer
+            if not level.allows(row):
+                return False
+        return self.near is None or self.near.allows(row, now=now)
 
     def clashes(self, row: int, *, now: bool) -> bool:
         """Whether somebody is there with whom it may not be."""

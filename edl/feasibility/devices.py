@@ -284,6 +284,6 @@ def _free(node: Node) -> list[_Gpu]:
     found = []
     for device in node.devices:
         now = device.free
-        soon = now.plus(device.leaving)
+        soon = now.plus(device.leaving) if any(device.leaving) else now
         found.append(_Gpu(device.memory, now, now, soon, now))
     return found

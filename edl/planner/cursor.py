@@ -47,16 +47,17 @@ class Cursor:
 
     def find(self) -> int:
         """The next node that takes one more pod; -1 if there is none."""
-        while self._seen < len(self._freed):
-            row = self._freed[self._seen]
-            if self._eligible[row] and self._fits(row):
-                return row
-            self._seen += 1
-        while self._at < len(self._order):
-            row = self._order[self._at]
-            if self._fits(row):
-                return row
-            self._at += 1
+        freed, eligible, order, fits = self._freed, self._eligible, self._order, self._fits
+        for at in range(self._seen, len(freed)):
+            if eligible[freed[at]] and fits(freed[at]):
+                self._seen = at
+                return freed[at]
+        self._seen = len(freed)
+        for at in range(self._at, len(order)):
+            if fits(order[at]):
+                self._at = at
+                return order[at]
+        self._at = len(order)
         return -1
 
     def mark(self) -> Mark:
