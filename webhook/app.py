@@ -18,7 +18,7 @@ from edl.namespaces import SILENT, NamespacePolicy
 from webhook import judge
 from webhook.budget import MOST_VALUES, values
 from webhook.complaints import Complaints
-from webhook.inline import ERRAND
+from webhook.errands import ERRAND
 from webhook.judge import Core, Judge, Judgement
 from webhook.limits import LIMIT
 from webhook.measures import Measures

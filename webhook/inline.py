@@ -1,135 +1,145 @@
-"""A WSGI app called on the event loop itself, once a whole request is there.
+"""The ASGI app that uvicorn calls: a WSGI app, called on the event loop once a request is there.
 
 A review takes a fraction of a millisecond of pure computation, less than handing it to a thread.
 The loop waits for slow and silent clients; the app never does: no thread is pinned. What an app
 must wait for itself it leaves as an errand, which is run on a thread, and is then called again.
 """
 
-import asyncio
 import io
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Final, TypeAlias
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-import httptools
-import msgspec
+from webhook.budget import SMALL, Crowded, Share, weight
+from webhook.connection import STATE, Connection, Endpoint
+from webhook.errands import ERRAND
 
-from webhook.budget import Budget, Crowded, Share
+Scope: TypeAlias = dict[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 
-Headers: TypeAlias = list[tuple[str, str]]
-
-ERRAND: Final = "edl.errand"
-"""In the environ: a function that the app leaves there. On its second call it finds it run."""
-THREADS: Final = 4
-MOST: Final = 32
-"""Errands at a time: a namespace is read within two seconds."""
-_TOLD_OTHERWISE: Final = frozenset({"CONTENT_LENGTH", "TRANSFER_ENCODING"})
-"""Headers about how the body travelled: the app gets it whole, with its true length."""
+_BODY: Final = "http.response.body"
+_GONE: Final = "http.disconnect"
+_UNREAD: Final = frozenset({b"transfer-encoding", b"upgrade"})
+_PLAIN: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
+"""The headers whose names in an environ begin with no HTTP_."""
 
 
-class Errands:
-    """Threads for errands alone, and a bound for those that run or wait for one."""
+class _LeftError(Exception):
+    """The client has gone before its request was whole."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._running = 0
-        self._pool = ThreadPoolExecutor(THREADS, "errand")
 
-    async def run(self, errand: Callable[[], object]) -> None:
-        """Raises Crowded where too many wait."""
-        if self._running >= self._most:
-            raise Crowded("too many namespaces are being read; try again")
-        self._running += 1
+class Response(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+
+class Inline:
+    """The app of one endpoint, for uvicorn."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection: Connection = scope["state"][STATE]
+        headers, share = dict(scope["headers"]), Share(self._endpoint.budget)
         try:
-            await asyncio.get_running_loop().run_in_executor(self._pool, errand)
+            if connection.objection:
+                connection.refuse(HTTPStatus.FORBIDDEN, connection.objection)
+            elif _UNREAD & headers.keys():
+                what = "neither Transfer-Encoding nor Upgrade is taken here, but a Content-Length"
+                connection.refuse(HTTPStatus.BAD_REQUEST, what)
+            else:
+                connection.expect(int(headers.get(b"content-length", 0)))
+                environ = environ_of(scope, connection.client, await self._body(receive, share))
+                await self._send(send, await self._response(environ, share), connection)
+                return
+        except Crowded as crowded:
+            connection.refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(crowded))
+        except _LeftError:
+            pass
         finally:
-            self._running -= 1
+            share.release()
+            connection.finish()
+        while (await receive())["type"] != _GONE:  # the refusal has been written
+            pass
 
+    async def _body(self, receive: Receive, share: Share) -> bytearray:
+        """No more than one byte above the limit is kept, but all of it is read."""
+        most, body, more = self._endpoint.limits.body_bytes + 1, bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] == _GONE:
+                raise _LeftError
+            body += message["body"][: most - len(body)]
+            share.grow(len(body))
+            more = message["more_body"]
+        share.grow(weight(body))
+        return body
 
-class Request:
-    """What a client has sent of a request so far, and the memory that it holds."""
+    async def _response(self, environ: WSGIEnvironment, share: Share) -> Response:
+        response = call(self._endpoint.app, environ)
+        if ERRAND in environ:
+            environ["wsgi.input"].truncate(0)  # the errand has what it needs
+            await self._endpoint.errands.run(environ[ERRAND])
+            response = call(self._endpoint.app, environ)
+        share.grow(len(response.content))
+        return response
 
-    def __init__(self, budget: Budget) -> None:
-        self.share: Final = Share(budget)
-        self.method = ""
-        self.url = b""
-        self.headers: list[tuple[bytes, bytes]] = []
-        self.has_head = False
-        """Whether its head is complete."""
-        self.body = bytearray()
-        """May be cut off."""
-        self.size = 0
-        """Bytes of the whole body."""
-        self.keep_alive = False
-
-    def head_size(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-
-
-class Response(msgspec.Struct):
-    """What the app passes to `start_response`, and its content."""
-
-    status: str = ""
-    headers: Headers = []
-    content: bytes = b""
-
-    def start(
-        self,
-        status: str,
-        headers: Headers,
-        exc_info: tuple[type[BaseException], BaseException, TracebackType]
-        | tuple[None, None, None]
-        | None = None,
-        /,
-    ) -> Callable[[bytes], object]:
-        del exc_info  # nothing has been sent yet: the new status simply replaces the old one
-        self.status, self.headers = status, headers
-        return _no_write
-
-
-def _no_write(_: bytes) -> object:
-    raise NotImplementedError("an app that returns its body, as Flask does, is all that is served")
+    async def _send(self, send: Send, response: Response, connection: Connection) -> None:
+        content = response.content
+        headers = {"content-length": str(len(content))} | response.headers
+        if connection.ends or self._endpoint.closing():
+            headers["connection"] = "close"
+        named = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
+        await send({"type": "http.response.start", "status": response.status, "headers": named})
+        # uvicorn waits for a slow client before it sends, not after: the end is a piece of its own.
+        if len(content) > SMALL:
+            await send({"type": _BODY, "body": content, "more_body": True})
+            content = b""
+        await send({"type": _BODY, "body": content})
 
 
 def call(app: WSGIApplication, environ: WSGIEnvironment) -> Response:
-    response = Response()
-    chunks = app(environ, response.start)
+    """Of an app that returns its body, as Flask does: it is given no function to write."""
+    status, headers = "", list[tuple[str, str]]()
+
+    def start(*given: Any) -> Any:  # noqa: ANN401 - a function to write is not given
+        nonlocal status, headers
+        status, headers = given[:2]
+
+    chunks = app(environ, start)
     try:
-        response.content = b"".join(chunks)
+        content = b"".join(chunks)
     finally:
         getattr(chunks, "close", list)()
-    return response
+    named = {name.lower(): text for name, text in headers}
+    return Response(int(status.partition(" ")[0]), named, content)
 
 
-def environ_of(request: Request, client: str, scheme: str) -> WSGIEnvironment:
-    """Raises httptools.HttpParserInvalidURLError."""
-    url = httptools.parse_url(request.url)
+def environ_of(scope: Scope, client: str, body: bytearray) -> WSGIEnvironment:
     environ: WSGIEnvironment = {
-        "REQUEST_METHOD": request.method,
+        "REQUEST_METHOD": scope["method"],
         "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(url.path or b"/").decode("latin-1"),
-        "QUERY_STRING": (url.query or b"").decode("latin-1"),
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
         "SERVER_NAME": "localhost",
         "SERVER_PORT": "0",
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": client,
-        "CONTENT_LENGTH": str(request.size),
         "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scheme,
-        "wsgi.input": io.BytesIO(bytes(request.body)),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": io.BytesIO(body),
         "wsgi.errors": sys.stderr,
         "wsgi.multithread": False,
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
     }
-    for name, value in request.headers:
+    for name, value in scope["headers"]:
         key = name.decode("latin-1").upper().replace("-", "_")
-        if key == "CONTENT_TYPE":
-            environ[key] = value.decode("latin-1")
-        elif key not in _TOLD_OTHERWISE:
-            environ[f"HTTP_{key}"] = value.decode("latin-1")
+        environ[key if key in _PLAIN else f"HTTP_{key}"] = value.decode("latin-1")
     return environ

@@ -30,6 +30,5 @@ class Limits(msgspec.Struct, frozen=True):
     answer: float = 60.0
     """From the end of the request until the client has taken the answer."""
     head_bytes: int = 32 * 1024
-    headers: int = 100
     look: float = 0.5
     """Seconds between two looks for clients that are over their time."""

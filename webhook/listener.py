@@ -1,114 +1,96 @@
-"""Accepts connections: each is counted, and may be ended, from before its TLS handshake on."""
+"""What uvicorn makes of an accepted connection: it counts before its handshake, which ends soon.
+
+uvicorn's own TLS knows no client before the handshake has ended, and gives it 60 s. So uvicorn
+accepts plainly, and the socket begins anew with TLS, under asyncio's public interface.
+"""
 
 import asyncio
 import logging
-import socket
 import ssl
-from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from socket import socket
+from typing import Any, Final, cast
 
-from webhook.connection import Connection, House
+import uvicorn
 
-BACKLOG: Final = 2048
-_AT_ONCE: Final = 64
-_PAUSE_SECONDS: Final = 0.1
-_TICK_SECONDS: Final = 0.02
+from webhook.connection import Connection, Endpoint
+from webhook.inline import Inline
+
+_GRACE_SECONDS: Final = 15
+"""For requests that have begun, at the end, if their connections are not ended before."""
+_log: Final = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED")
 """OpenSSL's names. Any other end of a handshake is noise: port scans, probes by TCP alone."""
-_log: Final = logging.getLogger(__name__)
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises OSError where the address cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    listening.settimeout(0)
-    return listening
+def server_of(endpoint: Endpoint) -> uvicorn.Server:
+    config = uvicorn.Config(
+        Inline(endpoint),
+        http=cast("type[asyncio.Protocol]", partial(Accepted, endpoint)),
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        log_level="error",  # a client chooses how many warnings there are: ours are bounded
+        timeout_keep_alive=int(endpoint.limits.idle) + 1,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)
 
 
-class Listener:
-    """Listens until it is closed. Made on the running loop."""
+class Accepted(asyncio.Protocol):
+    """A TCP connection for a moment: its socket goes on as a `Connection`."""
 
-    def __init__(
-        self,
-        listening: socket.socket,
-        house: House,
-        context: Callable[[], ssl.SSLContext] | None,
-    ) -> None:
-        """`context` is asked for each connection; None for plain HTTP."""
-        self._socket = listening
-        self._house = house
-        self._context = context
-        self._loop = asyncio.get_running_loop()
-        self._handshakes: set[asyncio.Task[object]] = set()
-        self._looking = self._loop.create_task(self._look())
-        self._listen()
+    def __init__(self, endpoint: Endpoint, **of_uvicorn: Any) -> None:  # noqa: ANN401
+        self._endpoint = endpoint
+        self._of_uvicorn = of_uvicorn
 
-    @property
-    def port(self) -> int:
-        found: int = self._socket.getsockname()[1]
-        return found
-
-    async def close(self, grace: float) -> None:
-        """Take no more connections; end each as soon as what has begun is answered, or then."""
-        self._loop.remove_reader(self._socket)
-        self._socket.close()
-        for handshake in self._handshakes:
-            handshake.cancel()
-        room, end = self._house.room, self._loop.time() + grace
-        while room and self._loop.time() < end:
-            for connection in room.everybody():
-                connection.retire()
-            await asyncio.sleep(_TICK_SECONDS)
-        for connection in room.everybody():
-            connection.expel()
-        self._looking.cancel()
-        await asyncio.gather(*self._handshakes, self._looking, return_exceptions=True)
-
-    def _listen(self) -> None:
-        if self._socket.fileno() >= 0:
-            self._loop.add_reader(self._socket, self._accept)
-
-    def _accept(self) -> None:
-        for _ in range(_AT_ONCE):
-            try:
-                accepted, address = self._socket.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                # Out of descriptors, most likely: trying again at once would only burn time.
-                _log.warning("cannot accept connections for a moment: %s", error)
-                self._loop.remove_reader(self._socket)
-                self._loop.call_later(_PAUSE_SECONDS, self._listen)
-                return
-            self._welcome(accepted, address[0])
-
-    def _welcome(self, accepted: socket.socket, client: str) -> None:
-        accepted.settimeout(0)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection(self._house, client)
-        handshake = self._loop.create_task(self._shake(accepted, client, connection))
-        connection.welcome(handshake)
-        self._handshakes.add(handshake)
-        handshake.add_done_callback(self._handshakes.discard)
-
-    async def _shake(self, accepted: socket.socket, client: str, connection: Connection) -> None:
-        context = self._context() if self._context else None
-        seconds = self._house.limits.handshake if context else None
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        accepted, context = cast("asyncio.Transport", transport), self._endpoint.context
+        address = accepted.get_extra_info("peername")
         try:
-            await self._loop.connect_accepted_socket(
-                lambda: connection, accepted, ssl=context, ssl_handshake_timeout=seconds
-            )
-        except OSError as error:  # ssl.SSLError is one; so is a timeout
-            if getattr(error, "reason", "") in _NO_CERTIFICATE:
-                self._house.rejected(client, f"its certificate: {error}", HTTPStatus.FORBIDDEN)
-        finally:
-            if not connection.shaken:
-                self._house.room.leave(connection)
+            # The loop reads on once this has returned, so `start_tls` would come too late.
+            plain = accepted.get_extra_info("socket").dup() if context and address else None
+        except OSError as error:  # out of descriptors
+            _log.warning("cannot accept a connection: %s", error)
+            address = None
+        if address is None:  # has left already, or must
+            accepted.abort()
+            return
+        connection = Connection(self._endpoint, address[0], self._of_uvicorn)
+        if plain is None:
+            accepted.set_protocol(connection)
+            connection.connection_made(accepted)
+        else:
+            accepted.abort()
+            shaking = _shake(self._endpoint, plain, connection)
+            connection.handshake = asyncio.get_running_loop().create_task(shaking)
 
-    async def _look(self) -> None:
-        while True:
-            await asyncio.sleep(self._house.limits.look)
-            for connection in self._house.room.everybody():
-                connection.check(self._loop.time())
+
+async def _shake(endpoint: Endpoint, accepted: socket, connection: Connection) -> None:
+    try:
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: connection, accepted, ssl=endpoint.context
+        )
+    except ssl.SSLError as error:
+        if error.reason in _NO_CERTIFICATE:
+            what = f"its certificate: {error}"
+            endpoint.rejected(connection.client, what, HTTPStatus.FORBIDDEN)
+    except OSError:
+        pass  # the client has left
+    finally:
+        if connection.transport is None:
+            endpoint.room.leave(connection)
+
+
+async def watch(endpoint: Endpoint) -> None:
+    """End, again and again, the connections that are over their time."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(endpoint.limits.look)
+        for connection in endpoint.room.everybody():
+            connection.check(loop.time())

@@ -23,10 +23,6 @@ class Guest(Protocol):
         """End it if it is over its time; `now` is the loop's."""
         ...
 
-    def retire(self) -> None:
-        """End it if nothing has begun."""
-        ...
-
 
 class Room:
     """At most `most` connections, at most `each` of one client.
@@ -56,7 +52,8 @@ class Room:
 
     def speaks(self, guest: Guest) -> None:
         """It has sent the head of a request, or has been answered."""
-        self._guests[guest.client].move_to_end(guest)
+        if guest in (own := self._guests.get(guest.client, OrderedDict())):
+            own.move_to_end(guest)
 
     def leave(self, guest: Guest) -> None:
         own = self._guests.get(guest.client, OrderedDict())

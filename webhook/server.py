@@ -6,30 +6,33 @@ import logging
 import resource
 import signal
 import socket
-import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 from wsgiref.types import WSGIApplication
 
 import msgspec
+import uvicorn
 import uvloop
 
 from edl.errors import EdlError
 from webhook.budget import Budget
 from webhook.certificate import ServingCertificate
 from webhook.clients import Clients, ClientsError
-from webhook.connection import House, Rejected
-from webhook.inline import Errands
+from webhook.connection import Endpoint, Rejected
+from webhook.errands import Errands
 from webhook.keeper import Keeper
 from webhook.limits import Limits
-from webhook.listener import Listener, bound
+from webhook.listener import server_of, watch
 from webhook.room import Room
 
+_BACKLOG: Final = 2048
 _GRACE_SECONDS: Final = 10
-_OTHER_FILES: Final = 100
-"""File descriptors for all that is no connection of a client."""
+_TICK_SECONDS: Final = 0.02
+_OTHER_FILES: Final = 100 + _BACKLOG
+"""File descriptors for all that is no connection, and a second one of each that begins TLS now."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -82,7 +85,7 @@ class Lifecycle:
         return self.certificate.problem(self._clock()) or self._problem()
 
 
-class _Server:
+class _Servers:
     """A first signal turns traffic away gently, a second one ends at once."""
 
     def __init__(self, lifecycle: Lifecycle, settings: Settings) -> None:
@@ -93,22 +96,38 @@ class _Server:
         self._sockets = [_bound(settings.host, door.port) for door in settings.doors]
 
     async def serve(self) -> None:
+        endpoints = [self._endpoint(door) for door in self._settings.doors]
+        servers = [server_of(endpoint) for endpoint in endpoints]
+        watching = [asyncio.create_task(watch(endpoint)) for endpoint in endpoints]
+        pairs = zip(servers, self._sockets, strict=True)
+        ending = asyncio.gather(*(server.serve([listening]) for server, listening in pairs))
+        asked = asyncio.create_task(self._asked_to_end(servers))
+        await asyncio.wait((ending, asked), return_when=asyncio.FIRST_COMPLETED)
+        for server in servers:
+            server.should_exit = True
+        again = asyncio.create_task(self._signals.acquire())
+        both = (ending, again)
+        await asyncio.wait(both, timeout=_GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        for connection in chain.from_iterable(one.room.everybody() for one in endpoints):
+            connection.expel()
+        for task in (*watching, asked, again):
+            task.cancel()
+        await ending
+
+    async def _asked_to_end(self, servers: list[uvicorn.Server]) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        while not all(one.started for one in servers):  # noqa: ASYNC110 - uvicorn has no event
+            await asyncio.sleep(_TICK_SECONDS)
+        for number in (signal.SIGINT, signal.SIGTERM):  # instead of uvicorn's, which end at once
             loop.add_signal_handler(number, self._signals.release)
-        doors = zip(self._settings.doors, self._sockets, strict=True)
-        listeners = [self._open(door, listening) for door, listening in doors]
         await self._signals.acquire()
         self._lifecycle.closing = True
         with suppress(TimeoutError):
             await asyncio.wait_for(self._signals.acquire(), self._settings.drain.total_seconds())
-        ending = asyncio.gather(*(listener.close(_GRACE_SECONDS) for listener in listeners))
-        again = asyncio.create_task(self._signals.acquire())
-        await asyncio.wait((ending, again), return_when=asyncio.FIRST_COMPLETED)
-        again.cancel()
 
-    def _open(self, door: Door, listening: socket.socket) -> Listener:
-        house = House(
+    def _endpoint(self, door: Door) -> Endpoint:
+        _log.info("listening on %s port %d, TLS: %s", self._settings.host, door.port, door.tls)
+        return Endpoint(
             door.app,
             door.limits,
             Room(door.limits.connections, door.limits.each),
@@ -117,17 +136,14 @@ class _Server:
             self._settings.rejected,
             objection=door.clients.problem if door.clients else _welcome,
             closing=lambda: self._lifecycle.closing,
+            context=self._lifecycle.certificate.context if door.tls else None,
         )
-        _log.info("listening on %s, TLS: %s", listening.getsockname(), door.tls)
-        return Listener(listening, house, self._context if door.tls else None)
-
-    def _context(self) -> ssl.SSLContext:
-        return self._lifecycle.certificate.context
 
 
 def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return bound(host, port)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ServerError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
@@ -143,19 +159,19 @@ def serve(lifecycle: Lifecycle, keeper: Keeper, settings: Settings) -> None:
     """
     _demand(lifecycle, settings)
     _raise_limit_of_files(sum(door.limits.connections for door in settings.doors) + _OTHER_FILES)
-    server = _Server(lifecycle, settings)
+    servers = _Servers(lifecycle, settings)
     # Modules and the app stay for good: full collections, which pause every review, skip them.
     gc.collect()
     gc.freeze()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(server, keeper, lifecycle, settings))
+        runner.run(_run(servers, keeper, lifecycle, settings))
 
 
-async def _run(server: _Server, keeper: Keeper, lifecycle: Lifecycle, settings: Settings) -> None:
+async def _run(servers: _Servers, keeper: Keeper, lifecycle: Lifecycle, settings: Settings) -> None:
     keeping = asyncio.create_task(keeper.keep(settings.refresh))
     looking = asyncio.create_task(_keep_demanding(lifecycle, settings))
     try:
-        await server.serve()
+        await servers.serve()
     finally:
         keeping.cancel()
         looking.cancel()

@@ -28,7 +28,7 @@ from tests.edl.manifests import CONTEXT
 from tests.fuzz.generated import Case
 from webhook.app import Desk, create_app
 from webhook.budget import weight
-from webhook.inline import ERRAND
+from webhook.errands import ERRAND
 from webhook.judge import Core
 from webhook.policies import Watched
 from webhook.review import decode

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -13,10 +14,10 @@ import uvloop
 from edl.inject.admission import Context
 from webhook.app import Desk, create_app
 from webhook.budget import Budget
-from webhook.connection import House
-from webhook.inline import Errands
+from webhook.connection import Endpoint
+from webhook.errands import Errands
 from webhook.limits import Limits
-from webhook.listener import Listener, bound
+from webhook.listener import server_of, watch
 from webhook.room import Room
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -24,9 +25,9 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass
 class Opened:
-    """A listener, its guests, and whom it refused: the status and why."""
+    """A server, its connections, and what it refused: the status and why."""
 
-    listener: Listener
+    port: int
     room: Room
     budget: Budget
     refused: list[tuple[int, str]] = field(default_factory=list)
@@ -34,9 +35,8 @@ class Opened:
 
     async def connect(self, context: ssl.SSLContext | None = None) -> Streams:
         name = "localhost" if context else None
-        port = self.listener.port
         streams = await asyncio.open_connection(
-            "127.0.0.1", port, ssl=context, server_hostname=name
+            "127.0.0.1", self.port, ssl=context, server_hostname=name
         )
         self.clients.append(streams)
         return streams
@@ -54,7 +54,6 @@ class Opened:
             writer.transport.abort()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
-        await self.listener.close(grace=0)
 
 
 def reviewing() -> WSGIApplication:
@@ -71,7 +70,7 @@ async def opened(
     closing: bool = False,
 ) -> AsyncIterator[Opened]:
     room, refused = Room(limits.connections, limits.each), list[tuple[int, str]]()
-    house = House(
+    endpoint = Endpoint(
         app or reviewing(),
         limits,
         room,
@@ -80,13 +79,21 @@ async def opened(
         rejected=lambda _client, reason, status: refused.append((status, reason)),
         objection=lambda _certificate: "",
         closing=lambda: closing,
+        context=context,
     )
-    listener = Listener(bound("127.0.0.1", 0), house, (lambda: context) if context else None)
-    made = Opened(listener, room, house.budget, refused)
+    server, listening = server_of(endpoint), socket.create_server(("127.0.0.1", 0), backlog=2_048)
+    made = Opened(listening.getsockname()[1], room, endpoint.budget, refused)
+    watching = asyncio.create_task(watch(endpoint))
+    serving = asyncio.create_task(server.serve([listening]))
+    while not server.started:  # noqa: ASYNC110 - uvicorn offers no event
+        await asyncio.sleep(0.001)
     try:
         yield made
     finally:
         await made.close()
+        watching.cancel()
+        server.should_exit = server.force_exit = True
+        await serving
 
 
 def run(test: Callable[[], Coroutine[None, None, None]]) -> None:

@@ -16,9 +16,6 @@ class Guest:
     def check(self, now: float) -> None:
         raise NotImplementedError
 
-    def retire(self) -> None:
-        raise NotImplementedError
-
 
 def entered(room: Room, *guests: Guest) -> list[Guest]:
     for guest in guests:
@@ -86,6 +83,14 @@ def test_a_client_has_its_own_bound() -> None:
     assert expelled(many) == ["0", "1"]
     assert not server.expelled
     assert len(room) == 4
+
+
+def test_an_answer_may_still_be_on_its_way_when_its_connection_is_ended() -> None:
+    room, guests = full_room(1)
+    entered(room, Guest("new"))
+    room.speaks(guests[0])
+    assert expelled(guests) == ["0"]
+    assert len(room) == 1
 
 
 def test_a_connection_that_left_takes_no_room() -> None:

@@ -23,8 +23,6 @@ from tests.webhook import reviews, wire
 from tests.webhook.wire import Answered, Process
 from webhook.limits import LIMIT
 
-LABELLED = reviews.review(reviews.job(framework="none", min="1", max="3"))
-
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
@@ -121,17 +119,6 @@ async def test_clients_that_leave_in_the_middle_do_no_harm(served: Process) -> N
         async with served.connection() as connection:
             await connection.send(whole[:end])
     assert await reviewed(served, "next")
-
-
-@wire.in_loop
-async def test_a_body_in_chunks_is_read(served: Process) -> None:
-    head = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-    parts = (LABELLED[:500], LABELLED[500:])
-    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
-    async with served.connection() as connection:
-        await connection.send(head + b"transfer-encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n")
-        answered = await connection.answer()
-    assert reviews.response(answered.body)["allowed"] is True
 
 
 @wire.in_loop
@@ -262,6 +249,28 @@ async def test_sigterm_refuses_readiness_first_and_finishes_what_has_begun(tmp_p
             assert is_patch_for("last", await begun.answer())
         assert await asyncio.to_thread(served.process.wait, wire.SECONDS) == 0
         assert "Traceback" not in served.logged()
+
+
+@wire.in_loop
+async def test_a_second_sigterm_waits_for_no_request(tmp_path: Path) -> None:
+    with wire.webhook(tmp_path) as served:
+        async with served.connection() as begun:
+            await begun.send(wire.request("POST", "/mutate", question("late"))[:-10])
+            assert await reviewed(served, "before")
+            served.signal()
+            await wire.until(partial(accepts_nothing, served))
+            assert served.process.poll() is None
+            served.signal()
+            assert await asyncio.to_thread(served.process.wait, wire.SECONDS) == 0
+        assert "Traceback" not in served.logged()
+
+
+async def accepts_nothing(served: Process) -> bool:
+    try:
+        async with served.connection():
+            return False
+    except OSError:
+        return True
 
 
 async def refuses_traffic(served: Process) -> bool:
