@@ -39,11 +39,13 @@ class Hours:
     held: float
     at_max: float
     whole: bool
+    compared: bool = True
+    """Whether it is known how the work divides: without, a smaller size can only seem to lose."""
 
     @property
     def saved(self) -> float | None:
         """The part of `at_max` that was not needed; below 0 where it was more."""
-        return 1 - self.held / self.at_max if self.at_max else None
+        return 1 - self.held / self.at_max if self.at_max and self.compared else None
 
 
 def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
@@ -62,7 +64,7 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
         longest = max(_hours_at_max(lines[role.name], role, now, serial) for role in elastic)
         at_max = longest * sum(role.max * asks(role.shape.requests) for role in job.roles)
     whole = all(line.whole for line in lines.values())
-    return Hours(unit, held / _THOUSAND, at_max / _THOUSAND, whole)
+    return Hours(unit, held / _THOUSAND, at_max / _THOUSAND, whole, compared=serial > 0)
 
 
 def total(found: Sequence[Hours], unit: str) -> Hours:
@@ -73,6 +75,7 @@ def total(found: Sequence[Hours], unit: str) -> Hours:
         sum(one.held for one in same),
         sum(one.at_max for one in same),
         all(one.whole for one in same),
+        compared=all(one.compared for one in same),
     )
 
 

@@ -125,6 +125,8 @@ def up(name: str, count: int, real: bool, **shape: Any) -> None:  # noqa: ANN401
     else:
         click.echo(f"sandbox {name} runs already; its nodes stay as they are")
     click.echo(f"export KUBECONFIG={sandbox.kubeconfig}")
+    if start.fresh:
+        click.echo("# no kubectl-edl is in it yet: make run-webhook, make run-reconciler", err=True)
 
 
 @main.command(epilog=_examples("down --name other", "down --all"))

@@ -39,9 +39,10 @@ _JOBS_HELP: Final = """What training jobs request and use, and what they held fo
 HELD counts resource-hours so far, from the history of sizes: GPU-hours, or CPU-hours of a job
 without GPUs (UNIT). AT-MAX is what a fixed size of max would have held for the same work, chief
 and servers included. SAVED is the part of it that was not needed; below 0 it was more, for the
-fixed roles waited longer. --serial says how much of the work more replicas do not make faster
-(Amdahl's law, 0.05 for 5 %): the more, the less a large size brings. A ">" says that the history
-does not reach back to the start; before what is used, that not all pods are measured yet.
+fixed roles waited longer. It takes --serial, which says how much of the work more replicas do not
+make faster (Amdahl's law, 0.05 for 5 %): the more, the less a large size brings. A ">" says that
+the history does not reach back to the start; before what is used, that not all pods are measured
+yet.
 
 \b
 Examples:

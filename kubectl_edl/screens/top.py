@@ -259,7 +259,9 @@ def _footer(found: ClusterUsage) -> str:
 
 
 def _held_so_far(hours: Hours) -> str:
-    saved = hours.saved or 0
+    saved = hours.saved
+    if saved is None:
+        return f"Held so far: {_held(hours)} {hours.unit}-h"
     part = f"{abs(saved):.0%}"
     against = f"{part} {'more' if saved < 0 else 'less'} than" if part != "0%" else "as much as"
     at_max = f"the {decimal(hours.at_max)} of fixed maximum sizes"

@@ -3,6 +3,7 @@
 import sys
 import time
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -15,20 +16,22 @@ from sandbox.demo.story import SceneFailed, Story
 from sandbox.demo.training import Training
 from sandbox.installation import install
 
+_HELP: Final = """Elastic jobs on a real control plane with 20 simulated nodes, in about a minute.
 
-@click.command()
+\b
+Examples:
+  python -m sandbox.demo
+  python -m sandbox.demo --keep
+  python -m sandbox.demo --real
+"""
+
+
+@click.command(help=_HELP)
 @click.option("--name", default="demo", show_default=True, help="The sandbox's name.")
 @click.option("--real", is_flag=True, help="TensorFlow really trains, on one real node; as root.")
 @click.option("--keep", is_flag=True, help="Leave the sandbox up, and say how to use it.")
 def demo(name: str, *, real: bool, keep: bool) -> None:
-    r"""Elastic jobs on a real control plane with 20 simulated nodes, in about a minute.
-
-    \b
-    Examples:
-      python -m sandbox.demo
-      python -m sandbox.demo --keep
-      python -m sandbox.demo --real
-    """
+    """The story, or real training; its verdict is the exit code."""
     screen = Screen()
     sandbox = Sandbox(name, say=screen.command)
     sandbox.down()
@@ -46,7 +49,7 @@ def demo(name: str, *, real: bool, keep: bool) -> None:
                 "",
                 f"export KUBECONFIG={sandbox.kubeconfig}",
                 f"export PATH={programs}:$PATH   # kubectl, and kubectl edl",
-                "make down   # ends it",
+                f"{sys.executable} -m sandbox down --name {name}   # ends it",
             ]
         )
     sys.exit(1 if broken else 0)

@@ -120,7 +120,15 @@ def test_fixed_roles_wait_longer_and_jobs_without_gpus_count_cpus() -> None:
     mnist(stage)
     found = json.loads(stage.run("top", "mnist", "-o", "json").out)["hours"]
     assert found == {"unit": "CPU", "held": 1.4, "atMax": 1.0, "complete": True}
-    assert cells(stage.run("top").out.splitlines()[1])[-2] == "-40%"
+    assert cells(stage.run("top", "jobs", "--serial", "1e-9").out.splitlines()[1])[-2] == "-40%"
+
+
+def test_without_knowing_how_the_work_divides_nothing_is_called_saved() -> None:
+    stage = Stage(minutes_ago=6)
+    mnist(stage)
+    assert cells(stage.run("top").out.splitlines()[1])[-2] == "<none>"
+    assert "fixed maximum" not in stage.run("top", "cluster").out
+    assert "Held so far: 1.4 CPU-h\n" in stage.run("top", "cluster").out
 
 
 def test_time_that_was_paused_or_after_the_end_is_not_held(stage: Stage) -> None:
@@ -160,7 +168,7 @@ def test_the_cluster_is_the_sum(stage: Stage) -> None:
     assert lines[6:] == [
         "Nodes: 2",
         "Training jobs: 2 (1 Running, 1 Queued)",
-        "Held so far: 6 GPU-h, as much as the 6 of fixed maximum sizes",
+        "Held so far: 6 GPU-h",
     ]
     found = json.loads(stage.run("top", "cluster", "-o", "json").out)
     assert found["resources"]["gpu"]["training"] == "4"
