@@ -17,6 +17,7 @@ from tests.e2e.test_horovod import (
     WORKER,
     check_setbacks,
     hosts,
+    lasting,
     steps_of,
     trainers,
     until_complete,
@@ -50,18 +51,30 @@ def phases(training: Training) -> list[tuple[str, str]]:
     return [(one["operation"], one["phase"]) for one in found["operations"]]
 
 
-def test_a_worker_leaves_by_name_while_the_others_train(training: Training) -> None:
-    training.example("horovod", steps=700)
+def test_a_worker_comes_and_one_leaves_by_name_and_a_script_in_the_launcher_is_told(
+    training: Training, tmp_path: Path
+) -> None:
+    (tmp_path / "told.sh").write_text(SCRIPT)
+    told = ("--script", f"@{tmp_path / 'told.sh'} --quiet", "--env", "LEVEL=a 'b' $HOME")
+    training.example("horovod", steps=700, held={WORKER: 2})
+    until_trained(training, world=2)
+    launcher, before, process = lasting(training), training.uids(WORKER), trainers(training, 0)
+    edl(training, "scale", "hvd-digits", "3", *told)
     until_trained(training, world=3)
-    launcher, before = training.uids(LAUNCHER), training.uids(WORKER)
-    process = trainers(training, 0)
-    edl(training, "scale", "hvd-digits", "--remove", "worker-1", "--wait", "--timeout", "120s")
+    leaves = ("scale", "hvd-digits", "--remove", "worker-1", *told)
+    edl(training, *leaves, "--wait", "--timeout", "120s")
     until_listed(training, 2)
     until_trained(training, world=2)
+    assert training.exec(training.pod_name(LAUNCHER), "cat", "/var/told").splitlines() == [
+        f"a 'b' $HOME --quiet {','.join(hosts(indexes, training.namespace))}"
+        for indexes in ([2], [1, 2])
+    ]
+    fails = ("--script", "/app/no-such-script.sh")
+    edl(training, "scale", "hvd-digits", "1", *fails, code=1)
     after = training.uids(WORKER)
     assert after.keys() == {"0", "1"}
-    assert (after["0"], after["1"] == before["1"]) == (before["0"], False)
-    assert training.uids(LAUNCHER) == launcher
+    assert after["1"] != before["1"]
+    assert lasting(training) == launcher
     assert trainers(training, 0) == process, "who stays is not even restarted"
     until_complete(training)
     steps = steps_of(training)
@@ -69,25 +82,6 @@ def test_a_worker_leaves_by_name_while_the_others_train(training: Training) -> N
     check_setbacks(steps)
     assert ("removed", "ScaleSucceeded") in phases(training)
     assert phases(training)[-1] == ("ended", "Succeeded")
-
-
-def test_a_script_in_the_launcher_is_told_who_comes_and_who_leaves(
-    training: Training, tmp_path: Path
-) -> None:
-    (tmp_path / "told.sh").write_text(SCRIPT)
-    told = ("--script", f"@{tmp_path / 'told.sh'} --quiet", "--env", "LEVEL=a 'b' $HOME")
-    training.example("horovod", steps=2000, held={WORKER: 2})
-    until_trained(training, world=2)
-    edl(training, "scale", "hvd-digits", "3", *told)
-    edl(training, "scale", "hvd-digits", "1", *told)
-    seen = training.exec(training.pod_name(LAUNCHER), "cat", "/var/told").splitlines()
-    assert seen == [
-        f"a 'b' $HOME --quiet {','.join(hosts(indexes, training.namespace))}"
-        for indexes in ([2], [1, 2])
-    ]
-    fails = ("--script", "/app/no-such-script.sh")
-    edl(training, "scale", "hvd-digits", "2", *fails, code=4)
-    training.until_runs(WORKER, 1)
 
 
 def test_workers_that_are_reached_by_ssh_come_and_go(training: Training) -> None:

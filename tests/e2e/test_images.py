@@ -24,7 +24,7 @@ from tests.e2e.conftest import require_a_real_node
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.sandbox, pytest.mark.timeout(900)]
 
 NAME = "edl-lesson"
 REFERENCE = f"docker.io/edl-tests/{NAME}:1"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sandbox.named import Cluster
     from tests.e2e.support.busybox import Json, Pods
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.sandbox]
 
 NEVER = {"exec": {"command": ["sh", "-c", "exit 1"]}, "periodSeconds": 1}
 CLAIM: Json = {

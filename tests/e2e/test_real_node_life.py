@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Make = Callable[[], Sandbox]
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.sandbox]
 
 IMPORT = "from sandbox import Sandbox"
 SIMULATED = {

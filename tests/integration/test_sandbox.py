@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Make = Callable[[], Sandbox]
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.sandbox]
 
 
 WEBHOOK = """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sandbox.named import Cluster
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.sandbox]
 
 WITHIN = 60.0  # seconds until a test gives up
 PREFIX = "sandbox.edl.dev/"

@@ -12,11 +12,11 @@ import yaml
 
 from edl import contract
 from edl.writes import Json
-from sandbox.errors import SandboxError
 from sandbox.installation import IMAGE
 from sandbox.named import Cluster
 from sandbox.namespaces import temporary
 from tests.e2e.support import ledger
+from tests.e2e.support.commands import Commands
 from tests.e2e.support.install import load_images
 from tests.integration.support.stage import Stage
 
@@ -29,6 +29,12 @@ class Training(Stage):
     """A Stage with real pods: their files, their processes, and the plugin."""
 
     within = 240.0
+    pause = 0.5
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        super().__init__(cluster, namespace)
+        self._commands = Commands(cluster, namespace)
+        self._readers: set[str] = set()
 
     def example(
         self,
@@ -80,18 +86,22 @@ class Training(Stage):
 
     def files(self, claim: str, pattern: str) -> dict[str, str]:
         """The files of a PersistentVolumeClaim that match (such as `ledger/*`), by their names."""
-        self._start_reader(claim)
-        # In one go: a kubectl for each file takes the processor from those who train.
+        if claim not in self._readers:
+            self._start_reader(claim)
+            self._readers.add(claim)
+        # In one go: what it costs is taken from those who train.
         script = (
             f"cd /data && for f in {pattern}; do "
             r'[ -f "$f" ] && printf "\001%s\002" "$f" && cat "$f"; done; true'
         )
-        found = self.kubectl("exec", f"{READER}-{claim}", "--", "sh", "-c", script)
+        found = self.exec(f"{READER}-{claim}", "sh", "-c", script)
         parts = (part.partition("\2") for part in found.split("\1")[1:])
         return {name: text for name, _, text in parts}
 
     def exec(self, pod: str, *command: str) -> str:
-        return self.kubectl("exec", pod, "--", *command)
+        """What a command in the first container of a pod prints."""
+        spec = self.api.get(self._target("Pod", pod))["spec"]
+        return self._commands.run(pod, spec["containers"][0]["name"], *command)
 
     def pod_name(self, job: str, index: int = 0) -> str:
         return str(self.pod(job, index)["metadata"]["name"])
@@ -137,10 +147,7 @@ class Training(Stage):
 
     def _start_reader(self, claim: str) -> None:
         name = f"{READER}-{claim}"
-        try:
-            self.kubectl("get", "pod", name)
-        except SandboxError:
-            self.apply(_reader(name, claim))
+        self.apply(_reader(name, claim))
         self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=120s")
 
 

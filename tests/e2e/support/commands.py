@@ -1,0 +1,50 @@
+"""Commands in pods as `kubectl exec` runs them, without a kubectl for each of some thousand."""
+
+import json
+from typing import Any, Final
+
+from kubernetes.client import ApiException, CoreV1Api
+from kubernetes.config import new_client_from_config
+from kubernetes.stream import stream
+from kubernetes.stream.ws_client import ERROR_CHANNEL
+from websocket import WebSocketException
+
+from sandbox.errors import SandboxError
+from sandbox.named import Cluster
+
+WITHIN: Final = 120.0
+"""Seconds for a command to end."""
+_CUT_OFF: Final = '{"status": "Failure", "message": "it has not ended, or was cut off"}'
+
+
+class Commands:
+    """Commands in the pods of one namespace."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        # Of its own: a stream puts itself in the place of the client's requests.
+        self._pods = CoreV1Api(new_client_from_config(str(cluster.kubeconfig)))
+        self._namespace = namespace
+
+    def run(self, pod: str, container: str, *command: str) -> str:
+        """What it prints. Raises SandboxError if it cannot be started, fails or does not end."""
+        try:
+            done = self._started(pod, container, command)
+            done.run_forever(timeout=WITHIN)
+        except (ApiException, WebSocketException, OSError) as error:
+            raise SandboxError(f"exec {pod}: {error}") from None
+        status = json.loads(done.read_channel(ERROR_CHANNEL) or _CUT_OFF)
+        if status["status"] != "Success":
+            raise SandboxError(f"exec {pod}: {status['message']}: {done.read_stderr().strip()}")
+        return str(done.read_stdout())
+
+    def _started(self, pod: str, container: str, command: tuple[str, ...]) -> Any:  # noqa: ANN401 - the package has no types
+        return stream(
+            self._pods.connect_get_namespaced_pod_exec,
+            pod,
+            self._namespace,
+            container=container,
+            command=list(command),
+            stdout=True,
+            stderr=True,
+            _preload_content=False,
+        )

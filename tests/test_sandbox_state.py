@@ -1,0 +1,58 @@
+"""The sandbox's own tests are left out of `make test` only where nothing of theirs has changed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests import sandbox_state
+from tests.sandbox_state import ROOT
+
+HOME = {"HOME": "/home/ann"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A small checkout."""
+    for name in ("sandbox/real/node.py", "tests/e2e/test_real_node.py", "edl/steps/hosts.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("changed", ["sandbox/real/node.py", "tests/e2e/test_real_node.py"])
+def test_a_changed_source_is_another_state(root: Path, changed: str) -> None:
+    before = sandbox_state.passed(root, HOME)
+    (root / changed).write_text("other")
+    assert sandbox_state.passed(root, HOME) != before
+
+
+def test_a_renamed_source_is_another_state(root: Path) -> None:
+    before = sandbox_state.passed(root, HOME)
+    (root / "sandbox/real/node.py").rename(root / "sandbox/real/nodes.py")
+    assert sandbox_state.passed(root, HOME) != before
+
+
+def test_another_cluster_is_another_state(root: Path, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("server: a")
+    environ = HOME | {"EDL_KUBECONFIG": str(kubeconfig)}
+    one = sandbox_state.passed(root, environ)
+    kubeconfig.write_text("server: b")
+    assert len({one, sandbox_state.passed(root, environ), sandbox_state.passed(root, HOME)}) == 3
+
+
+def test_the_product_and_compiled_files_do_not_matter(root: Path) -> None:
+    before = sandbox_state.passed(root, HOME)
+    (root / "edl/steps/hosts.py").write_text("other")
+    (root / "sandbox/__pycache__").mkdir()
+    (root / "sandbox/__pycache__/node.pyc").write_text("other")
+    assert sandbox_state.passed(root, HOME) == before
+    assert before.parent == Path("/home/ann/.cache/kubectl-edl/passed")
+
+
+def test_every_test_of_the_sandbox_alone_is_among_its_sources() -> None:
+    mark = "pytest.mark." + "sandbox"
+    marked = {path for path in (ROOT / "tests").rglob("*.py") if mark in path.read_text()}
+    assert len(marked) == 5
+    assert marked <= set(sandbox_state.files(ROOT))
