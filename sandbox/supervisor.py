@@ -46,6 +46,7 @@ class Supervisor:
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self.folder = folder
         self._environ = environ
+        self._seen: dict[str, Process] = {}
 
     def launch(self, launch: Launch) -> int:
         """Record it and start it, unless it runs already; return its pid."""
@@ -124,8 +125,16 @@ class Supervisor:
         return self.folder / "logs" / f"{name}.log"
 
     def _absent(self) -> tuple[str, ...]:
-        alive = self.running()
-        return tuple(n for n, launch in self.launches().items() if launch.wanted and n not in alive)
+        wanted = [name for name, launch in self.launches().items() if launch.wanted]
+        if not all(map(self._lives, wanted)):
+            leaders = [each for each in processes.of_sandbox(self.folder) if each.leads]
+            self._seen = {each.component: each for each in reversed(leaders)}
+        return tuple(name for name in wanted if name not in self._seen)
+
+    def _lives(self, name: str) -> bool:
+        """Whether it is still the process that was seen last: to look at all takes far longer."""
+        seen = self._seen.get(name)
+        return seen is not None and processes.read(seen.pid) == seen
 
     def _spawn(self, launch: Launch) -> int:
         log = self.log(launch.name)

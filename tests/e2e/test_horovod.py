@@ -6,93 +6,44 @@ last commit, which are made again.
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
+from edl import contract
 from tests.e2e.support import ledger
+from tests.e2e.support.horovod import (
+    LAUNCHER,
+    TRAINER,
+    WORKER,
+    check_setbacks,
+    hosts,
+    lasting,
+    processes,
+    steps_of,
+    trainers,
+    until_complete,
+    until_listed,
+    until_trained,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from tests.e2e.support.ledger import Step
     from tests.e2e.support.stalls import Stalls
     from tests.e2e.support.training import Training
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
-LAUNCHER, WORKER = "hvd-digits-launcher", "hvd-digits-worker"
-DATA = "horovod-data"
-STEPS_A_COMMIT = 5
 SLEEP = "sleep 3601"
-TRAINER = "^python3 /app/train.py"
-"""The command line of a worker's process, not of the shells around it."""
-PROCESSES = """
-for p in /proc/[0-9]*; do
-    tr '\\0' ' ' < $p/cmdline | grep -q "$1" && cut -d ' ' -f 1,22 $p/stat
-done 2>/dev/null
-true
-"""
-
-
-def steps_of(training: Training) -> list[Step]:
-    return ledger.read(training.files(DATA, "ledger/*"))
-
-
-def until_trained(training: Training, world: int, count: int = 20) -> None:
-    """Until so many further steps are made, the last of them by so many workers."""
-    begin = time.time()
-
-    def trained() -> bool:
-        new = [step for step in steps_of(training) if step.time > begin]
-        return len(new) >= count and new[-1].world == world
-
-    training.until(trained, f"{count} more steps, the last by {world} workers")
-
-
-def until_complete(training: Training) -> None:
-    jobs = (LAUNCHER, WORKER)
-    training.until(lambda: all(map(training.is_complete, jobs)), "both Jobs are complete")
-
-
-def trainers(training: Training, index: int) -> set[str]:
-    """The processes of a worker that train."""
-    return processes(training, index, TRAINER)
-
-
-def processes(training: Training, index: int, pattern: str) -> set[str]:
-    """Id and start of each process of a worker whose command line is like `pattern`."""
-    command = ("sh", "-c", PROCESSES, "sh", pattern)
-    return set(training.exec(training.pod_name(WORKER, index), *command).splitlines())
-
-
-def hosts(indexes: Iterable[int], namespace: str) -> list[str]:
-    return [f"{WORKER}-{index}.hvd-digits.{namespace}.svc:1" for index in indexes]
-
-
-def until_listed(training: Training, count: int) -> None:
-    """Until the launcher's files name so many hosts, and its script says the same."""
-    launcher, wanted = training.pod_name(LAUNCHER), hosts(range(count), training.namespace)
-
-    def listed() -> bool:
-        return training.exec(launcher, "cat", "/etc/edl/hostfile").split() == wanted
-
-    training.until(listed, f"the launcher's hostfile names {count} hosts")
-    assert training.exec(launcher, "/etc/edl/discover_hosts.sh").split() == wanted
-    mpi = training.exec(launcher, "cat", "/etc/mpi/hostfile").splitlines()
-    assert mpi == [host.replace(":1", " slots=1") for host in wanted]
-
-
-def check_setbacks(steps: Sequence[Step]) -> None:
-    """No committed step is made twice: who goes back goes back to the last commit."""
-    for before, after in pairwise(steps):
-        if after.step != before.step + 1:
-            assert (after.step - 1) % STEPS_A_COMMIT == 0
-            assert 0 <= before.step - (after.step - 1) <= STEPS_A_COMMIT
+SCRIPT = 'echo "$LEVEL $*" >> /var/told\n'
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
@@ -124,11 +75,6 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     training.until(lambda: not training.running(WORKER), "the workers are ended")
     training.kubectl("delete", "jobs", "--all")
     training.until(lambda: not training.leftovers(), "nothing of ours is left")
-
-
-def lasting(training: Training) -> tuple[str, str]:
-    """The pods that no resize may touch."""
-    return training.uids(LAUNCHER)["0"], training.uids(WORKER)["0"]
 
 
 def test_whoever_is_killed_comes_back_and_it_goes_on_from_a_commit(
@@ -213,3 +159,74 @@ def started(training: Training, *command: str) -> Iterator[subprocess.Popen[byte
     finally:
         process.kill()
         process.wait()
+
+
+def edl(training: Training, *args: str, code: int = 0) -> str:
+    """`kubectl edl ARGS`, also where its exit code is the answer."""
+    command = [sys.executable, "-m", "kubectl_edl", *args, "-n", training.namespace]
+    environ = dict(training.cluster.kubectl_environment())
+    folder = str(training.cluster.kubectl_path.parent)
+    environ["PATH"] = os.pathsep.join((folder, environ.get("PATH") or os.environ["PATH"]))
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def phases(training: Training) -> list[tuple[str, str]]:
+    found = yaml.safe_load(edl(training, "history", "hvd-digits", "-o", "yaml"))
+    return [(one["operation"], one["phase"]) for one in found["operations"]]
+
+
+def test_a_worker_comes_and_one_leaves_by_name_and_a_script_in_the_launcher_is_told(
+    training: Training, tmp_path: Path
+) -> None:
+    (tmp_path / "told.sh").write_text(SCRIPT)
+    told = ("--script", f"@{tmp_path / 'told.sh'} --quiet", "--env", "LEVEL=a 'b' $HOME")
+    training.example("horovod", steps=700, held={WORKER: 2})
+    until_trained(training, world=2)
+    launcher, before, process = lasting(training), training.uids(WORKER), trainers(training, 0)
+    edl(training, "scale", "hvd-digits", "3", *told)
+    until_trained(training, world=3)
+    leaves = ("scale", "hvd-digits", "--remove", "worker-1", *told)
+    edl(training, *leaves, "--wait", "--timeout", "120s")
+    until_listed(training, 2)
+    until_trained(training, world=2)
+    assert training.exec(training.pod_name(LAUNCHER), "cat", "/var/told").splitlines() == [
+        f"a 'b' $HOME --quiet {','.join(hosts(indexes, training.namespace))}"
+        for indexes in ([2], [1, 2])
+    ]
+    fails = ("--script", "/app/no-such-script.sh")
+    edl(training, "scale", "hvd-digits", "1", *fails, code=1)
+    after = training.uids(WORKER)
+    assert after.keys() == {"0", "1"}
+    assert after["1"] != before["1"]
+    assert lasting(training) == launcher
+    assert trainers(training, 0) == process, "who stays is not even restarted"
+    until_complete(training)
+    steps = steps_of(training)
+    assert not ledger.absent(steps, last=700)
+    check_setbacks(steps)
+    assert ("removed", "ScaleSucceeded") in phases(training)
+    assert phases(training)[-1] == ("ended", "Succeeded")
+
+
+def test_workers_that_are_reached_by_ssh_come_and_go(training: Training) -> None:
+    """No right to exec is given, nor needed: the namespace does not allow it."""
+    label = f"{contract.KUBEXEC}-"
+    training.cluster.kubectl("label", "namespace", training.namespace, label)
+    training.example("aiacc", steps=500, held={WORKER: 2})
+    until_trained(training, world=2)
+    assert training.exec(training.pod_name(LAUNCHER), "ls", "/root/.ssh").split() == [
+        "authorized_keys",
+        "config",
+        "id_rsa",
+        "id_rsa.pub",
+    ]
+    for size in (3, 1):
+        edl(training, "scale", "hvd-digits", str(size), "--wait", "--timeout", "120s")
+        until_trained(training, world=size)
+    until_complete(training)
+    assert not ledger.absent(steps_of(training), last=500)
+    assert not {"rolebinding", "serviceaccount"} & {
+        name.partition("/")[0].partition(".")[0] for name in training.leftovers()
+    }

@@ -11,6 +11,7 @@ from edl import contract
 from sandbox import Sandbox, inside
 from sandbox.errors import SandboxError
 from sandbox.installation import IMAGE
+from tests.e2e.support.training import with_size
 from tests.integration.support.stage import tensorflow
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ def idle(job: str, workers: str) -> list[Json]:
     return manifests
 
 
-def start(training: Training, size: int) -> dict[str, str]:
-    """The cast with so many workers; the pods that no resize may touch."""
-    training.apply(*idle("calm", "1..8"))
-    training.until_runs("calm-worker", 8)
-    training.scale("calm-worker", size)
+def start(training: Training) -> dict[str, str]:
+    """The cast with one worker, held by hand; the pods that no resize may touch."""
+    training.apply(*(with_size(job, {"calm-worker": 1}) for job in idle("calm", "1..4")))
+    for job in ("calm-chief", "calm-ps", "calm-worker"):
+        training.until_runs(job, 1)
     return lasting(training)
 
 
@@ -65,13 +66,13 @@ def asked(training: Training, size: str) -> bool:
 
 @pytest.mark.parametrize("name", ["edl-webhook", "edl-reconciler"])
 def test_all_pods_of_ours_die_in_the_middle_of_a_resize(training: Training, name: str) -> None:
-    pods = start(training, 2)
-    training.edl("scale", "calm-worker", "6")
+    pods = start(training)
+    training.edl("scale", "calm-worker", "4")
     kill_ours(training, name)
-    training.until_runs("calm-worker", 6)
-    training.until(lambda: asked(training, "3"), "a size can be asked for again")
+    training.until_runs("calm-worker", 4)
+    training.until(lambda: asked(training, "2"), "a size can be asked for again")
     kill_ours(training, name)
-    training.until_runs("calm-worker", 3)
+    training.until_runs("calm-worker", 2)
     assert lasting(training) == pods
     inside.await_rollout(training.cluster)
 
@@ -106,12 +107,12 @@ def test_the_nodes_own_parts_die_in_the_middle_of_a_resize(
     sandbox = training.cluster
     if not isinstance(sandbox, Sandbox):
         pytest.skip(f"needs to kill {component}; this is not our cluster")
-    pods = start(training, 2)
-    training.edl("scale", "calm-worker", "6")
+    pods = start(training)
+    training.edl("scale", "calm-worker", "4")
     sandbox.kill(component)
     time.sleep(1)  # new pods are wanted meanwhile
     sandbox.start(component)
-    training.until_runs("calm-worker", 6)
+    training.until_runs("calm-worker", 4)
     assert lasting(training) == pods
     assert set(training.restarts("calm-chief").values()) == {0}
     training.scale("calm-worker", 1)

@@ -17,6 +17,7 @@ from sandbox.named import Cluster
 from sandbox.namespaces import temporary
 from sandbox.places import places
 from sandbox.real import archive
+from tests.e2e.support.commands import Commands
 
 IMAGE = "docker.io/library/busybox:1"
 WITHIN = 60.0  # seconds until a test gives up
@@ -30,6 +31,7 @@ class Pods:
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster = cluster
         self.namespace = namespace
+        self._commands = Commands(cluster, namespace)
 
     def run(self, name: str, script: str = FOR_EVER, **spec: object) -> None:
         """A pod with the label app=NAME; it is ready on return. spec: fields of the pod."""
@@ -43,7 +45,7 @@ class Pods:
         self.kubectl("create", "-f", "-", text="\n---\n".join(map(json.dumps, manifests)))
 
     def exec(self, pod: str, script: str) -> str:
-        return self.kubectl("exec", pod, "--", "sh", "-c", script)
+        return self._commands.run(pod, "main", "sh", "-c", script)
 
     def reach(self, pod: str, url: str) -> str:
         """What a page says, seen from a pod; names and rules may need a moment."""

@@ -34,7 +34,7 @@ class Commands:
             raise SandboxError(f"exec {pod}: {error}") from None
         status = json.loads(done.read_channel(ERROR_CHANNEL) or _CUT_OFF)
         if status["status"] != "Success":
-            raise SandboxError(f"exec {pod}: {status['message']}: {done.read_stderr().strip()}")
+            raise SandboxError(f"exec {pod}: {_why(status)}: {done.read_stderr().strip()}")
         return str(done.read_stdout())
 
     def _started(self, pod: str, container: str, command: tuple[str, ...]) -> Any:  # noqa: ANN401 - the package has no types
@@ -48,3 +48,9 @@ class Commands:
             stderr=True,
             _preload_content=False,
         )
+
+
+def _why(status: dict[str, Any]) -> str:
+    causes = status.get("details", {}).get("causes", ())
+    codes = (cause["message"] for cause in causes if cause["reason"] == "ExitCode")
+    return next((f"exit code {code}" for code in codes), str(status.get("message")))

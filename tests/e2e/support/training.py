@@ -53,7 +53,7 @@ class Training(Stage):
         load_images(self.cluster, text)
         length = {"EDL_STEPS": str(steps), "EDL_STEP_SECONDS": str(pace)}
         documents = [_with_env(document, length) for document in yaml.safe_load_all(text)]
-        self.apply(*(_held(document, held) for document in documents))
+        self.apply(*(with_size(document, held) for document in documents))
         for job, size in held.items():
             self.until_runs(job, size)
 
@@ -161,7 +161,7 @@ def _with_env(document: Json, variables: dict[str, str]) -> Json:
     return document
 
 
-def _held(document: Json, sizes: Mapping[str, int]) -> Json:
+def with_size(document: Json, sizes: Mapping[str, int]) -> Json:
     """A Job that has a size by hand, if one is named for it; anything else as it is."""
     metadata = document["metadata"]
     if document["kind"] == "Job" and metadata["name"] in sizes:
