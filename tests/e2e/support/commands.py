@@ -29,7 +29,10 @@ class Commands:
         """What it prints. Raises SandboxError if it cannot be started, fails or does not end."""
         try:
             done = self._started(pod, container, command)
-            done.run_forever(timeout=WITHIN)
+            try:
+                done.run_forever(timeout=WITHIN)
+            finally:
+                done.sock.shutdown()
         except (ApiException, WebSocketException, OSError) as error:
             raise SandboxError(f"exec {pod}: {error}") from None
         status = json.loads(done.read_channel(ERROR_CHANNEL) or _CUT_OFF)
