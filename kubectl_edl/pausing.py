@@ -25,6 +25,8 @@ class Switch:
     paused: bool
     done: str
     already: str
+    queued: str = ""
+    """Instead of `done` for a job without pods; empty where that is no difference."""
 
 
 def flip(world: World, choice: Choice, scope: Scope, writing: Writing, switch: Switch) -> None:
@@ -89,4 +91,5 @@ def _flip(
         actuator.patch(Patch(Target("Job", job.key.namespace, role.job), role.version, body))
         for role in job.live
     ]
-    return f"{job.key.name}: {switch.done.format(job=named)}{actuator.remark}", manifests
+    done = switch.queued if job.suspended and switch.queued else switch.done
+    return f"{job.key.name}: {done.format(job=named)}{actuator.remark}", manifests

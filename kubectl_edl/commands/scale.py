@@ -17,7 +17,8 @@ from kubectl_edl.world import Scope, World
 
 _HELP: Final = """Hold a training job at a size, give the size back, or change its bounds.
 
-A held size stays until --auto, whatever room there is; it must lie within min..max.
+A held size stays until --auto, whatever room there is; it must lie within min..max. A larger one
+comes as there is idle room: jobs of the same priority give none of theirs up for it.
 
 --remove names workers that are to leave (worker-3, or the name of a pod or host): they are taken
 off the host list, then end. A Job drops its highest index, so the highest worker leaves with each

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from edl.forecast.estimate import Estimate
 from edl.inject import unrequested
-from edl.model import Budget, JobKey, Reason
+from edl.model import Budget, JobKey, Reason, Role
 from edl.model.reasons import NoEligibleNode
 from edl.planner.causes import Cause, Hindrance, Itself
 from edl.planner.explain import Explanation, RoleExplained, Stops
@@ -101,10 +101,29 @@ def _header(explained: Explained, now: datetime) -> str:
         "Reason": explained.view.why.message,
         "Queue": _place(found) if found else "",
         **_when(explained, now),
+        "Held at": ", ".join(_held(role) for role in _wishes(explained)),
         "Requests": _unrequested(explained),
         "Decided by": explained.deciding.says if found else "",
     }
     return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+
+
+def _wishes(explained: Explained) -> Iterator[Role]:
+    """The roles of which a size is held."""
+    for role in explained.view.job.live:
+        if role.wanted is not None and role.name in explained.roles:
+            yield role
+
+
+def _held(role: Role) -> str:
+    """A size that is not reached says what it waits for."""
+    short = (role.wanted or 0) - role.size
+    if role.suspended or short <= 0:
+        return f"{role.name}={role.wanted}"
+    return (
+        f"{role.name}={role.wanted}, {short} short: it grows into idle room, "
+        "and jobs of the same priority give none up for it"
+    )
 
 
 def _unrequested(explained: Explained) -> str:

@@ -184,3 +184,14 @@ def test_a_name_that_is_not_there_is_said(stage: Stage) -> None:
     found = stage.run("explain", "brt")
     assert found.code == 3
     assert "did you mean bert?" in found.err
+
+
+def test_a_held_size_that_is_not_reached_says_what_it_waits_for(stage: Stage) -> None:
+    assert "Held at:" not in stage.run("explain", "small").out
+    stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "8"}}})
+    assert (
+        "Held at:     worker=8, 2 short: it grows into idle room, and jobs of the same priority "
+        "give none up for it\n"
+    ) in stage.run("explain", "small").out
+    stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "6"}}})
+    assert "Held at:     worker=6\n" in stage.run("explain", "small").out

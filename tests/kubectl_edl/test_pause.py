@@ -35,6 +35,13 @@ def test_resuming_takes_the_mark_away(stage: Stage) -> None:
     assert paused(stage) == [None] * 3
 
 
+def test_a_queued_job_has_no_pods_to_end(stage: Stage) -> None:
+    stage.put(job("late", framework="none"))
+    assert stage.run("pause", "late").out == (
+        "late: paused, it leaves the queue and waits for: kubectl edl resume late\n"
+    )
+
+
 def test_pausing_twice_says_that_it_is_paused_and_writes_nothing(stage: Stage) -> None:
     stage.run("pause", "mnist")
     before = stage.job("mnist-chief")
