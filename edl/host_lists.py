@@ -3,14 +3,16 @@
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from edl.model import Code, Leaving, Reason
+from edl.model import Code, Leaving, Reason, Restart
+from edl.model.last_changes import read_reason, text_of
 
 
 class _Written(msgspec.Struct):
     pods: list[str]
     size: int
-    reason: Reason | None = None
+    reason: msgspec.Raw = msgspec.Raw()
 
 
 _decoder: Final = msgspec.json.Decoder(_Written)
@@ -18,7 +20,9 @@ _decoder: Final = msgspec.json.Decoder(_Written)
 
 def leaving_text(leaving: Leaving) -> str:
     """The annotation that keeps it."""
-    found = _Written(sorted(leaving.pods), leaving.size, leaving.reason)
+    found = _Written(
+        sorted(leaving.pods), leaving.size, msgspec.Raw(text_of(leaving.reason).encode())
+    )
     return msgspec.json.encode(found).decode()
 
 
@@ -30,4 +34,10 @@ def read_leaving(annotation: str) -> Leaving | None:
         found = _decoder.decode(annotation)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return Leaving(frozenset(found.pods), found.size, found.reason or Reason(Code.UNKNOWN))
+    return Leaving(frozenset(found.pods), found.size, _reason(bytes(found.reason).decode()))
+
+
+def _reason(text: str) -> Reason:
+    """A list restarts no training job: any user with the right to patch pods may write one."""
+    found = read_reason(text) or Reason(Code.UNKNOWN)
+    return replace(found, restart=Restart.NONE)

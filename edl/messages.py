@@ -75,6 +75,8 @@ _PLAIN: Final[Mapping[Code, str]] = {
     Code.NOT_PLANNED: "there is room, and the plan does not give it to it now",
 }
 """Of reasons that are about nothing else."""
+_UNKNOWN: Final = _PLAIN[Code.UNKNOWN]
+"""Of a code with what it is never about: others may have written it."""
 
 _RECLAIMED: Final = "makes room for"
 _TO: Final[Mapping[Code, str]] = {
@@ -82,6 +84,7 @@ _TO: Final[Mapping[Code, str]] = {
     Code.FIFO_ORDER: "came after",
     Code.UTILIZATION: "better use of the room by",
     Code.RECLAIMED: _RECLAIMED,
+    Code.PREEMPTED: _RECLAIMED,
 }
 """Before the name of the training job that gets the room."""
 
@@ -115,10 +118,8 @@ def rule(code: Code) -> str:
         return "whoever waited longest starts first:"
     if code is Code.MINIMUM_FIRST:
         return "makes room for the minimum of"
-    return _FIRST if code is Code.NOT_PLANNED else _TO[code]
+    return _TO.get(code, "room goes first to")
 
-
-_FIRST: Final = "room goes first to"
 
 _ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
 
@@ -142,7 +143,7 @@ def node_rule(found: NoEligibleNode) -> str:
 
 def _sentence(reason: Reason) -> _Sentence:
     if reason.about is None:
-        return _Sentence(_PLAIN[reason.code])
+        return _Sentence(_PLAIN.get(reason.code, _UNKNOWN))
     if reason.code is Code.PREEMPTED:
         asker = _about(reason.about, Code.RECLAIMED).text
         return _Sentence(f"{asker}: back to the queue, its priority is lower")
@@ -161,7 +162,7 @@ def _(about: Other, code: Code) -> _Sentence:
     if code in _ENDED:
         return _Sentence(f"{about.job.name} {_ENDED[code]}")
     queued = "queued " if code is Code.RECLAIMED else ""
-    return _Sentence(f"{_TO[code]} {queued}{about.job}")
+    return _Sentence(f"{_TO[code]} {queued}{about.job}" if code in _TO else _UNKNOWN)
 
 
 @_about.register

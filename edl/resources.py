@@ -8,11 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 import msgspec
 
 Json = Mapping[str, Any]
+Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What a Kubernetes quantity can hold; read from JSON it holds no more."""
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -88,7 +90,7 @@ class Resources(msgspec.Struct, frozen=True):
     A resource that is not named counts 0, and 0 is not kept: equal amounts are equal values.
     """
 
-    items: tuple[tuple[str, int], ...] = ()
+    items: tuple[tuple[str, Amount], ...] = ()
     """Sorted by name, without zeros: make one with `Resources.of` or `Resources.parse`."""
 
     @classmethod

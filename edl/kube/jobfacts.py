@@ -15,7 +15,8 @@ from edl.kube.objects import JobObject
 from edl.kube.runtimes import Naming
 from edl.kube.shapes import Shapes
 from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
-from edl.model.reasons import Code, code_of, read_reason
+from edl.model.last_changes import read_reason
+from edl.model.reasons import Code, code_of
 from edl.parse import parse
 from edl.resources import Resources
 from edl.spec import HELD_TTL, RETRIES, JobSpec

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from edl.resources import SHARED_GPU, amount_text
+from edl.resources import SHARED_GPU, Amount, amount_text
 
 GPUS: Final = "GPUs"
 """Whole GPUs and shares of them together, in thousandths."""
@@ -32,8 +32,8 @@ class Budget(msgspec.Struct, frozen=True):
     """As users read it: `ResourceQuota "team"`, `edl.dev/gpu-budget`."""
     resource: str
     """As the source spells it: `requests.cpu`, `pods`, `GPUs`."""
-    hard: int
-    others: int = 0
+    hard: Amount
+    others: Amount = 0
     """What counts besides the pods of training jobs that have not ended."""
     takes_back: bool = False
     """Above it jobs give up extras; else, as with quotas, what runs stays."""

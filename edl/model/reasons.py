@@ -10,7 +10,7 @@ import msgspec
 
 from edl.model.budgets import Budget
 from edl.model.names import JobKey
-from edl.resources import Resources
+from edl.resources import Amount, Resources
 
 
 class Code(StrEnum):
@@ -158,8 +158,8 @@ class Usage(msgspec.Struct, frozen=True, tag=True):
     """A budget, in its unit: what is asked of it, and what is used of it."""
 
     budget: Budget
-    needs: int
-    used: int
+    needs: Amount
+    used: Amount
 
 
 class AboveBudget(msgspec.Struct, frozen=True, tag=True):
@@ -182,7 +182,7 @@ class Need(msgspec.Struct, frozen=True):
     """The pods that one role asks for; `requests` is what each of them asks for."""
 
     role: str
-    pods: int
+    pods: Amount
     requests: Resources
 
 
@@ -279,21 +279,3 @@ _CODES: Final = {code.value: code for code in Code}
 def code_of(annotation: str) -> Code | None:
     """None where there is none, or none of ours."""
     return _CODES.get(annotation)
-
-
-_decoder: Final = msgspec.json.Decoder(Reason)
-
-
-def text_of(reason: Reason) -> str:
-    """The annotation that keeps it (`edl.dev/last-change`)."""
-    return msgspec.json.encode(reason).decode()
-
-
-def read_reason(annotation: str) -> Reason | None:
-    """None where there is none, or none of ours."""
-    if not annotation:
-        return None
-    try:
-        return _decoder.decode(annotation)
-    except (msgspec.MsgspecError, RecursionError):
-        return None

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from edl import clearings, contract, host_lists
 from edl.model import Pod, Role, Scaling
-from edl.model.reasons import code_of, read_reason
+from edl.model.last_changes import read_reason
+from edl.model.reasons import code_of
 from edl.writes import Patch
 
 _Change = Callable[[Role, str | None], Role]

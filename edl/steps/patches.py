@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from edl import contract, messages
 from edl.model import Code, JobKey, Pod, Reason, Role, Target
-from edl.model.reasons import text_of
+from edl.model.last_changes import text_of
 from edl.writes import Action, Json, Note, Patch
 
 _WARNINGS: Final = frozenset({Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED})

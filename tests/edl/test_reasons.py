@@ -10,7 +10,8 @@ from hypothesis import strategies as some
 
 from edl import messages, reasons_markdown
 from edl.model import Code, JobKey, Reason, Restart
-from edl.model.reasons import Minimum, code_of, read_reason, text_of
+from edl.model.last_changes import read_reason, text_of
+from edl.model.reasons import Minimum, code_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("edl", "reconciler", "kubectl_edl", "webhook", "certs")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import JobKey, Pod, PodPhase, Resizing, Restart, Role, Shape, Target, TrainingJob
-from edl.model.reasons import read_reason
+from edl.model.last_changes import read_reason
 from edl.resources import Resources
 from edl.steps.surroundings import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step

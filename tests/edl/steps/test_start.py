@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from edl import contract, pins
 from edl.model import Resizing, Scaling
-from edl.model.reasons import text_of
+from edl.model.last_changes import text_of
 from edl.planner import reasons
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop

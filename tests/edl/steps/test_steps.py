@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import ClusterState, Code, Ending, JobKey, Reason, TrainingJob
-from edl.model.reasons import Need, text_of
+from edl.model.last_changes import text_of
+from edl.model.reasons import Need
 from edl.planner import reasons
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.resources import Resources

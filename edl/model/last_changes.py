@@ -1,0 +1,31 @@
+"""The reason of a role's last change, as its Job keeps it from one decision to the next.
+
+Other clients may write it, too: what is read is bounded, and need not make sense.
+"""
+
+from typing import Final
+
+import msgspec
+
+from edl.model.reasons import Reason
+
+_LONGEST: Final = 65_536
+"""Characters: it stands on a Job twice, as JSON and as a sentence, and all of a Job's annotations
+may have 256 KiB."""
+
+_decoder: Final = msgspec.json.Decoder(Reason)
+
+
+def text_of(reason: Reason) -> str:
+    """The annotation that keeps it (`edl.dev/last-change`)."""
+    return msgspec.json.encode(reason).decode()
+
+
+def read_reason(annotation: str) -> Reason | None:
+    """None where there is none, or none of ours."""
+    if not annotation or len(annotation) > _LONGEST:
+        return None
+    try:
+        return _decoder.decode(annotation)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
