@@ -173,7 +173,8 @@ def grew_in_vain(key: JobKey, role: Role) -> bool:
     last = role.last
     if last is None or last.restart is Restart.NONE:
         return False
-    return last.code is Code.GROWTH_UNSCHEDULABLE or last.about == Minimum(key)
+    in_its_way = last.code is Code.RECLAIMED and last.about == Minimum(key)
+    return in_its_way or last.code is Code.GROWTH_UNSCHEDULABLE
 
 
 def for_manual_size(role: Role) -> bool:
@@ -199,8 +200,9 @@ def grows(role: Role) -> bool:
 
 
 def balanced(gives: Code, role: Role) -> bool:
-    """Whether a role's last change was for what the policy balances (an equal share)."""
-    return role.last is not None and role.last.code is gives
+    """Whether a role gave a replica, without a restart, for what the policy balances."""
+    last = role.last
+    return last is not None and last.restart is Restart.NONE and last.code is gives
 
 
 def gave_to(gives: Code, role: Role) -> JobKey | None:

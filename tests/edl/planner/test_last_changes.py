@@ -1,0 +1,79 @@
+"""What a plan reads off a role's last change: the same reason means more when it was a restart."""
+
+from collections.abc import Callable
+
+import pytest
+
+from edl.model import Code, JobKey, Reason, Restart, Role
+from edl.model.reasons import Minimum, Other, PendingPods, Size
+from edl.planner import reasons
+from tests.edl.planner.states import role
+
+ME, OTHER = JobKey("team", "me"), JobKey("team", "other")
+GAVE = Reason(Code.FAIR_SHARING, Other(OTHER))
+NONE, STOPPED, STARTED = Restart
+CHANGES = (
+    Reason(Code.MANUAL_SIZE),
+    Reason(Code.UNSCHEDULABLE),
+    Reason(Code.GANG_UNSCHEDULABLE),
+    Reason(Code.GROWTH_UNSCHEDULABLE),
+    Reason(Code.IDLE_CAPACITY, Size(2, 4)),
+    Reason(Code.RECLAIMED, Other(OTHER)),
+    Reason(Code.RECLAIMED, Minimum(OTHER)),
+    Reason(Code.RECLAIMED, Minimum(ME)),
+    Reason(Code.RECLAIMED, PendingPods("pod", 1)),
+    Reason(Code.PREEMPTED, Minimum(ME)),
+    GAVE,
+    Reason(Code.FIFO_ORDER, Other(OTHER)),
+)
+EVERY = {Restart.NONE, Restart.STOPPED, Restart.STARTED}
+"""Whether it was a restart makes no difference."""
+
+Holds = Callable[[Role], object]
+MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
+    "restarts": (reasons.restarts, {one: {STOPPED} for one in CHANGES}),
+    "gang_pending": (reasons.gang_pending, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
+    "stayed_pending": (reasons.stayed_pending, {Reason(Code.UNSCHEDULABLE): EVERY}),
+    "grew_in_vain": (
+        lambda found: reasons.grew_in_vain(ME, found),
+        {
+            Reason(Code.GROWTH_UNSCHEDULABLE): {STOPPED, STARTED},
+            Reason(Code.RECLAIMED, Minimum(ME)): {STOPPED, STARTED},
+        },
+    ),
+    "for_manual_size": (reasons.for_manual_size, {Reason(Code.MANUAL_SIZE): {STOPPED}}),
+    "grows": (reasons.grows, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
+    "made_room": (
+        reasons.made_room,
+        {one: {STARTED} for one in CHANGES if one.code is Code.RECLAIMED},
+    ),
+    "made_room_for": (
+        lambda found: reasons.made_room_for(found) == OTHER,
+        {
+            Reason(Code.RECLAIMED, Other(OTHER)): {STARTED},
+            Reason(Code.RECLAIMED, Minimum(OTHER)): {STARTED},
+        },
+    ),
+    "balanced": (lambda found: reasons.balanced(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
+    "gave_to": (
+        lambda found: reasons.gave_to(Code.FAIR_SHARING, found) == OTHER,
+        {GAVE: {STARTED}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_a_last_change_means(name: str) -> None:
+    holds, meant = MEANT[name]
+    for change in CHANGES:
+        found = {
+            restart
+            for restart in Restart
+            if holds(role(last=Reason(change.code, change.about, restart)))
+        }
+        assert found == meant.get(change, set()), change
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_a_role_that_never_changed_means_nothing(name: str) -> None:
+    assert not MEANT[name][0](role())
