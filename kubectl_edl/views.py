@@ -1,5 +1,6 @@
 """Training jobs as users read them: the figures of the tables and the shape of `-o json`."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -79,17 +80,24 @@ class Why(NamedTuple):
 
 
 def why(job: TrainingJob) -> Why:
-    """The first of: how it ended, what is wrong or missing, why an elastic role has its size."""
+    """The first of: how it ended, what is wrong or missing, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
         return why_of(verdict(job.key, end))
     if found := unready(job):
         return why_of(found)
-    elastic_first = sorted(job.roles, key=lambda role: role.resizing is Resizing.FIXED)
-    said = next((role for role in elastic_first if role.reason), None)
+    said = min(_said(job), key=lambda found: found[0], default=None)
     if said is not None:
-        return Why(said.reason, said.message)
+        return said[1]
     return why_of(Reason(Code.UNOBSERVED)) if phase(job) is Phase.QUEUED else Why(None, "")
+
+
+def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
+    """What each Job says, and its rank. Why a job waits stands on its first Job alone."""
+    for role in job.roles:
+        if role.reason:
+            fixed = role.resizing is Resizing.FIXED and not job.suspended
+            yield (role.reason is not Code.INVALID, fixed), Why(role.reason, role.message)
 
 
 def why_of(reason: Reason) -> Why:

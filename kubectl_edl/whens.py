@@ -47,5 +47,5 @@ def document(estimate: Estimate) -> Json:
     return {
         "certainty": estimate.certainty.value,
         "at": time_text(estimate.at),
-        "reason": estimate.reason,
+        "message": estimate.reason,
     }

@@ -52,9 +52,9 @@ Examples:
   "complete": false where the cluster may not be read: then nothing but its state is known,
   "settings": {"policy", "loadCeiling", "source"},
   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
-    "reason"} or null,
+    "message"} or null,
   "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "message", "stops"}],
-  "waitingPods": [{"name", "job", "node", "reason"}], "operations": as kubectl edl history}
+  "waitingPods": [{"name", "job", "node", "message"}], "operations": as kubectl edl history}
   STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}
   kind: Room, TooLarge, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised, Itself
 """

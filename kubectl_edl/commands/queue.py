@@ -49,7 +49,7 @@ Examples:
    "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason",
    "message", "queuedAt",
    "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never",
-                "at", "reason"} or null}
+                "at", "message"} or null}
 """
 
 

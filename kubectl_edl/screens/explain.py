@@ -224,7 +224,7 @@ def _document(explained: Explained) -> Json:
         if found
         else [],
         "waitingPods": [
-            {"name": pod.name, "job": pod.job, "node": pod.node or None, "reason": pod.why}
+            {"name": pod.name, "job": pod.job, "node": pod.node or None, "message": pod.why}
             for pod in explained.unplaced
         ],
         "operations": [operation_document(one) for one in explained.past],

@@ -99,7 +99,7 @@ def test_documents_hold_the_figures(stage: Stage) -> None:
     assert found["estimate"] == {
         "certainty": "unknown",
         "at": None,
-        "reason": "default/small has no known end",
+        "message": "default/small has no known end",
     }
     assert found["start"]["complete"]
     cause, then = found["start"]["causes"]

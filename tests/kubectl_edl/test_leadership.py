@@ -111,7 +111,7 @@ def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> Non
     assert one["estimate"] == {
         "certainty": "unknown",
         "at": None,
-        "reason": (
+        "message": (
             "no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 60s ago)"
         ),
     }

@@ -162,7 +162,7 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
         "estimate": {
             "certainty": "unknown",
             "at": None,
-            "reason": "default/mnist has no known end",
+            "message": "default/mnist has no known end",
         },
     }
 
@@ -173,7 +173,7 @@ def test_a_declared_length_tells_when_the_next_one_starts(stage: Stage) -> None:
         stage.patch(name, {"metadata": {"annotations": started}})
     assert "   ~30m   " in stage.run("queue").out
     (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
-    assert one["estimate"] == {"certainty": "about", "at": "2026-11-21T12:30:00Z", "reason": ""}
+    assert one["estimate"] == {"certainty": "about", "at": "2026-11-21T12:30:00Z", "message": ""}
 
 
 def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:

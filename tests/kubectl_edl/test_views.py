@@ -1,0 +1,30 @@
+"""Why a training job is as it is, where its Jobs say different things."""
+
+from edl.model import Code, Resizing, TrainingJob
+from kubectl_edl.views import why
+from tests.edl.trainings import role, training
+
+
+def preempted(worker: Code = Code.PREEMPTED) -> TrainingJob:
+    """Both Jobs were told why they stopped; then the first was told why the job waits."""
+    waits = Code.INSUFFICIENT_CAPACITY
+    return training(
+        role("chief", suspended=True, resizing=Resizing.FIXED, reason=waits, message="no room"),
+        role("worker", 1, 4, suspended=True, reason=worker, message="makes room"),
+    )
+
+
+def test_why_a_stopped_job_waits_comes_before_why_it_was_stopped() -> None:
+    assert why(preempted()) == (Code.INSUFFICIENT_CAPACITY, "no room")
+
+
+def test_a_wish_that_makes_no_sense_comes_before_why_it_waits() -> None:
+    assert why(preempted(Code.INVALID)).reason is Code.INVALID
+
+
+def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
+    found = training(
+        role("chief", resizing=Resizing.FIXED, reason=Code.ADMITTED, message="fits"),
+        role("worker", 1, 4, reason=Code.MANUAL_SIZE, message="manual size"),
+    )
+    assert why(found) == (Code.MANUAL_SIZE, "manual size")
