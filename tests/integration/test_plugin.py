@@ -108,7 +108,7 @@ def test_status_follows_a_job_that_grows(shell: Shell) -> None:
     line = shell.edl("status").stdout.splitlines()[1].split()
     assert line[:5] == ["sweep", "none", "Running", "worker=4/1..4", "0"]
     detail = shell.edl("status", "sweep").stdout
-    assert "Admitted" in detail
+    assert "its gang fits" in detail
     assert "node-00" in detail
 
 
@@ -149,7 +149,7 @@ def test_the_queue_says_what_is_missing(shell: Shell) -> None:
     (waiting,) = json.loads(shell.edl("queue", "-o", "json").stdout)["items"]
     assert waiting["metadata"]["name"] == "big"
     assert waiting["waitingFor"] == {"cpu": "40000m", "memory": str(40 * 2**27), "pods": "40"}
-    assert waiting["reason"] == "InsufficientCapacity"
+    assert waiting["reason"] == "NeverFits"
     assert "CPU" in waiting["message"]
 
 
