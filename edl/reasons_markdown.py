@@ -30,7 +30,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     Code.COMPLETE: "The training job is done.",
     Code.FAILED: "The training job has failed.",
     Code.INCOMPLETE: "Jobs of its cast do not exist yet.",
-    Code.INVALID: "Its Jobs cannot be planned; the message says why.",
+    Code.INVALID: "What its Jobs say makes no sense; the message says what.",
     Code.START_REFUSED: "The API server refuses its start; it is tried again with back-off.",
     Code.WRITE_REFUSED: "The API server refuses a change of its Jobs.",
     Code.INSUFFICIENT_CAPACITY: "Its pods do not fit now.",

@@ -95,9 +95,14 @@ def why(job: TrainingJob) -> Why:
 def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
     """What each Job says, and its rank. Why a job waits stands on its first Job alone."""
     for role in job.roles:
-        if role.reason:
+        if (found := why_of_role(role)).reason:
             fixed = role.resizing is Resizing.FIXED and not job.suspended
-            yield (role.reason is not Code.INVALID, fixed), Why(role.reason, role.message)
+            yield (not role.problem, fixed), found
+
+
+def why_of_role(role: Role) -> Why:
+    """What is wrong with its user's wishes, else what stands on its Job."""
+    return Why(Code.INVALID, role.problem) if role.problem else Why(role.reason, role.message)
 
 
 def why_of(reason: Reason) -> Why:
@@ -175,8 +180,7 @@ def _role_document(shown: RoleView) -> Json:
         "wanted": role.wanted,
         "ending": role.ending.value if role.ending else None,
         "resizedAt": time_text(role.resized_at),
-        "reason": role.reason.value if role.reason else None,
-        "message": role.message,
+        **why_of_role(role).document,
         "pods": [_pod_document(pod) for pod in role.pods],
     }
 

@@ -16,7 +16,7 @@ from edl.kube.runtimes import Naming
 from edl.kube.shapes import Shapes
 from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
 from edl.model.last_changes import read_reason
-from edl.model.reasons import Code, code_of
+from edl.model.reasons import code_of
 from edl.parse import parse
 from edl.resources import Resources
 from edl.spec import HELD_TTL, RETRIES, JobSpec
@@ -149,8 +149,9 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         port=spec.port,
         account=_pod_spec(manifest).get("serviceAccountName") or "",
         resized_at=time(notes.get(contract.RESIZED_AT, "")),
-        reason=Code.INVALID if problem else code_of(notes.get(contract.REASON, "")),
-        message=problem or notes.get(contract.MESSAGE, ""),
+        reason=code_of(notes.get(contract.REASON, "")),
+        message=notes.get(contract.MESSAGE, ""),
+        problem=problem,
         last=read_reason(notes.get(contract.LAST_CHANGE, "")),
         backoff_limit=_backoff_limit(manifest),
         retries=_retries(manifest),

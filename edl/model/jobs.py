@@ -116,6 +116,8 @@ class Role(msgspec.Struct, frozen=True):
     """Why its size is what it is, or why it waits, as its Job says (`edl.dev/reason`)."""
     message: str = ""
     """The same for people (`edl.dev/message`): shown, never read again."""
+    problem: str = ""
+    """What its user wishes that makes no sense: it runs without that."""
     last: Reason | None = None
     """Why its size was last changed, or why it was last stopped or started."""
     remaining: int | None = None

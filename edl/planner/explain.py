@@ -233,8 +233,8 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> str:
         one.reason for one in plan.admissions if one.job == key and role.name in dict(one.sizes)
     )
     planned = next(iter((*moved, *stopped, *started)), None)
-    if planned is None and role.message:
-        return role.message
+    if planned is None and (said := role.problem or role.message):
+        return said
     usual = planned or _usual(role)
     return messages.message(usual) if usual else ""
 

@@ -163,7 +163,7 @@ def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
         role, one = shown.role, told.get(shown.role.name)
         if role.name in explained.roles:
             figures = (shown.size, one.after if one else shown.size, role.min, role.max)
-            why = one.why if one else role.message
+            why = one.why if one else role.problem or role.message
             yield (role.name, *map(str, figures), why)
 
 

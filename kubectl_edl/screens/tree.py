@@ -11,7 +11,7 @@ from kubectl_edl.printers.bars import bar, sparkline
 from kubectl_edl.printers.paint import FAINT, meaning
 from kubectl_edl.printers.table import Column, Table
 from kubectl_edl.trends import trend, window
-from kubectl_edl.views import JobView, RoleView, pod_status
+from kubectl_edl.views import JobView, RoleView, pod_status, why_of_role
 
 
 class Depth(IntEnum):
@@ -126,7 +126,7 @@ def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: 
         _status(shown),
         f"{bar(shown.running, shown.size, role.max)} {shown.size}/{shown.bounds}",
         sparkline(sizes, role.max),
-        reason="" if (role.reason, role.message) == view.why else role.message,
+        reason="" if why_of_role(role) == view.why else why_of_role(role).message,
         job=role.job,
         below=() if depth is Depth.ROLES else _pods(shown, forest, depth),
     )

@@ -5,12 +5,19 @@ from kubectl_edl.views import why
 from tests.edl.trainings import role, training
 
 
-def preempted(worker: Code = Code.PREEMPTED) -> TrainingJob:
+def preempted(problem: str = "") -> TrainingJob:
     """Both Jobs were told why they stopped; then the first was told why the job waits."""
     waits = Code.INSUFFICIENT_CAPACITY
     return training(
         role("chief", suspended=True, resizing=Resizing.FIXED, reason=waits, message="no room"),
-        role("worker", 1, 4, suspended=True, reason=worker, message="makes room"),
+        role(
+            "worker",
+            *(1, 4),
+            suspended=True,
+            reason=Code.PREEMPTED,
+            message="makes room",
+            problem=problem,
+        ),
     )
 
 
@@ -19,7 +26,7 @@ def test_why_a_stopped_job_waits_comes_before_why_it_was_stopped() -> None:
 
 
 def test_a_wish_that_makes_no_sense_comes_before_why_it_waits() -> None:
-    assert why(preempted(Code.INVALID)).reason is Code.INVALID
+    assert why(preempted("no number")) == (Code.INVALID, "no number")
 
 
 def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:

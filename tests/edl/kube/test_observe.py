@@ -182,7 +182,15 @@ def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
     found = only(look(snapshot([member("chief"), member("ps"), worker])))
     assert found.problem == ""
     assert found.roles[2].wanted is None
-    assert 'edl.dev/replicas]: "many"' in found.roles[2].message
+    assert 'edl.dev/replicas]: "many"' in found.roles[2].problem
+
+
+def test_a_wish_that_makes_no_sense_hides_nothing_that_was_written() -> None:
+    """Why a job waits would be written, and told by an Event, in every round anew."""
+    told = {"edl.dev/reason": "NeverFits", "edl.dev/message": "no room"}
+    worker = member("worker", notes={"edl.dev/replicas": "many"} | told)
+    role = only(look(snapshot([member("chief"), member("ps"), worker]))).roles[2]
+    assert (role.reason, role.message) == (Code.NEVER_FITS, "no room")
 
 
 @pytest.mark.parametrize(
