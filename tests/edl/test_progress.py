@@ -86,4 +86,4 @@ def test_what_its_user_says_counts_more_than_what_is_counted() -> None:
 def test_progress_that_makes_no_sense_stops_nobody_and_is_told() -> None:
     found = items(3, "soon")
     assert found.progress == pytest.approx(0.3)
-    assert found.message.startswith(f'{PATH}: "soon"')
+    assert found.problem.startswith(f'{PATH}: "soon"')

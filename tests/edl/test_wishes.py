@@ -98,4 +98,4 @@ def test_a_wish_that_makes_no_sense_does_not_hold_the_job_up(wish: dict[str, Any
     """The webhook was away, or another one let it through."""
     found = role(**wish)
     assert (found.wanted, found.scaling, found.removing) == (None, None, frozenset())
-    assert "edl.dev/" in found.message
+    assert "edl.dev/" in found.problem
