@@ -35,7 +35,8 @@ demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up, REAL=1 trains on
 test: export EDL_DRAWS := fixed
 test: check laws ## everything that must hold
 	@passed=$$($(BIN)/python -m tests.sandbox_state) \
-		&& $(MAKE) --no-print-directory -j 2 --output-sync=line integration e2e \
+		&& $(MAKE) --no-print-directory -j 2 --output-sync=line integration images \
+		&& $(MAKE) --no-print-directory e2e \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
 check: setup ## format, lint, types, layers, unit tests; under a minute

@@ -40,6 +40,7 @@ def main() -> None:
     tell(f"goes on after step {done} as {place()}")
     done = train(DistributedDataParallel(model), optimizer, done, told_by_sigterm())
     tell(f"ends after step {done}")
+    distributed.destroy_process_group()  # its threads would outlive the interpreter
     # Not 0 before the last step: the process ends, but the training is not done.
     sys.exit(0 if done >= STEPS else TOLD_TO_LEAVE)
 
