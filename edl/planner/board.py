@@ -57,7 +57,7 @@ class Board:
     bulks: dict[Fit, float] = field(default_factory=dict)
     state: ClusterState | None = None
     """What it was read from."""
-    _again: frozenset[JobKey] | None = None
+    _waiting: frozenset[JobKey] | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
     _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
@@ -115,14 +115,13 @@ class Board:
         return self._places[key]
 
     def made_room_in_vain(self, role: Role) -> bool:
-        """Whether the job for which a role made room waits again: its start came to nothing."""
+        """Whether the job for which a role made room waits: it did not start, or not for long."""
         asker = reasons.made_room_for(role)
         if asker is None:
             return False
-        if self._again is None:
-            again = (post.job for post in self.posts if came_to_nothing(post.job))
-            self._again = frozenset(job.key for job in again)
-        return asker in self._again
+        if self._waiting is None:
+            self._waiting = frozenset(post.job.key for post in self.posts if waits(post.job))
+        return asker in self._waiting
 
     def job_of(self, key: JobKey) -> TrainingJob | None:
         if not self._jobs:
@@ -204,6 +203,6 @@ class Post:
             one.rank = place * ROLES + one.rank % ROLES
 
 
-def came_to_nothing(job: TrainingJob) -> bool:
-    """Whether the scheduler did not place all pods of its last start, and it waits again."""
-    return any(role.suspended and reasons.gang_pending(role) for role in job.live)
+def waits(job: TrainingJob) -> bool:
+    """Whether roles of it are yet to start, or to start again."""
+    return not job.paused and any(role.suspended for role in job.live)

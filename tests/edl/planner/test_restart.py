@@ -257,11 +257,15 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_what_made_room_for_a_start_that_failed_is_not_restarted_twice_for_the_next(
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_made_room_in_vain_is_not_restarted_twice_for_the_next_try(
+    failed: bool,  # noqa: FBT001
     late: bool,  # noqa: FBT001
 ) -> None:
-    """It keeps its size while that job waits to try again, for six cooldowns at most."""
-    tries = worker("tries", 2, 2, last=reasons.GANG_PENDING, started_at=at(-130), queued=-900)
+    """It keeps its size while that job waits, to start or to start again, six cooldowns at most."""
+    started = {"last": reasons.GANG_PENDING, "started_at": at(-130)} if failed else {}
+    pods = 2 if failed else 3
+    tries = worker("tries", pods, pods, **started, queued=-900)
     since = at(-6 * COOLDOWN + (0 if late else 1))
     why = reasons.restarted(reasons.room_for_job(tries.key))
     gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
