@@ -153,4 +153,4 @@ def _decisions(plan: Plan) -> Iterator[_Decision]:
 
 
 def _why(reason: Reason) -> dict[str, str]:
-    return {"reason": reason.code, "message": messages.message(reason)}
+    return {"reason": reason.code.value, "text": messages.message(reason)}

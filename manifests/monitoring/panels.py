@@ -76,7 +76,7 @@ ROWS: Final = (
                 "What jobs wait for",
                 "Held jobs by reason; `kubectl edl explain JOB` has the sentence.",
                 "short",
-                (Query("max by (reason) (edl_held_jobs) > 0", "{{reason}}"),),
+                (Query("max by (reason) (edl_held_jobs)", "{{reason}}"),),
                 width=12,
                 stacked=True,
             ),

@@ -65,7 +65,7 @@ class Life:
     def start(self, *nodes: str) -> None:
         self.until(lambda: self.training().roles[0].settled)
         pins = (("worker", nodes),) if nodes else ()
-        admission = Admission(self.training().key, (("worker", 2),), because("room"), pins)
+        admission = Admission(self.training().key, (("worker", 2),), because("room"), (), pins)
         self.take(lambda job: start(job, admission, datetime.now(UTC)))
 
     def stop(self) -> None:

@@ -264,7 +264,7 @@ def test_decisions_that_were_carried_out_are_counted_and_logged(
         "before": 1,
         "after": 3,
         "reason": "IdleCapacity",
-        "message": "room",
+        "text": "room",
     }
     assert world.value("edl_decisions_total", decision="grown") == 1
     assert world.value("edl_queued_jobs") == 1
