@@ -48,6 +48,11 @@ class Gang(msgspec.Struct, frozen=True):
         return next((role.last for role in self.roles if reasons.restarts(role)), None)
 
     @property
+    def reason(self) -> Reason:
+        """The reason of its start."""
+        return reasons.restarted(self.why) if self.why else reasons.started(self.pods)
+
+    @property
     def question(self) -> "Question":
         """Equal for gangs for which room is looked for alike, and that are told the same."""
         names = tuple(role.name for role in self.roles)

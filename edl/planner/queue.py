@@ -139,7 +139,7 @@ class Queue:
         if not lingers(self.board, found):
             placed = self._placed(found)
             if placed is not None:
-                self._admit(found, placed, _why(found))
+                self._admit(found, placed, found.reason)
             return placed is not None
         claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
         kept = make_room(claim, self.extras, -inf, whole=True)
@@ -172,7 +172,7 @@ class Queue:
         elif refused := self._refused.get((found.question, self._level(found.job))):
             self._pass_over(found, refused)
         elif not lingers(self.board, found) and (placed := self._placed(found)) is not None:
-            self._admit(found, placed, _why(found))
+            self._admit(found, placed, found.reason)
         else:
             self._reserve(found)
 
@@ -286,11 +286,6 @@ class Queue:
         standings = stand_up(self.board, found, placed)
         self.board.standings.extend(standings)
         self.ledger.admitted[found.job.key] = (reason, standings)
-
-
-def _why(found: Gang) -> Reason:
-    """The reason of its start."""
-    return reasons.restarted(found.why) if found.why else reasons.started(found.pods)
 
 
 def _allowed(found: Gang) -> bool:
