@@ -1,4 +1,4 @@
-"""What users read of a reason: every sentence about a decision is made here, and only here.
+"""What users read of a reason: a decision has no sentence but those made here.
 
 No clock readings: the same situation always reads the same.
 """

@@ -23,7 +23,7 @@ from edl.simulator import Elastic, Simulation, Watcher, from_state
 
 _NAMED: Final = 2
 _TRIED: Final = 20
-"""Of the jobs that are not seen to start so many are tried alone: each takes a decision."""
+"""The most jobs without a simulated start that are tried alone: each costs a decision."""
 
 
 class Forecast(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ IN_A_MANIFEST: Final = "set resources.requests"
 
 
 def warnings(manifest: Json, spec: JobSpec, way_out: str = IN_A_MANIFEST) -> tuple[str, ...]:
-    """A sentence for a Job that may grow, and whose pods are no amount for anybody who counts."""
+    """A warning for an elastic Job whose pods request neither CPU nor memory nor GPUs."""
     if contract.INJECTED_MAX in ((manifest.get("metadata") or {}).get("annotations") or {}):
         return ()  # completed before, and said then
     template = (manifest.get("spec") or {}).get("template") or {}

@@ -10,8 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import ClusterState, Demand, JobKey, Role, Shape, TrainingJob
-from edl.planner import reasons
+from edl.model import ClusterState, Demand, JobKey, Shape, TrainingJob
 from edl.planner.budgets import Budgets
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
@@ -57,7 +56,6 @@ class Board:
     bulks: dict[Fit, float] = field(default_factory=dict)
     state: ClusterState | None = None
     """What it was read from."""
-    _waiting: frozenset[JobKey] | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
     _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
@@ -113,15 +111,6 @@ class Board:
         if not self._places:
             self._places = {post.job.key: place for place, post in enumerate(self.posts)}
         return self._places[key]
-
-    def made_room_in_vain(self, role: Role) -> bool:
-        """Whether the job for which a role made room waits: it did not start, or not for long."""
-        asker = reasons.made_room_for(role)
-        if asker is None:
-            return False
-        if self._waiting is None:
-            self._waiting = frozenset(post.job.key for post in self.posts if waits(post.job))
-        return asker in self._waiting
 
     def job_of(self, key: JobKey) -> TrainingJob | None:
         if not self._jobs:
@@ -201,8 +190,3 @@ class Post:
         self.place = place
         for one in self.standings:
             one.rank = place * ROLES + one.rank % ROLES
-
-
-def waits(job: TrainingJob) -> bool:
-    """Whether roles of it are yet to start, or to start again."""
-    return not job.paused and any(role.suspended for role in job.live)

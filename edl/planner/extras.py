@@ -20,7 +20,7 @@ from edl.planner.standing import NOWHERE, Seat, Standing
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """Which replicas may be taken: how far down each role goes, and who yields first."""
+    """Which replicas may be taken: how far down each role goes, and which role yields first."""
 
     least: Callable[[Standing], int]
     key: Callable[[Standing], tuple[float, bool, float]]
@@ -100,7 +100,7 @@ class Extras:
         return None
 
     def _sort(self) -> None:
-        """Most claims take nothing: only now it matters who yields first."""
+        """Most claims take nothing: only now the order of yielding matters."""
         latest, least, key = self._latest, self._rules.least, self._rules.key
         latest |= {standing: latest.get(standing, 0) + 1 for standing in self._unsorted}
         self._heap += [

@@ -139,7 +139,7 @@ class Grid:
     def postpone(self, row: int, fit: "Fit") -> None:
         """Give back at once what was taken `now` as well as soon; it stays taken soon."""
         self.freed.append(row)
-        if not fit.is_plain:  # who counts pods counts them again
+        if not fit.is_plain:  # shapes that count pods count them again
             self._change(row, fit, 1, now=True)
             self._change(row, fit, -1, now=False)
             return

@@ -45,7 +45,7 @@ def bound(board: Board, standing: Standing) -> None:
 
 
 def nearly_done(job: TrainingJob) -> bool:
-    """Whoever is done would be missing when all the others start again."""
+    """Whether pods have succeeded, which would be missing after a restart."""
     return any(
         role.over or any(pod.phase is PodPhase.SUCCEEDED for pod in role.pods) for role in job.live
     )
@@ -78,7 +78,7 @@ def _cool(board: Board, standing: Standing) -> None:
     ):
         standing.held, standing.reserves = later, False
     elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
-        # Who made room by a restart would take it again by another before the claim has started.
+        # A role that made room by a restart would take it back before the claim has started.
         at_once = standing.manual and not reasons.made_room(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
 
@@ -105,7 +105,7 @@ def _again_later(board: Board, job: TrainingJob, role: Role) -> Reason | None:
     """What is said while a size that came to nothing is not tried again."""
     if reasons.grew_in_vain(job.key, role) or reasons.stayed_pending(role):
         return reasons.GROWS_LATER
-    if board.made_room_in_vain(role):
+    if _made_room_in_vain(board, role):
         return reasons.MADE_ROOM_IN_VAIN
     return reasons.GROWS_LATER if _gave_in_vain(board, role) else None
 
@@ -117,6 +117,13 @@ def _patience(standing: Standing, limits: Limits) -> timedelta:
 
 def _cooldown(standing: Standing, limits: Limits) -> timedelta:
     return limits.restart_cooldown if standing.restarts else limits.growth_cooldown
+
+
+def _made_room_in_vain(board: Board, role: Role) -> bool:
+    """Whether the job for which a role made room waits: it did not start, or not for long."""
+    key = reasons.made_room_for(role)
+    job = board.job_of(key) if key else None
+    return job is not None and not job.paused and any(other.suspended for other in job.live)
 
 
 def _gave_in_vain(board: Board, role: Role) -> bool:

@@ -6,11 +6,12 @@ for the claim, come again elsewhere in the plan, and so on, while the claim neve
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Set as AbstractSet
+from functools import cache, partial
 from itertools import groupby
 
 from edl.feasibility.devices import Horizon
-from edl.model import JobKey
+from edl.model import Code, JobKey
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit
@@ -64,18 +65,11 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
     def capacity(fit: Fit) -> int:
         return int(fit.by_room(board.grid.before, Horizon.OBSERVED).sum())
 
-    gives, together = board.policy.gives, coming.copy()
+    together = coming.copy()
     for one in who:
         together[one.fit] += new(one)
     scarce = {fit for fit in together if _may_stay_pending(fit, together, capacity, cost)}
-    who.sort(
-        key=lambda one: (
-            reasons.balanced(gives, one.role),
-            one.fit not in scarce,
-            -one.bulk,
-            one.rank,
-        )
-    )
+    who.sort(key=partial(_turn, board.policy.gives, scarce))
     refused: dict[Fit, int] = {}
     """The fewest pods of a shape that wait: pods only come, so as many more will wait, too."""
     for one in who:
@@ -90,6 +84,12 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
             hold_back(board, one)
         else:
             coming = after
+
+
+def _turn(gives: Code, scarce: AbstractSet[Fit], one: Standing) -> tuple[bool, bool, float, int]:
+    """Its place among the roles that grow."""
+    gave = reasons.balanced(gives, one.role)
+    return gave, one.fit not in scarce, -one.bulk, one.rank
 
 
 def _on_their_way(board: Board) -> Counter[Fit]:
