@@ -72,8 +72,8 @@ mutants: setup ## does a test fail for each of the listed changes of one line? h
 images: setup binaries
 	@! $(BIN)/python -m sandbox.real || nice -n 10 $(BIN)/python -m sandbox image build $(IMAGES)
 
-bench: setup binaries ## measured figures, into benchmarks/README.md
-	$(BIN)/python -m benchmarks
+bench: setup binaries ## measured figures, into benchmarks/README.md; ONLY=decide,holding renews these sections
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 pictures: setup binaries ## the dashboard's pictures, into docs/images
 	$(BIN)/python -m sandbox.pictures

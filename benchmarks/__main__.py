@@ -1,58 +1,73 @@
-"""`python -m benchmarks`: run every benchmark and write what it printed into README.md here."""
+"""`python -m benchmarks [--only decide,holding]`: run the benchmarks and write README.md here.
 
-import os
-import platform
+Each section is written as soon as it has been measured; those that are not asked for stay.
+"""
+
+import argparse
 import subprocess
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+from benchmarks import circumstances, sections
+from benchmarks.sections import Section, Told
+
 FOLDER: Final = Path(__file__).parent
 README: Final = FOLDER / "README.md"
-ALL: Final = {
-    "decide.py": "One decision: processor time of the planner on one core",
-    "state.py": "From the watch to the state: memory and time at 100,000 pods",
-    "optimality.py": "The fair policy against the best plan there is",
-    "estimates.py": "How good the estimates of when a job starts are",
-    "simulate.py": "A simulated day with 1,000 jobs",
-    "reviews.py": "The webhook over TLS, eight connections",
-    "holding.py": "A review beside 1,000 connections that are only held",
-    "startup.py": "The plugin's start, and its status of 1,000 jobs beside kubectl's",
-    "failover.py": "How long nobody leads",
-    "rotation.py": "Reviews while certificates follow each other",
-    "latency.py": "On a real control plane: from the label to running pods",
-}
 
 
-def machine() -> str:
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    cores = len(os.sched_getaffinity(0))
-    return f"{cores} cores, {memory:.0f} GiB, Python {platform.python_version()}"
+def measure(section: Section, commit: str) -> str | None:
+    """One section's text; None if its script failed."""
+    before = circumstances.load()
+    done = subprocess.run(
+        [sys.executable, *section.words],
+        cwd=FOLDER.parent,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, flush=True)
+    if done.returncode:
+        return None
+    told = Told(
+        command=section.command,
+        date=circumstances.now(),
+        commit=commit,
+        machine=circumstances.machine(),
+        loads=(before, circumstances.load()),
+    )
+    return sections.body(section.name, told, done.stdout)
+
+
+def renew(
+    readme: Path, wanted: Iterable[Section], measured: Callable[[Section], str | None]
+) -> list[str]:
+    """Write each section as soon as it is measured; the names of those that failed."""
+    failed = []
+    for section in wanted:
+        print(f"{section.command} …", flush=True)
+        found = measured(section)
+        if found is None:
+            failed.append(section.name)
+            continue
+        bodies = sections.read(readme.read_text()) | {section.name: found}
+        readme.write_text(sections.document(bodies))
+    return failed
 
 
 def main() -> None:
-    parts = [
-        "# Measured figures",
-        f"By `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}. Compare within a run only.",
-    ]
-    for script, title in ALL.items():
-        print(f"{title} …", flush=True)
-        module = f"benchmarks.{Path(script).stem}"
-        done = subprocess.run(
-            [sys.executable, "-m", module],
-            cwd=FOLDER.parent,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        print(done.stdout)
-        parts += [
-            f"## {title}",
-            f"`python -m {module}`",
-            f"```\n{done.stdout.rstrip()}\n```",
-        ]
-    README.write_text("\n\n".join(parts) + "\n")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="names of sections, with commas between them")
+    names = parser.parse_args().only
+    try:
+        wanted = sections.asked([name for name in names.split(",") if name])
+    except ValueError as error:
+        parser.error(str(error))
+    commit = circumstances.commit()
+    failed = renew(README, wanted, lambda section: measure(section, commit))
+    if failed:
+        sys.exit(f"failed, and left as they were: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -147,8 +147,14 @@ def ruled(size: Size, name: str, situation: Situation, runs: int) -> float:
 
 
 def growth(sizes: Sequence[Size], times: Times) -> None:
-    """The power of the size with which the time grows: 1 is linear."""
+    """The power of the size with which the time grows: 1 is linear.
+
+    Only where each size takes longer than the one before: points that fall have no power.
+    """
     for name, found in times.items():
+        if found != sorted(found):
+            print(f"{name:<34} does not grow steadily: measure it on a quiet machine")
+            continue
         power = log(found[-1] / found[0]) / log(sizes[-1].nodes / sizes[0].nodes)
         print(f"{name:<34} grows with the size to the power of {power:.2f}")
 

@@ -1,4 +1,4 @@
-"""2,000 one-pod Jobs released at once, on the sandbox: `python -m benchmarks.release [--runs 3]`.
+"""2,000 one-pod Jobs released at once, on the sandbox: `python -m benchmarks.release [--runs 5]`.
 
 Three ways, one after another in each run, each on a fresh control plane with 60 simulated nodes:
 a bare pool of eight threads that only patches `suspend: false`, which is what a release costs at
@@ -12,15 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 import msgspec
 
 from benchmarks import bare, kueue
-from benchmarks.__main__ import machine
 from benchmarks.observer import observer
 from benchmarks.processor import busy_seconds, processor
 from edl import contract
@@ -36,7 +33,6 @@ NODES: Final = NodeGroup(count=60, cpu="32", memory="128Gi")
 THREADS: Final = 8
 QUIET: Final = 3.0
 """Seconds without any change of a Job: whoever holds them has settled."""
-FIGURES: Final = Path(__file__).parent / "release.md"
 
 
 class _Spec(msgspec.Struct):
@@ -74,8 +70,8 @@ class Way:
 class Figures:
     """Of one release: seconds from its first request until half, all are released, all pods run.
 
-    `cpu`: milliseconds of processor for each Job, by process, until all are released. `others`:
-    cores that were busy with something else meanwhile.
+    `cpu`: milliseconds of processor for each Job, by process, until all pods run: whoever releases
+    slowly has its pods started meanwhile. `others`: cores busy with something else until then.
     """
 
     rate: float
@@ -197,10 +193,10 @@ def measure(way: Way, jobs: int) -> Figures:
             begun = time.monotonic()
             way.release(sandbox, api, names)
             released = [moment - begun for moment in seen.released()]
+            running = seen.running()[-1] - begun
             took = time.monotonic() - begun
             spent = {name: now - before[name] for name, now in processor(sandbox).items()}
             others = busy_seconds() - busy - sum(spent.values())
-            running = seen.running()[-1] - begun
         return Figures(
             rate=jobs / released[-1],
             half=released[jobs // 2],
@@ -218,14 +214,28 @@ def order(run: int) -> list[str]:
     return names[first:] + names[:first]
 
 
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    """The median, and from the least to the most."""
+    middle, least, most = (f"{value:.{digits}f}" for value in _three(values))
+    return f"{middle} ({least}–{most})"
+
+
+def _three(values: Sequence[float]) -> tuple[float, float, float]:
+    return median(values), min(values), max(values)
+
+
 def table(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
-    yield f"{'':<14}{'admissions/s':>14}{'half after':>12}{'last after':>12}{'all run after':>15}"
+    titles = ("runs", "admissions/s", "half after, s", "last after, s", "all run after, s")
+    yield f"{'':<14}{titles[0]:>6}" + "".join(f"{title:>22}" for title in titles[1:])
     for name, found in results.items():
-        rate, half, last, running = (
-            median(getattr(one, field) for one in found)
-            for field in ("rate", "half", "last", "running")
+        cells = (
+            spread([one.rate for one in found], 0),
+            *(
+                spread([getattr(one, field) for one in found])
+                for field in ("half", "last", "running")
+            ),
         )
-        yield f"{name:<14}{rate:>14.0f}{half:>10.1f} s{last:>10.1f} s{running:>13.1f} s"
+        yield f"{name:<14}{len(found):>6}" + "".join(f"{cell:>22}" for cell in cells)
 
 
 def ratios(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
@@ -238,13 +248,17 @@ def ratios(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
 
 
 def processors(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
+    """Until all pods run, of every contestant."""
     processes = sorted({name for found in results.values() for one in found for name in one.cpu})
-    yield f"{'processor ms for each Job':<26}" + "".join(f"{name:>14}" for name in results)
-    for process in processes:
-        medians = (median(one.cpu.get(process, 0.0) for one in of) for of in results.values())
-        yield f"{process:<26}" + "".join(f"{spent:>14.2f}" for spent in medians)
-    others = (median(one.others for one in of) for of in results.values())
-    yield f"{'cores busy with others':<26}" + "".join(f"{cores:>14.2f}" for cores in others)
+    yield f"{'processor ms for each Job':<26}" + "".join(f"{name:>22}" for name in results)
+    rows = {
+        process: [[one.cpu.get(process, 0.0) for one in of] for of in results.values()]
+        for process in processes
+    }
+    rows["all of them"] = [[sum(one.cpu.values()) for one in of] for of in results.values()]
+    rows["cores busy with others"] = [[one.others for one in of] for of in results.values()]
+    for name, row in rows.items():
+        yield f"{name:<26}" + "".join(f"{spread(values, 2):>22}" for values in row)
 
 
 def report(results: Mapping[str, Sequence[Figures]]) -> str:
@@ -253,10 +267,9 @@ def report(results: Mapping[str, Sequence[Figures]]) -> str:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--no-file", action="store_true", help=f"do not write {FIGURES.name}")
     return parser.parse_args()
 
 
@@ -276,19 +289,7 @@ def main() -> None:
                 f"{load:.1f}, others busy on {found.others:.2f} cores",
                 flush=True,
             )
-    text = report(results)
-    print(text)
-    if not options.no_file:
-        FIGURES.write_text(document(text, options.runs))
-
-
-def document(text: str, runs: int) -> str:
-    when = f"{datetime.now(UTC):%Y-%m-%d}"
-    return (
-        "# 2,000 one-pod Jobs released at once\n\n"
-        f"By `python -m benchmarks.release` on {when}: {machine()}, {runs} runs; medians.\n\n"
-        f"```\n{text}\n```\n"
-    )
+    print(report(results))
 
 
 if __name__ == "__main__":

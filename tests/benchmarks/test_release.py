@@ -27,3 +27,11 @@ def test_a_job_is_held_by_its_way_alone() -> None:
     assert [job["spec"]["suspend"] for job in held.values()] == [True, False, True]
     templates = [job["spec"]["template"] for job in held.values()]
     assert templates[0] == templates[1] == templates[2]
+
+
+def test_each_median_comes_with_its_spread() -> None:
+    results = {release.OURS: [figures(90.0), figures(80.0), figures(100.0)]}
+    _, row = release.table(results)
+    assert "     3" in row
+    assert "90 (80–100)" in row
+    assert any("0.50 (0.50–0.50)" in line for line in release.processors(results))

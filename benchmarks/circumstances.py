@@ -1,0 +1,72 @@
+"""Where, when and of what code figures come: what every measured record says of itself."""
+
+import os
+import platform
+import re
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from benchmarks import kueue
+from sandbox.recipe import CONTROL_PLANE, version
+
+HERE: Final = Path(__file__).parent
+WRITTEN: Final = (
+    "README.md",
+    "decide.png",
+    "experiments/README.md",
+    "experiments/results",
+    "stalls.md",
+    "stalls.jsonl",
+)
+"""What `python -m benchmarks` and its parts write here."""
+
+
+def machine() -> str:
+    """The processor's model, cores, memory and kernel, and the versions of what is measured."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    parts = (
+        f"{cores} cores of {processor_model()}",
+        f"{memory:.0f} GiB",
+        f"{platform.system()} {platform.release().partition('-')[0]}",
+        f"Python {platform.python_version()}",
+        f"Kubernetes {version(CONTROL_PLANE).lstrip('v')}",
+        f"Kueue {version(kueue.RECIPE).lstrip('v')}",
+    )
+    return ", ".join(parts)
+
+
+def processor_model() -> str:
+    """As the kernel names it."""
+    path = Path("/proc/cpuinfo")
+    text = path.read_text() if path.exists() else ""
+    found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def load() -> float:
+    """How many processes wanted a processor in the last minute."""
+    return round(os.getloadavg()[0], 2)
+
+
+def now() -> str:
+    """UTC, to the minute."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
+def changed() -> list[str]:
+    """Files that differ from the commit, new ones too, without what measuring itself writes."""
+    without = (f":(top,exclude)benchmarks/{name}" for name in WRITTEN)
+    return _git("status", "--porcelain", "--", ":/", *without).splitlines()
+
+
+def commit() -> str:
+    """Of the code that runs; with a + if files of this checkout differ from it."""
+    return _git("rev-parse", "--short", "HEAD").strip() + "+" * bool(changed())
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=HERE, capture_output=True, text=True, check=False)
+    return done.stdout
