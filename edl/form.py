@@ -142,12 +142,17 @@ class Form:
             return None
         return int(text)
 
-    def duration(self, name: str) -> timedelta | None:
-        """`60s`, `5m` or `2h30m`; None where it is absent or wrong."""
+    def duration(self, name: str, least: str = "", most: str = "") -> timedelta | None:
+        """`60s`, `5m` or `2h30m`, within bounds of that form; None where it is absent or wrong."""
         text = self.annotations.get(name)
         length = None if text is None else duration(text)
-        if text is not None and length is None:
-            self.found(self.annotation_path(name), f'"{text}"', "a time such as 60s, 5m or 2h30m")
+        low, high = duration(least), duration(most)
+        outside = length and ((low and length < low) or (high and length > high))
+        if text is not None and (length is None or outside):
+            bounds = f"from {least} to {most}, " if least else ""
+            allowed = f"a time {bounds}such as 60s, 5m or 2h30m"
+            self.found(self.annotation_path(name), f'"{text}"', allowed)
+            return None
         return length
 
     def part(self, name: str) -> float | None:

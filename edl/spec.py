@@ -67,6 +67,8 @@ class JobSpec(msgspec.Struct, frozen=True):
     fallback: int | None = None
     duration: timedelta | None = None
     """How long it is expected to run, as its user says; for estimates only."""
+    cooldown: timedelta | None = None
+    """The least time between two resizes of a role, as its user says."""
     progress: float | None = None
     """The part of its work that is done, 0..1, as its user or its script says."""
     removing: tuple[str, ...] = ()

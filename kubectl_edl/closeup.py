@@ -7,6 +7,7 @@ from kubectl_edl.changes import last_changes
 from kubectl_edl.find import training_job
 from kubectl_edl.incarnations import jobs_of
 from kubectl_edl.obstacles import obstacles
+from kubectl_edl.pacing import pacing, published
 from kubectl_edl.printers.report import Report
 from kubectl_edl.screens.detail import Detail, detail_report
 from kubectl_edl.survey import Survey, allowed
@@ -18,9 +19,12 @@ _CHANGES_SHOWN: Final = 10
 
 
 def closeup(
-    name: str, survey: Survey, connection: Connection, now: datetime
+    name: str, survey: Survey, connection: Connection, now: datetime, settings: str | None = None
 ) -> tuple[JobView, Report]:
-    """The training job of this name in the survey, as `kubectl_edl.find` looks for it."""
+    """The training job of this name in the survey, as `kubectl_edl.find` looks for it.
+
+    `settings` are the reconciler's, as its Lease says them.
+    """
     found = training_job(name, survey, connection)
     jobs = [role.job for role in found.roles]
     hints: list[str] = []
@@ -34,5 +38,6 @@ def closeup(
     pods = allowed(lambda: unplaced(connection.cluster, found.key.namespace, jobs), "", [])
     shown = view(found)
     stuck = obstacles(shown, pods, changes, now)
-    detail = Detail(shown, changes, stuck, {pod.name: pod.why for pod in pods})
+    cooldown = pacing(found, published(settings))
+    detail = Detail(shown, changes, stuck, {pod.name: pod.why for pod in pods}, cooldown)
     return shown, detail_report(detail, now).hinting(hints)

@@ -24,7 +24,7 @@ def fleet(
     survey = survey_training(asked.connection, selector, now, asked)
     views = tuple(view(job) for job in survey.jobs)
     report = list_report(views, now, asked.connection.namespace, above)
-    return views, report.hinting((*survey.hints, *_unattended(asked, now)))
+    return views, report.hinting((*survey.hints, *_leadership(asked, now).hints))
 
 
 def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:
@@ -32,11 +32,12 @@ def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Re
     from kubectl_edl.closeup import closeup  # noqa: PLC0415 (not for all of them)
 
     survey = survey_training(asked.connection, "", now, asked)
-    shown, report = closeup(name, survey, asked.connection, now)
-    return (shown,), report.hinting((*survey.hints, *_unattended(asked, now)))
+    lead = _leadership(asked, now)
+    shown, report = closeup(name, survey, asked.connection, now, lead.settings)
+    return (shown,), report.hinting((*survey.hints, *lead.hints))
 
 
-def _unattended(asked: Asked, now: datetime) -> tuple[str, ...]:
-    """That no reconciler leads: then what is shown does not go on."""
+def _leadership(asked: Asked, now: datetime) -> leadership.Leadership:
+    """Its hints: no reconciler leads, and what is shown does not go on."""
     ahead = asked.connection.cluster.clock_ahead
-    return leadership.read(asked.lease, lambda: now + ahead()).hints
+    return leadership.read(asked.lease, lambda: now + ahead())

@@ -65,6 +65,11 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "`2h30m`, `90m`, `1d`",
         "how long it is expected to run once started; for estimates only",
     ),
+    annotation(
+        contract.COOLDOWN,
+        "`10s` to `1d`",
+        "least time between two resizes of a role; default: the framework's, else the reconciler's",
+    ),
     annotation(contract.SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
     annotation(contract.PORT, "1..65535", "the framework's port; default: the framework's own"),
     annotation(

@@ -4,6 +4,7 @@ A framework module describes; it never touches a manifest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import cached_property
 
 import msgspec
@@ -82,6 +83,16 @@ class Needs(msgspec.Struct, frozen=True):
     """The Job is complete when any one of its indexes is."""
 
 
+class Pace(msgspec.Struct, frozen=True):
+    """How seldom a program should be resized: each resize stalls it.
+
+    `least` is the shortest time between two resizes of a role.
+    """
+
+    least: timedelta
+    program: str
+
+
 class Mode(msgspec.Struct, frozen=True):
     """A way to run a framework. The default mode is the first whose `role` the cast has."""
 
@@ -111,6 +122,8 @@ class Mode(msgspec.Struct, frozen=True):
     """Without GPUs, a worker has a slot for each CPU that it asks for."""
     port: int = 0
     """Its own default port, 0 for the framework's."""
+    pace: Pace | None = None
+    """None where the reconciler's own cooldowns are long enough."""
 
 
 class Setting(msgspec.Struct, frozen=True):

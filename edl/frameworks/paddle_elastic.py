@@ -8,13 +8,16 @@ others write theirs again within five seconds. And a launcher that misses its mi
 as if the training were done.
 """
 
+from datetime import timedelta
 from typing import Final
 
 from edl import addresses
-from edl.frameworks.needs import Env, Needs
+from edl.frameworks.needs import Env, Needs, Pace
 from edl.spec import JobSpec
 
 PORT: Final = 2379
+PACE: Final = Pace(timedelta(seconds=60), "paddle.distributed.launch")
+"""examples/paddle/README.md: training stands still for 11 to 24 seconds at each resize."""
 _TIMEOUT: Final = "7"
 """Seconds without a change that make a world. Below five, two of them would train at once."""
 _PATIENCE: Final = "360"

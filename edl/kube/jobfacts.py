@@ -36,7 +36,7 @@ _FINISHED: Final = frozenset({"Complete", "Failed"})
 
 _WISHES: Final = frozenset(
     {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
-    | {contract.DURATION, contract.PROGRESS, contract.TTL}
+    | {contract.COOLDOWN, contract.DURATION, contract.PROGRESS, contract.TTL}
 )
 
 
@@ -158,6 +158,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         scaling=_scaling(spec, notes),
         removing=frozenset(spec.removing),
         duration=spec.duration,
+        cooldown=spec.cooldown,
         progress=_progress(manifest, spec),
         history=notes.get(contract.HISTORY, ""),
         labels=who.labels,

@@ -150,6 +150,8 @@ class Role(msgspec.Struct, frozen=True):
     """The part of its work that is done, 0..1; None if nobody says."""
     duration: timedelta | None = None
     """How long its user expects it to run once started; for estimates only."""
+    cooldown: timedelta | None = None
+    """The least time between two resizes, as its user says."""
     labels: Labels = ()
     """Of its template."""
     node_affinity: str = "null"
@@ -235,6 +237,11 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     def duration(self) -> timedelta | None:
         """How long it is expected to run once started: the longest that any of its Jobs says."""
         return max((role.duration for role in self.roles if role.duration), default=None)
+
+    @cached_property
+    def cooldown(self) -> timedelta | None:
+        """The least time between two resizes of a role: the longest that any of its Jobs says."""
+        return max((role.cooldown for role in self.roles if role.cooldown), default=None)
 
     @cached_property
     def leaving(self) -> Leaving | None:

@@ -1,9 +1,10 @@
 """How far a started role may move in one plan: bounds, cooldowns, sizes that came to nothing."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from edl import phases
-from edl.model import PodPhase, Reason, Role, TrainingJob
+from edl.cooldowns import cooldown, resized_at
+from edl.model import PodPhase, Reason, Resizing, Role, TrainingJob
 from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.limits import Limits
@@ -77,7 +78,10 @@ def _cool(board: Board, standing: Standing) -> None:
         changed, _patience(standing, limits)
     ):
         standing.held, standing.reserves = later, False
-    elif role.size >= role.min and not board.past(changed, _cooldown(standing, limits)):
+    elif role.size >= role.min and (left := _left(board, standing, changed)) > timedelta():
+        board.wake.append(left)
+        # Whatever its user asks for: room is kept for it no longer than the flags say.
+        standing.reserves = left <= usual_cooldown(limits, role)
         # A role that made room by a restart would take it back before the claim has started.
         at_once = standing.manual and not reasons.made_room(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
@@ -101,6 +105,12 @@ def rest_after_return(board: Board, standing: Standing) -> None:
         _rest(board, standing, reasons.COOLDOWN)
 
 
+def usual_cooldown(limits: Limits, role: Role) -> timedelta:
+    """What the reconciler's flags say."""
+    restarts = role.resizing is Resizing.RESTART
+    return limits.restart_cooldown if restarts else limits.growth_cooldown
+
+
 def _again_later(board: Board, job: TrainingJob, role: Role) -> Reason | None:
     """What is said while a size that came to nothing is not tried again."""
     if reasons.grew_in_vain(job.key, role) or reasons.stayed_pending(role):
@@ -115,8 +125,13 @@ def _patience(standing: Standing, limits: Limits) -> timedelta:
     return 6 * limits.restart_cooldown if standing.restarts else 2 * limits.pending_limit
 
 
-def _cooldown(standing: Standing, limits: Limits) -> timedelta:
-    return limits.restart_cooldown if standing.restarts else limits.growth_cooldown
+def _left(board: Board, standing: Standing, changed: datetime) -> timedelta:
+    """What is left of its cooldown; after a start that was no resize the flags' counts."""
+    job, role = standing.job, standing.role
+    usual = usual_cooldown(board.limits, role)
+    least, resized = cooldown(job, usual).least, resized_at(job, role)
+    left = min(least, usual) - (board.at - changed)
+    return max(left, least - (board.at - resized)) if resized else left
 
 
 def _made_room_in_vain(board: Board, role: Role) -> bool:

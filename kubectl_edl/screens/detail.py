@@ -49,11 +49,13 @@ class Detail:
     changes: Sequence[Change]
     obstacles: tuple[Obstacle, ...] = ()
     why: Mapping[str, str] | None = None
+    cooldown: str = ""
+    """How often it is resized at most."""
 
 
 def detail_report(detail: Detail, now: datetime) -> Report:
     """A header, the tree of its roles and pods, the last decisions, and what is in its way."""
-    view = detail.view
+    view, header = detail.view, _header(detail, now)
     forest = Forest((view,), now, why=detail.why or {})
     told = past(view.job)[-_DECISIONS_SHOWN:]
     last: tuple[str | Table, ...] = (
@@ -63,7 +65,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
         _in_the_way(detail.obstacles),
     )
     return Report(
-        sections=(_header(view, now), tree(forest, Depth.PODS), *last),
+        sections=(header, tree(forest, Depth.PODS), *last),
         objects=(
             document(view)
             | {
@@ -75,7 +77,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
             },
         ),
         names=(view.name,),
-        picture=_picture((_header(view, now),), forest, last),
+        picture=_picture((header,), forest, last),
     )
 
 
@@ -155,8 +157,8 @@ def _decision_row(one: Past, now: datetime) -> tuple[str, ...]:
     return (age(one.at, now), what, one.text, one.message)
 
 
-def _header(view: JobView, now: datetime) -> str:
-    job = view.job
+def _header(detail: Detail, now: datetime) -> str:
+    view, job = detail.view, detail.view.job
     started = f"{age(job.started_at, now)} ago" if job.started_at else "not yet"
     lines = {
         "Name": job.key.name,
@@ -168,6 +170,7 @@ def _header(view: JobView, now: datetime) -> str:
         "Started": started,
         "Changed": _last(view, now),
         "Held at": ", ".join(_held(role) for role in view.roles if role.role.wanted is not None),
+        "Cooldown": detail.cooldown,
         "Reason": view.why.message,
     }
     return "".join(

@@ -18,6 +18,7 @@ from edl.resources import Resources
 from edl.writes import Json
 from kubectl_edl.deciding import Deciding
 from kubectl_edl.operations import Past
+from kubectl_edl.pacing import Pacing, pacing
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
@@ -102,6 +103,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Queue": _place(found) if found else "",
         **_when(explained, now),
         "Held at": ", ".join(_held(role) for role in _wishes(explained)),
+        "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
         "Decided by": explained.deciding.says if found else "",
     }
@@ -124,6 +126,13 @@ def _held(role: Role) -> str:
         f"{role.name}={role.wanted}, {short} short: it grows into idle room, "
         "and jobs of the same priority give none up for it"
     )
+
+
+def _pacing(explained: Explained) -> str:
+    limits = explained.deciding.settings.limits
+    growth, restart = limits.growth_cooldown, limits.restart_cooldown
+    usual = Pacing(growth.total_seconds(), restart.total_seconds())
+    return pacing(explained.view.job, usual)
 
 
 def _unrequested(explained: Explained) -> str:

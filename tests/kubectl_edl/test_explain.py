@@ -15,6 +15,7 @@ Phase:       Queued
 Reason:      waits for the reconciler to look at it
 Queue:       1st, nobody is ahead
 Starts:      unknown: default/small has no known end
+Cooldown:    resizes at most every 10s (the reconciler's default)
 Decided by:  policy fair, load ceiling 97 % (as the reconciler says)
 
 ROLE     NOW   NEXT   MIN   MAX   WHY THIS SIZE

@@ -14,7 +14,7 @@ from tests.integration.support.stage import Stage, cast_of, elastic, stage, tens
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 
-_SETTLES = 120.0
+_SETTLES = 240.0
 _WATCHED = 480.0
 _NODES = NodeGroup(count=12, cpu="8", memory="32Gi")
 _WITH_GPUS = NodeGroup(count=2, cpu="8", memory="32Gi", gpu=2, name_prefix="gpu")

@@ -108,7 +108,8 @@ def test_a_replica_that_is_yet_to_be_placed_goes_elsewhere_and_no_other_leaves_f
 def test_where_each_replica_comes_back_its_role_gives_up_replicas_after_three_moves() -> None:
     """The scheduler prefers that node: there is more room than on any other."""
     on = [name for name in NODES for _ in range(6 if name == "node-2" else 7)]
-    mine = job("one", role("worker", 1, len(on), on=on), framework="pytorch")
+    quick = role("worker", 1, len(on), on=on, cooldown=timedelta(seconds=10))
+    mine = job("one", quick, framework="pytorch")
     state, moved = cluster(*CLUSTER, mine, demand("pin", pinned(3))), 0
     for _ in range(20):
         plan = plan_for(state)

@@ -13,7 +13,7 @@ from edl.planner.policies import POLICIES, Policy
 from edl.simulator import Elastic, Watcher, World, simulate
 from tests.edl.simulator.mixes import mix, mixes
 
-_SETTLED = 120.0
+_SETTLED = 180.0
 
 
 class Move(NamedTuple):

@@ -1,0 +1,103 @@
+"""The least time between two resizes: the job's own, else its framework's, else the flags'."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edl.cooldowns import Cooldown, cooldown
+from edl.model import Resizing, TrainingJob
+from edl.planner import reasons
+from tests.edl.planner.plans import held, plan_for, sizes
+from tests.edl.planner.states import at, cluster, demand, job, node, role, shape, worker
+
+TEN = timedelta(seconds=10)
+ROOM = node("a", 9)
+LONG = timedelta(minutes=10)
+
+
+def torch(name: str = "bert", **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """Resized a moment ago, unless `resized_at` says otherwise."""
+    given = {"on": ["a"], "resized_at": at(-1)} | fields
+    return job(name, role("worker", 1, 4, **given), framework="pytorch", mode="elastic")
+
+
+def test_a_framework_that_stalls_at_each_resize_is_resized_less_often() -> None:
+    """A start is no resize: soon after it there is little work to stall."""
+    plan = plan_for(cluster(ROOM, torch(), seconds=58))
+    assert (sizes(plan), held(plan)) == ({}, {"bert": reasons.COOLDOWN})
+    assert plan.recheck_after == timedelta(seconds=1)
+    assert sizes(plan_for(cluster(ROOM, torch(), seconds=59))) == {"bert": 4}
+    begun = job(
+        "bert",
+        role("worker", 1, 4, on=["a"], resized_at=at(0)),
+        framework="pytorch",
+        mode="elastic",
+        started_at=at(0),
+    )
+    assert sizes(plan_for(cluster(ROOM, begun, seconds=9))) == {}
+    assert sizes(plan_for(cluster(ROOM, begun, seconds=10))) == {"bert": 4}
+
+
+def test_what_the_job_says_counts_more() -> None:
+    assert sizes(plan_for(cluster(ROOM, torch(cooldown=TEN), seconds=9))) == {"bert": 4}
+    slow = worker("mnist", 1, 4, on=["a"], resized_at=at(-1), cooldown=LONG)
+    assert held(plan_for(cluster(ROOM, slow, seconds=598))) == {"mnist": reasons.COOLDOWN}
+    assert sizes(plan_for(cluster(ROOM, slow, seconds=599))) == {"mnist": 4}
+
+
+def test_a_restart_at_a_new_size_is_a_resize() -> None:
+    def after(seconds: float, **fields: Any) -> dict[str, int]:  # noqa: ANN401
+        times = {"started_at": at(0), "resized_at": at(0), "cooldown": 2 * LONG}
+        given = times | {"resizing": Resizing.RESTART, "on": ["a"]} | fields
+        mine = worker("mnist", 1, 4, **given)
+        return sizes(plan_for(cluster(ROOM, mine, seconds=seconds)))
+
+    again = reasons.restarted(reasons.grown(1, 4))
+    assert after(300) == {"mnist": 4}
+    assert after(1199, last=again) == {}
+    assert after(1200, last=again) == {"mnist": 4}
+
+
+def test_balance_waits_for_it_and_a_minimum_does_not() -> None:
+    rich = worker("rich", 1, 9, on=["a"] * 7, resized_at=at(-60), cooldown=LONG)
+    poor = worker("poor", 1, 9, on=["a"])
+    assert sizes(plan_for(cluster(node("a", 8), rich, poor))) == {}
+    queued = worker("queued", 2, 2)
+    assert sizes(plan_for(cluster(node("a", 8), rich, poor, queued))) == {"rich": 5}
+    pending = demand("web", shape(2))
+    assert sizes(plan_for(cluster(node("a", 8), rich, poor, pending))) == {"rich": 5}
+
+
+@pytest.mark.parametrize(("left", "others"), [(60, {"other": 4}), (5, {})])
+def test_room_is_kept_for_it_only_while_its_cooldown_ends_soon(
+    left: float, others: dict[str, int]
+) -> None:
+    """Else a job whose user asks for a day would keep room idle for a day."""
+    mine = worker("mine", 1, 5, on=["a"], resized_at=at(left) - LONG, cooldown=LONG)
+    other = worker("other", 1, 5, on=["a", "a"])
+    assert sizes(plan_for(cluster(node("a", 5), mine, other))) == others
+
+
+def test_the_longest_of_its_jobs_is_the_training_jobs() -> None:
+    cast = job("mnist", role("ps", cooldown=LONG), role("worker", 1, 3, cooldown=TEN))
+    assert cooldown(cast, TEN) == Cooldown(LONG, "edl.dev/cooldown")
+
+
+@pytest.mark.parametrize(
+    ("framework", "mode", "roles", "found"),
+    [
+        ("pytorch", "elastic", ("worker",), Cooldown(timedelta(seconds=60), "torchrun")),
+        ("tensorflow", "ps", ("ps", "worker"), Cooldown(TEN)),
+        ("horovod", "kubexec", ("launcher", "worker"), Cooldown(TEN)),
+        ("nothing", "", ("worker",), Cooldown(TEN)),
+    ],
+)
+def test_defaults(framework: str, mode: str, roles: tuple[str, ...], found: Cooldown) -> None:
+    cast = job("mnist", *(role(name, 1, 3) for name in roles), framework=framework, mode=mode)
+    assert cooldown(cast, TEN) == found
+
+
+def test_a_reconciler_that_is_slower_than_a_framework_counts() -> None:
+    assert cooldown(torch(), LONG) == Cooldown(LONG)
+    assert cooldown(torch(cooldown=TEN), LONG) == Cooldown(TEN, "edl.dev/cooldown")
