@@ -22,6 +22,8 @@ from manifests.documents import load
 _ASKERS: Final = 8
 _SHOWN: Final = 4
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
+VIEWER: Final = "edl-viewer"
+EDITOR: Final = "edl-editor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,12 @@ ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a user's commands take. `role` is the ClusterRole of Kubernetes that has it."""
+    """What a user's commands take. `role` is the ClusterRole of ours that has it."""
 
     commands: str
     rules: tuple[Rule, ...]
     cluster_wide: bool = False
-    role: str = "view"
+    role: str = VIEWER
 
 
 YOURS: Final = (
@@ -86,8 +88,8 @@ YOURS: Final = (
         "status, queue, history", (Rule(("list",), ("jobs",), "batch"), Rule(("list",), ("pods",)))
     ),
     Need("logs", (Rule(("get",), ("pods/log",)),)),
-    Need("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role="edit"),
-    Need("create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role="edit"),
+    Need("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role=EDITOR),
+    Need("create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role=EDITOR),
     Need(
         "plan, explain, simulate --live, positions in the queue",
         (
@@ -163,7 +165,7 @@ def yours(patient: Patient) -> Findings:
     for need, missing in lacking.items():
         yield warning(
             f"you may not {_listed(missing)}: {need.commands} {_grant_takes(need)}",
-            _grant(need, me, namespace or "default", missing),
+            _grant(need, me, namespace or "default"),
         )
     if not lacking:
         yield well("you may do all that the plugin offers")
@@ -180,19 +182,12 @@ def _within(right: Right, need: Need, namespace: str) -> Right:
     return Right(right.verb, right.resource, right.group, namespace, right.name)
 
 
-def _grant(need: Need, me: str, namespace: str, missing: Sequence[Right]) -> str:
+def _grant(need: Need, me: str, namespace: str) -> str:
     """What an administrator types."""
     who = f'--user="{me}"'
-    if not need.cluster_wide:
-        name = f"edl-{need.role}"
-        return f"kubectl create rolebinding {name} -n {namespace} --clusterrole={need.role} {who}"
-    of = sorted({f"{one.resource}.{one.group}" if one.group else one.resource for one in missing})
-    verbs = sorted({one.verb for one in missing})
-    return (
-        f"kubectl create clusterrole edl-planner --verb={','.join(verbs)} --resource="
-        f"{','.join(of)} && kubectl create clusterrolebinding edl-planner "
-        f"--clusterrole=edl-planner {who}"
-    )
+    if need.cluster_wide:
+        return f"kubectl create clusterrolebinding {need.role} --clusterrole={need.role} {who}"
+    return f"kubectl create rolebinding {need.role} -n {namespace} --clusterrole={need.role} {who}"
 
 
 def _lacking(cluster: Cluster, rights: Sequence[Right], subject: Json) -> list[Right]:

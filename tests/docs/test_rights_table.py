@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations" / "security.md").read_text()
 ROLES = (
     *("edl-reconciler", "edl-reconciler-certificates", "edl-reconciler-settings"),
-    *("edl-webhook", "edl-launcher", "edl-peers"),
+    *("edl-webhook", "edl-launcher", "edl-peers", "edl-viewer", "edl-editor"),
 )
 NAMED = {"edl-launcher", "edl-reconciler", "edl-webhook-authority", "edl-webhook-tls", "edl"}
 """Names of single objects, beside the kinds."""

@@ -1,6 +1,7 @@
 """No right of the webhook, of a launcher or of peers is idle; `test_rights` is the reconciler's."""
 
 import itertools
+import json
 import os
 import subprocess
 import time
@@ -20,6 +21,7 @@ from edl.errors import Forbidden
 from edl.frameworks.scripts import KUBEXEC
 from edl.kube.client import connect
 from edl.kube.fake import FakeCluster
+from edl.writes import Json
 from manifests import render
 from sandbox import Sandbox
 from tests.integration.conftest import NODES
@@ -228,3 +230,16 @@ def test_peers_list_pods_and_no_more(guest: Guest, grant: Grant) -> None:
     assert POD in guest.kubectl(*look)
     assert "Forbidden" in guest.kubectl("get", "secrets")
     assert "Forbidden" in guest.kubectl("exec", POD, "--", "true")
+
+
+@pytest.mark.parametrize(("role", "into"), [("edl-viewer", "view"), ("edl-editor", "edit")])
+def test_kubernetes_adds_what_users_may_do_to_its_own_roles(
+    room: Sandbox, role: str, into: str
+) -> None:
+    def rules(name: str) -> list[Json]:
+        found: list[Json] = json.loads(room.kubectl("get", "clusterrole", name, "-o=json"))["rules"]
+        return found
+
+    ours = rules(role)
+    assert ours
+    until(lambda: all(rule in rules(into) for rule in ours), f"{into} has all of {role}")

@@ -1,0 +1,72 @@
+"""What users may do by the two roles that Kubernetes adds to its own `view` and `edit`."""
+
+from itertools import product
+
+import pytest
+
+from edl.kube.cluster import RESOURCES
+from edl.kube.watched import SURROUNDINGS, Stores
+from edl.writes import Json
+from kubectl_edl.checks.rights import YOURS
+from manifests import installation
+from manifests.documents import HERE, load
+from manifests.render import RELEASE
+from manifests.values import DEFAULTS
+
+AGGREGATES = {"edl-viewer": "view", "edl-editor": "edit"}
+READS = {"get", "list", "watch"}
+
+
+def role(name: str) -> Json:
+    (found,) = (one for one in load() if one["metadata"]["name"] == name)
+    return found
+
+
+def rights(name: str) -> set[tuple[str, str, str, str]]:
+    """Verb, group, resource, and the object's name."""
+    return {
+        right
+        for rule in role(name)["rules"]
+        for right in product(
+            *(rule["verbs"], rule["apiGroups"], rule["resources"]),
+            rule.get("resourceNames", [""]),
+        )
+    }
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_kubernetes_adds_it_to_its_own_role(name: str) -> None:
+    labels = role(name)["metadata"]["labels"]
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    found = {label.removeprefix(prefix) for label in labels if label.startswith(prefix)}
+    assert found == {AGGREGATES[name]}
+    bound = [one["roleRef"]["name"] for one in load() if "roleRef" in one]
+    assert name not in bound, "whoever installs gives it to nobody"
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_every_way_of_installing_has_it(name: str) -> None:
+    assert f"name: {name}\n" in RELEASE.read_text()
+    assert f"name: {name}\n" in (HERE / "chart" / "files" / "base.yaml").read_text()
+    assert name in {one["metadata"]["name"] for one in installation.documents(DEFAULTS)}
+
+
+def test_a_viewer_reads_all_that_a_plan_is_made_from_and_changes_nothing() -> None:
+    given = rights("edl-viewer")
+    planned = {one.kind for one, _ in Stores.empty()} - set(SURROUNDINGS)
+    for kind in planned:
+        known = RESOURCES[kind]
+        assert ("list", known.group, known.plural, "") in given
+    assert {verb for verb, *_ in given} == READS
+    assert not {"secrets", "configmaps", "pods/exec"} & {resource for _, _, resource, _ in given}
+
+
+def test_all_that_doctor_asks_of_users_is_given_by_the_role_that_it_names() -> None:
+    for need in YOURS:
+        for right in (one for rule in need.rules for one in rule):
+            assert (right.verb, right.group, right.resource, right.name) in rights(need.role)
+
+
+def test_an_editor_changes_jobs_and_nothing_else() -> None:
+    changed = {resource for verb, _, resource, _ in rights("edl-editor") if verb not in READS}
+    assert changed == {"jobs"}
