@@ -15,7 +15,7 @@ from edl import messages
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.hopeless import is_hopeless
 from edl.forecast.left import Basis, Left, left
-from edl.model import ClusterState, JobKey, TrainingJob
+from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.phases import ending
 from edl.planner.plan import Plan
 from edl.planner.settings import Settings
@@ -39,7 +39,7 @@ class _Seen:
 
     start: dict[JobKey, float] = field(default_factory=dict)
     growth: dict[JobKey, float] = field(default_factory=dict)
-    reason: dict[JobKey, str] = field(default_factory=dict)
+    reason: dict[JobKey, Reason] = field(default_factory=dict)
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
         for admission in plan.admissions:
@@ -47,7 +47,7 @@ class _Seen:
         for resize in plan.resizes:
             if resize.after > resize.before:
                 self.growth.setdefault(resize.job, now)
-        self.reason = {held.job: messages.message(held.reason) for held in plan.held}
+        self.reason = {held.job: held.reason for held in plan.held}
 
 
 def forecast(
@@ -122,7 +122,7 @@ class _Told(msgspec.Struct, frozen=True):
         if own := _own(job):
             return Estimate(Certainty.UNKNOWN, reason=own)
         if key in self.never:
-            return Estimate(Certainty.NEVER, reason=self.seen.reason.get(key, ""))
+            return Estimate(Certainty.NEVER, reason=self._said(key))
         endless = self._endless(key, after)
         if after is None:
             return Estimate(Certainty.UNKNOWN, reason=self._why(key, endless))
@@ -151,6 +151,10 @@ class _Told(msgspec.Struct, frozen=True):
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
         if self.stopped:
             return "it would take too long to work out"
+        reason = self.seen.reason.get(key)
+        if reason and reason.code is Code.QUOTA_EXCEEDED:
+            # Whoever runs in other namespaces takes nothing of it.
+            return self._said(key)
         overdue = [one for one in endless if self.known[one].basis is Basis.OVERDUE]
         if overdue:
             verb = "have" if len(overdue) > 1 else "has"
@@ -158,7 +162,11 @@ class _Told(msgspec.Struct, frozen=True):
         if endless:
             verb = "have" if len(endless) > 1 else "has"
             return f"{_names(endless)} {verb} no known end"
-        return self.seen.reason.get(key, "") or "not before all that is known has ended"
+        return self._said(key) or "not before all that is known has ended"
+
+    def _said(self, key: JobKey) -> str:
+        reason = self.seen.reason.get(key)
+        return messages.message(reason) if reason else ""
 
 
 def _own(job: TrainingJob) -> str:
