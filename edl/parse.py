@@ -244,7 +244,7 @@ def _wanted(form: Form, framework: Framework, seat: Seat) -> int | None:
     elif wanted is not None and not seat.min <= wanted <= seat.max:
         form.found(
             path,
-            f"{wanted} is outside {seat.min}..{seat.max}",
+            f"{wanted} is outside {seat.role}={seat.min}..{seat.max}",
             f"change {contract.MIN} or {contract.MAX}, or remove it",
         )
     return wanted

@@ -1,6 +1,6 @@
 """What a plan would change, role by role: from a plan to lines that people read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,3 +69,15 @@ def _resizes(plan: Plan) -> Iterator[Move]:
 def _admission(one: Admission) -> Move:
     sizes = tuple((role, 0, size) for role, size in one.sizes)
     return Move(one.job, START, sizes, one.reason, messages((one.reason, *one.grown)))
+
+
+def short(state: ClusterState) -> Mapping[JobKey, str]:
+    """Of jobs with a manual size that they have not reached: `worker is held at 28, 9 short`."""
+    found: dict[JobKey, list[str]] = {}
+    for job in state.jobs:
+        for role in job.live:
+            lacks = (role.wanted or 0) - role.size
+            if lacks > 0 and not role.suspended:
+                text = f"{role.name} is held at {role.wanted}, {lacks} short"
+                found.setdefault(job.key, []).append(text)
+    return {key: ", ".join(texts) for key, texts in found.items()}

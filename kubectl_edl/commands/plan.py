@@ -80,7 +80,7 @@ COMMAND: Final = plan
 
 def _report(world: World, connection: Connection, asked: Asked, *, diff: bool) -> Report:
     from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
-    from kubectl_edl.moves import moves  # noqa: PLC0415 (the same)
+    from kubectl_edl.moves import moves, short  # noqa: PLC0415 (the same)
     from kubectl_edl.screens.plan import Planned, plan_report  # noqa: PLC0415 (the same)
 
     now = world.now()
@@ -101,6 +101,7 @@ def _report(world: World, connection: Connection, asked: Asked, *, diff: bool) -
         held=tuple(one for one in found.held if connection.namespace in ("", one.job.namespace)),
         elsewhere=len(every) - len(shown),
         recheck_after=found.recheck_after,
+        short=short(state),
     )
     return plan_report(planned, diff=diff).hinting((*by.hints, *hints))
 

@@ -1,7 +1,7 @@
 """The screen of `kubectl edl plan`."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -52,6 +52,8 @@ class Planned:
     elsewhere: int = 0
     """Changes in namespaces that are not shown."""
     recheck_after: timedelta | None = None
+    short: Mapping[JobKey, str] = field(default_factory=dict)
+    """Of jobs that are held at a size which they do not have: how far they are from it."""
 
 
 def plan_report(planned: Planned, *, diff: bool) -> Report:
@@ -106,9 +108,13 @@ def _diff_rows(planned: Planned) -> list[_Row]:
 
 def _held_rows(planned: Planned) -> list[_Row]:
     return [
-        (held.job, (str(held.position or ""), held.job.name, message(held.reason)))
+        (held.job, (str(held.position or ""), held.job.name, _message(planned, held)))
         for held in planned.held
     ]
+
+
+def _message(planned: Planned, held: Held) -> str:
+    return ": ".join(filter(None, (planned.short.get(held.job, ""), message(held.reason))))
 
 
 def _nothing(planned: Planned) -> str:

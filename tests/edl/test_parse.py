@@ -224,7 +224,7 @@ def test_no_more_pods_than_work_items() -> None:
 def test_a_manual_size_lies_within_the_bounds() -> None:
     found = findings(elastic(annotations={"replicas": "7"}))
     allowed = "change edl.dev/min or edl.dev/max, or remove it"
-    assert found == (Finding(annotation("replicas"), "7 is outside 1..4", allowed),)
+    assert found == (Finding(annotation("replicas"), "7 is outside worker=1..4", allowed),)
 
 
 def test_a_rank_is_below_the_size() -> None:

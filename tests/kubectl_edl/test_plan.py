@@ -181,3 +181,19 @@ def test_a_ceiling_that_is_none_is_refused(share: str) -> None:
     found = Stage().run("plan", "--load-ceiling", share)
     assert found.code == 2
     assert "--load-ceiling" in found.err
+
+
+def test_a_size_that_is_held_and_not_reached_has_a_line() -> None:
+    stage = Stage()
+    stage.create(node("node-1", cpu="8"))
+    held = job("a", framework="none", min="1", max="8")
+    held["metadata"]["annotations"] = {"edl.dev/replicas": "6"}
+    for manifest in (held, job("b", framework="none", min="1", max="8")):
+        runs = stage.put(manifest, suspend=False, parallelism=2)
+        for index in range(2):
+            stage.create(pod(runs, index, "node-1"))
+    lines = stage.run("plan").out.splitlines()
+    (line,) = (" ".join(line.split()) for line in lines if " a " in line)
+    assert line == "<none> a worker is held at 6, 4 short: no node has room for 2 CPU: short of CPU"
+    (other,) = (" ".join(line.split()) for line in lines if " b " in line)
+    assert other == "<none> b no node has room for 2 CPU: short of CPU"
