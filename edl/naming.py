@@ -34,6 +34,8 @@ def _check_pod(form: Form, seat: Seat, cast: Sequence[Seat]) -> None:
 
 
 def _check_job(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat]) -> None:
+    if seat.role not in framework.kinds:
+        return  # it is said, and what the name should be follows from it
     expected = f"{form.job_name}-{seat.role}"
     if not form.name and (framework.ranked or cast):
         what = "generateName gives no address"

@@ -44,7 +44,8 @@ def _flags(view: JobView) -> str:
 
 def _problem(view: JobView) -> Iterator[Obstacle]:
     if view.job.problem:
-        yield Obstacle(view.job.problem, "correct it, delete the Jobs and apply them again")
+        anew = "correct it, delete the Jobs and apply them again"
+        yield Obstacle(view.job.problem, view.job.remedy or anew)
     if view.job.refusal and view.job.refused:
         yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
 

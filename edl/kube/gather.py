@@ -42,6 +42,7 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))
     cast = [seat.role for seat in specs[0].cast] if specs else []
     roles = _roles(around, cast)
+    problems = tuple(dict.fromkeys(_problems(key, around, specs)))
     found = TrainingJob(
         key=key,
         framework=first.framework,
@@ -51,7 +52,8 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
         priority=max(_priorities(around), default=0),
         paused=any(job.paused for job in around.jobs),
         started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
-        problem="; ".join(dict.fromkeys(_problems(key, around, specs))),
+        problem="; ".join(problems),
+        remedy=_remedy(around) if len(problems) == 1 else "",
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
         surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name},
@@ -148,6 +150,15 @@ def _problems(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator
     # What only a start needs may go later: who runs still shrinks, pauses and ends.
     if any(_waits(job) for job in around.jobs):
         yield from _obstacles(key, around, specs)
+
+
+def _remedy(around: Around) -> str:
+    """Of the one problem that there is."""
+    for job, priority in zip(around.jobs, around.priorities, strict=True):
+        if priority is None and _waits(job):
+            name = job.priority_class
+            return f"create the PriorityClass: kubectl create priorityclass {name} --value=VALUE"
+    return ""
 
 
 def _waits(job: JobFacts) -> bool:

@@ -6,10 +6,11 @@ from typing import Final
 
 import click
 
+from edl.errors import ClusterError, NotFound
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework, RoleKind
 from edl.inject import unrequested
-from edl.model import Resizing
+from edl.model import Resizing, Target
 from edl.parse import parse
 from edl.writes import Json
 from kubectl_edl.casting import flags
@@ -21,7 +22,7 @@ from kubectl_edl.leadership import unattended
 from kubectl_edl.options import Decorator, Writing, bundled, one_namespace, writing
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.results import say_changed
-from kubectl_edl.world import Scope, World
+from kubectl_edl.world import Connection, Scope, World
 
 _HELP: Final = """Write or create the Jobs of a training job.
 
@@ -211,10 +212,23 @@ def _counting_as_nothing(made: list[Json]) -> Iterator[str]:
             yield f"hint: {warning}"
 
 
+def _missing_class(connection: Connection, made: list[Json]) -> Iterator[str]:
+    """The API server takes a Job with a PriorityClass that is not there, and refuses its pods."""
+    names = (one["spec"]["template"]["spec"].get("priorityClassName") for one in made)
+    for name in dict.fromkeys(filter(None, names)):
+        try:
+            connection.cluster.get(Target("PriorityClass", "", name))
+        except NotFound:
+            yield f'hint: there is no PriorityClass "{name}": nothing starts until it is created'
+        except ClusterError:
+            continue  # it is created, and this was only a look
+
+
 def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
     connection = world.connect(scope)
     stored = create_all(world, connection, made)
-    for hint in (*unattended(connection, world.now()), *_counting_as_nothing(made)):
+    hints = (*_missing_class(connection, made), *_counting_as_nothing(made))
+    for hint in (*unattended(connection, world.now()), *hints):
         world.warn(hint)
     return stored
 

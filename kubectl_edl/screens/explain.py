@@ -171,7 +171,8 @@ def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
     for shown in explained.view.roles:
         role, one = shown.role, told.get(shown.role.name)
         if role.name in explained.roles:
-            figures = (shown.size, one.after if one else shown.size, role.min, role.max)
+            sizes = (one.now, one.after) if one else (shown.size, shown.size)
+            figures = (*sizes, role.min, role.max)
             why = one.why if one else role.problem or role.message
             yield (role.name, *map(str, figures), why)
 

@@ -129,6 +129,17 @@ def test_a_role_of_another_framework_is_refused() -> None:
     assert Finding(label("role"), '"launcher" is no role of tensorflow', allowed) in found
 
 
+def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:
+    slip = job(
+        framework="tensorflow",
+        job="rec",
+        role="wroker",
+        annotations={"roles": "chief=1,worker=1..4"},
+    )
+    slip["metadata"]["name"] = "rec-worker"
+    assert [found.path for found in findings(slip)] == [label("role")]
+
+
 @pytest.mark.parametrize(
     ("roles", "what"),
     [

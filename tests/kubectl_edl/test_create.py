@@ -314,6 +314,19 @@ def test_a_reconciler_that_does_not_lead_is_named_beside_what_was_created() -> N
     assert counted == UNREQUESTED
 
 
+def test_a_priority_class_that_is_not_there_is_a_hint() -> None:
+    stage = Stage(wrapped=completing())
+    high = Target("PriorityClass", "", "high")
+    stage.cluster.create(high, {"metadata": {"name": "high"}, "value": 5})
+    usual = (*MNIST, "--cpu", "2", "--priority-class")
+    assert stage.run("create", *usual, "high", *COMMAND).err == ""
+    found = stage.run("create", *(usual[0], "other", *usual[2:]), "nope", *COMMAND)
+    assert found.code == 0
+    assert found.err == (
+        'hint: there is no PriorityClass "nope": nothing starts until it is created\n'
+    )
+
+
 def test_pods_that_request_something_are_no_hint() -> None:
     stage = Stage(wrapped=completing())
     assert stage.run("create", *MNIST, "--cpu", "2", *COMMAND).err == ""

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl import contract
+from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.printers.bars import CELLS, bar, sparkline
 from kubectl_edl.printers.frame import LEAVE, cut, fitted
@@ -215,6 +216,18 @@ def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:
     what, way_out = in_the_way(stage, "broken")[0]
     assert "min 9 is above max 2" in what
     assert way_out == "correct it, delete the Jobs and apply them again"
+
+
+def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
+    other = Target("PriorityClass", "", "other")
+    stage.cluster.create(other, {"metadata": {"name": "other"}, "value": 5})
+    waits = job("waits", framework="none")
+    waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
+    stage.put(waits)
+    assert in_the_way(stage, "waits")[0] == (
+        'there is no PriorityClass "nope": create it, or name another',
+        "create the PriorityClass: kubectl create priorityclass nope --value=VALUE",
+    )
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 50))
