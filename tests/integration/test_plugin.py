@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -52,9 +53,12 @@ class Shell:
         if kubeconfig:
             environ["KUBECONFIG"] = str(kubeconfig)
         command = [str(self.cluster.kubectl_path), *args]
-        return subprocess.run(
+        done = subprocess.run(
             command, env=environ, input=given, capture_output=True, text=True, check=False
         )
+        if done.returncode:  # pytest shows it beside a test that fails
+            sys.stderr.write(f"kubectl {shlex.join(args)}: {done.returncode}\n{done.stderr}")
+        return done
 
     def apply(self, *manifests: Json) -> None:
         text = "---\n".join(yaml.safe_dump(manifest) for manifest in manifests)
