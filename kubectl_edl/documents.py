@@ -64,6 +64,19 @@ class _Loader(yaml.SafeLoader):
     """YAML as kubectl reads it: times are texts, 1:30 is no number, 1e3 is one, keys are texts."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's)
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Raises RecursionError below _DEEPEST levels.
+
+        PyYAML's scanner needs seconds for a thousand open brackets, Python's own limit.
+        """
+        if self._depth > _DEEPEST:
+            raise RecursionError
+        self._depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 (PyYAML's)
         """A key that stands twice is refused: one of its values would be lost."""
