@@ -21,6 +21,7 @@ WRITTEN: Final = (
     "stalls.jsonl",
 )
 """What `python -m benchmarks` and its parts write here."""
+_CODE: Final = ("--", ":/", *(f":(top,exclude)benchmarks/{name}" for name in WRITTEN))
 
 
 def machine() -> str:
@@ -58,13 +59,12 @@ def now() -> str:
 
 def changed() -> list[str]:
     """Files that differ from the commit, new ones too, without what measuring itself writes."""
-    without = (f":(top,exclude)benchmarks/{name}" for name in WRITTEN)
-    return _git("status", "--porcelain", "--", ":/", *without).splitlines()
+    return _git("status", "--porcelain", *_CODE).splitlines()
 
 
 def commit() -> str:
-    """Of the code that runs; with a + if files of this checkout differ from it."""
-    return _git("rev-parse", "--short", "HEAD").strip() + "+" * bool(changed())
+    """The last that changed more than figures; with a + if files differ from it."""
+    return _git("log", "-1", "--format=%h", *_CODE).strip() + "+" * bool(changed())
 
 
 def _git(*words: str) -> str:

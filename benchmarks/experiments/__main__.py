@@ -1,27 +1,33 @@
 """`python -m benchmarks.experiments simulate|replay|report`."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import click
 
-from benchmarks.experiments import figures, report
-from benchmarks.experiments.experiments import EXPERIMENTS
+from benchmarks.circumstances import changed, commit
+from benchmarks.experiments import figures, metrics, report, series
+from benchmarks.experiments.experiments import ARMS, EXPERIMENTS
 from benchmarks.experiments.mix import SETTINGS, WAYS, MixFigures, Setting, simulate_mix
 from benchmarks.experiments.plots import draw
-from benchmarks.experiments.record import ASIDE, RESULTS, load_all, save
+from benchmarks.experiments.record import ASIDE, RESULTS, Record, keep, load_all, save
 from benchmarks.experiments.replay import replay as play
+from benchmarks.experiments.series import Run
 from benchmarks.experiments.simulation import simulate as run
 
+ALL: Final = tuple(sorted(EXPERIMENTS))
+COURSES: Final = RESULTS / "simulated" / "courses"
+"""The first simulated run of each arm, as a replay is kept: to draw it."""
 _MIX: Final = "mix"
 _MIXES: Final = RESULTS / "simulated" / "mix.json"
 FEW: Final = 3
 """Runs of each further setting of the mix."""
 COMPARED: Final = (*WAYS[:2], "fair", "throughput")
 """Ways that are looked at there."""
-_without = click.option("--without", is_flag=True, help="As users have it today: fixed sizes.")
 
 
 @click.group()
@@ -30,35 +36,74 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("name", type=click.Choice(sorted(EXPERIMENTS)))
-@click.option("--runs", default=3, show_default=True)
-@click.option("--first", default=1, show_default=True, help="The first run's seed.")
-@_without
+@click.option("--seeds", default=3, show_default=True, help="Runs of each arm.")
+@click.option("--arm", "arms", type=click.Choice(ARMS), multiple=True, default=ARMS)
+@click.option("--experiment", "names", type=click.Choice(ALL), multiple=True, default=ALL)
+@click.option("--smoke", type=float, help="So many seconds a run, and nothing is recorded.")
 @click.option("--logs", type=click.Path(path_type=Path), help="A folder for all processes' logs.")
-def replay(name: str, *, runs: int, first: int, without: bool, logs: Path | None) -> None:
-    """On a real control plane in real time: ten minutes a run.
+def replay(
+    *,
+    seeds: int,
+    arms: Sequence[str],
+    names: Sequence[str],
+    smoke: float | None,
+    logs: Path | None,
+) -> None:
+    """On a real control plane in real time, one run after the other; again: what is still to do.
 
-    On a machine that does other work too, `nice -n -8` (as root) keeps that from the figures.
+    A run whose nodes fell behind is set aside and tried again. On a machine that does other work
+    too, `nice -n -8` (as root) keeps that from the figures.
     """
-    way = "without" if without else "with"
-    for seed in range(first, first + runs):
-        kept = logs / f"{name}-{way}-{seed}" if logs else None
-        print(save(play(EXPERIMENTS[name], way, seed, kept)), flush=True)
+    wanted = series.runs(seeds, arms, names)
+    if smoke is not None:
+        for run in wanted:
+            experiment = replace(EXPERIMENTS[run.experiment], horizon=smoke)
+            _tell(play(experiment, run.arm, run.seed, _kept(logs, run)))
+        return
+    while left := series.due(wanted, load_all(), load_all(ASIDE)):
+        _demand_one_commit()
+        duration = series.seconds(left)
+        ends = datetime.now(UTC) + timedelta(seconds=duration)
+        print(f"{len(left)} runs, {series.spoken(duration)}: until about {ends:%H:%M} UTC")
+        found = play(EXPERIMENTS[left[0].experiment], *left[0][1:], _kept(logs, left[0]))
+        _tell(found)
+        print(keep(found), flush=True)
+
+
+def _kept(logs: Path | None, run: Run) -> Path | None:
+    return logs / run.name if logs else None
+
+
+def _tell(found: Record) -> None:
+    waits, sizes = metrics.waits(found), found.samples[-1].trainers
+    print(f"{found.name}: {found.lag}, set aside: {found.is_late}; {waits}; trainers {sizes}")
+
+
+def _demand_one_commit() -> None:
+    """All records of a report are of the same code, and of code that can be found again."""
+    if files := changed():
+        raise click.ClickException("commit first; differs from its commit:\n" + "\n".join(files))
+    if others := series.strangers([*load_all(), *load_all(ASIDE)], commit()):
+        raise click.ClickException(
+            f"not of commit {commit()}: {', '.join(others)}; remove them, or check that out"
+        )
 
 
 @main.command()
-@click.argument("name", type=click.Choice([*sorted(EXPERIMENTS), _MIX]))
+@click.argument("names", type=click.Choice([*ALL, _MIX]), nargs=-1)
 @click.option("--runs", default=10, show_default=True)
-@_without
-def simulate(name: str, *, runs: int, without: bool) -> None:
-    """In the simulator: seconds a run. Of the mix, all ways."""
-    seeds = range(1, runs + 1)
-    if name == _MIX:
-        print(_simulate_mixes(runs))
-        return
-    way = "without" if without else "with"
-    found = [figures.figures(run(EXPERIMENTS[name], way, seed)) for seed in seeds]
-    print(figures.write(found, _simulated(name, way)))
+@click.option("--arm", "arms", type=click.Choice(ARMS), multiple=True, default=ARMS)
+def simulate(*, names: Sequence[str], runs: int, arms: Sequence[str]) -> None:
+    """In the simulator: seconds a run. All experiments, or these; of the mix always all ways."""
+    for name in names or (*ALL, _MIX):
+        if name == _MIX:
+            print(_simulate_mixes(runs))
+            continue
+        for arm in arms:
+            records = [run(EXPERIMENTS[name], arm, seed) for seed in range(1, runs + 1)]
+            save(records[0], COURSES)
+            found = [figures.figures(record) for record in records]
+            print(figures.write(found, _simulated(name, arm)), flush=True)
 
 
 def _simulate_mixes(runs: int) -> Path:
@@ -80,19 +125,22 @@ def _simulate_mixes(runs: int) -> Path:
 def write_report() -> None:
     """README.md and the plots, from all that has been run."""
     records = load_all()
+    if len(commits := {one.circumstances.commit for one in records}) > 1:
+        raise click.ClickException(f"replays of several commits: {', '.join(sorted(commits))}")
     found = [figures.figures(record) for record in records]
-    for name in sorted(EXPERIMENTS):
-        for way in ("with", "without"):
-            found += figures.read(_simulated(name, way))
+    for name in ALL:
+        for arm in ARMS:
+            found += figures.read(_simulated(name, arm))
     rows = json.loads(_MIXES.read_text()) if _MIXES.exists() else []
     mixes = [MixFigures(**row | {"setting": Setting(**row["setting"])}) for row in rows]
     aside = [figures.figures(record) for record in load_all(ASIDE)]
-    for path in (*draw(records, mixes, RESULTS), report.write(found, aside, mixes)):
+    drawn = records or load_all(COURSES)
+    for path in (*draw(drawn, mixes, RESULTS), report.write(found, aside, mixes)):
         print(path)
 
 
-def _simulated(name: str, way: str) -> Path:
-    return RESULTS / "simulated" / f"{name}-{way}.json"
+def _simulated(name: str, arm: str) -> Path:
+    return RESULTS / "simulated" / f"{name}-{arm}.json"
 
 
 if __name__ == "__main__":

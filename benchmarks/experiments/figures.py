@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.experiments import metrics
 from benchmarks.experiments.metrics import StepFigures
-from benchmarks.experiments.record import Circumstances, Record
+from benchmarks.experiments.record import Circumstances, Lag, Record
 
 FAIR_AT = 500.0
 """Seconds: when the published logs were looked at for fairness."""
@@ -36,6 +36,7 @@ class Figures:
     makespan: float | None
     back: bool
     steps: tuple[StepFigures, ...]
+    lag: Lag | None = None
 
 
 def figures(record: Record) -> Figures:
@@ -56,6 +57,7 @@ def figures(record: Record) -> Figures:
         makespan=metrics.makespan(record),
         back=metrics.is_back(record),
         steps=tuple(metrics.steps(record)),
+        lag=record.lag,
     )
 
 
@@ -68,6 +70,7 @@ def write(found: list[Figures], path: Path) -> Path:
 
 
 def read(path: Path) -> list[Figures]:
+    """Of simulated runs: they have no lag."""
     rows = json.loads(path.read_text()) if path.exists() else []
     return [_figures(row) for row in rows]
 
@@ -76,7 +79,7 @@ def _figures(row: dict[str, Any]) -> Figures:
     told = row["circumstances"]
     circumstances = Circumstances(**told | {"load": tuple(told["load"])})
     steps = tuple(StepFigures(**step) for step in row["steps"])
-    return Figures(**row | {"circumstances": circumstances, "steps": steps})
+    return Figures(**row | {"circumstances": circumstances, "steps": steps, "lag": None})
 
 
 def _rounded(value: object) -> object:

@@ -88,6 +88,18 @@ def plain(experiment: Experiment, name: str) -> Iterator[Manifest]:
         yield _job(kind, name, {}, spec)
 
 
+def scaled(experiment: Experiment, name: str) -> Iterator[Manifest]:
+    """The same without any label of ours, from its minimum on: EDL sizes the trainers.
+
+    Its trainers have no indexes, and are complete when one has succeeded and no other runs.
+    """
+    fixed = {MASTER: 1, PSERVER: experiment.pservers}
+    for kind, size in fixed.items():
+        spec = {"parallelism": size, "completions": size, "completionMode": "Indexed"}
+        yield _job(kind, name, {}, spec)
+    yield _job(TRAINER, name, {}, {"parallelism": experiment.min})
+
+
 def _job(kind: Kind, name: str, metadata: Manifest, spec: Manifest) -> Manifest:
     return {
         "apiVersion": "batch/v1",

@@ -59,12 +59,21 @@ class Stop(NamedTuple):
     kind: str
 
 
+class Start(NamedTuple):
+    """When a pod got its node, monotonic, and how long after that it ran, as the watch told it."""
+
+    bound: float
+    took: float
+
+
 @dataclass
 class Pods:
     """The namespace's pods by uid, kept by a thread of its own."""
 
     api: Cluster
     stops: list[Stop] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    _bound: dict[str, float] = field(default_factory=dict)
     _groups: dict[str, Group] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
     _nodes: dict[str, str] = field(default_factory=dict)
@@ -95,6 +104,21 @@ class Pods:
                 for uid, group in self._groups.items()
                 if group.kind == kind and group.state != ENDED
             )
+
+    def lags(self, since: float, limit: float) -> list[float]:
+        """Seconds until they ran, of the pods that were bound since then (monotonic).
+
+        Who does not run yet counts with the time until now, if that is beyond the limit already.
+        """
+        now = time.monotonic()
+        with self._lock:
+            found = [start.took for start in self.starts if start.bound >= since]
+            found += [
+                now - bound
+                for bound in self._bound.values()
+                if bound >= since and now - bound > limit
+            ]
+        return found
 
     def _run(self) -> None:
         selection, version = Selection("Pod", NAMESPACE), ""
@@ -132,12 +156,24 @@ class Pods:
         labels, uid = pod.metadata.labels, pod.metadata.uid
         group = Group(labels.get(JOB_LABEL, ""), labels.get(KIND_LABEL, ""), _state(pod))
         before = self._groups.get(uid)
+        self._time(uid, group.state, pod.spec.nodeName)
         self._groups[uid], self._names[uid] = group, pod.metadata.name
         self._nodes[uid] = pod.spec.nodeName
         if group.state == LEAVING and before and before.state == RUNNING:
             self.stops.append(Stop(time.monotonic(), group.job, group.kind))
 
+    def _time(self, uid: str, state: str, node: str) -> None:
+        """Of pods that were seen before they had a node: when they were bound is known."""
+        now = time.monotonic()
+        if state == PENDING and node and self._nodes.get(uid) == "":
+            self._bound[uid] = now
+        elif state != PENDING and uid in self._bound:
+            bound = self._bound.pop(uid)
+            if state == RUNNING:
+                self.starts.append(Start(bound, now - bound))
+
     def _forget(self, uid: str) -> None:
+        self._bound.pop(uid, None)
         group = self._groups.pop(uid)
         self._names.pop(uid)
         self._nodes.pop(uid)

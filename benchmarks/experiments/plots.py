@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.experiments import metrics
 from benchmarks.experiments.cluster import TOTAL_CPU
-from benchmarks.experiments.experiments import T1, T2
+from benchmarks.experiments.experiments import EDL, T1, T2, WITH, WITHOUT
 from benchmarks.experiments.mix import SETTINGS, WAYS, MixFigures, alone
 from benchmarks.experiments.record import Record
+from benchmarks.experiments.tables import NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = {"with": "tab:blue", "without": "tab:orange"}
+_COLOURS = {WITH: "tab:blue", EDL: "tab:green", WITHOUT: "tab:orange"}
 
 
 def draw(records: Sequence[Record], mixes: Sequence[MixFigures], folder: Path) -> list[Path]:
-    """Of replays, and the mix; the files that were written."""
+    """Of these runs, and the mix; the files that were written."""
     by_name: dict[str, Callable[[Any], None]] = {
         "t1": lambda axes: _t1(axes, _of(records, T1.name)),
         "t2": lambda axes: _t2(axes, _of(records, T2.name)),
@@ -50,7 +51,7 @@ def _t1(axes: "Sequence[Axes]", records: Sequence[Record]) -> None:
     axes[0].axhline(metrics.packing_ceiling(T1), color="grey", ls=":", label="packing ceiling")
     axes[0].legend()
     axes[1].set(title="Running trainers of each job, with us (first run)", xlabel="s")
-    for record in [one for one in records if one.circumstances.way == "with"][:1]:
+    for record in [one for one in records if one.circumstances.way == WITH][:1]:
         times = [sample.at for sample in record.samples]
         axes[1].plot(times, [sample.trainers for sample in record.samples], lw=0.8)
 
@@ -78,7 +79,7 @@ def _utilisation(axes: "Axes", records: Sequence[Record]) -> None:
         way = record.circumstances.way
         times = [sample.at for sample in record.samples]
         shares = [sample.cpu / TOTAL_CPU for sample in record.samples]
-        label = None if way in labelled else f"{way} us"
+        label = None if way in labelled else NAMES[way]
         labelled.add(way)
         axes.plot(times, shares, color=_COLOURS[way], lw=0.8, label=label)
 

@@ -1,10 +1,9 @@
 """A run as it is kept: compact JSON, from which every figure of the report is computed."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +12,10 @@ from benchmarks.experiments.course import Course, Sample, Track
 
 RESULTS: Final = Path(__file__).parent / "results"
 ASIDE: Final = RESULTS / "aside"
-"""Runs that were repeated, because the machine had too much else to do."""
+"""Replays that `is_late` has set aside; nothing else comes here."""
+LAG_LIMIT: Final = 3.0
+"""Seconds from a pod's being bound until it is Running, of 99 in 100 pods; nodes are told to take
+2. Waits are read to the second, so nodes may add one. Fixed before any run, for all arms alike."""
 EVERY: Final = 5.0
 """Seconds between two samples that are kept."""
 
@@ -47,8 +49,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Lag:
+    """Seconds from being bound until Running, over so many pods: whether the nodes kept up."""
+
+    pods: int
+    p50: float
+    p99: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How a run came about. `source` is replay or simulation, `way` with or without.
+    """How a run came about. `source` is replay or simulation, `way` one of `ARMS`.
 
     `load` is the machine's load average: before the run, its mean and its maximum meanwhile.
     `nice`: the priority of all processes of the run, next to what else the machine had to do.
@@ -62,39 +74,32 @@ class Circumstances:
     commit: str = ""
     load: tuple[float, ...] = ()
     nice: int = 0
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`stops`: running pods that were stopped before their job was done, by kind."""
+    """`stops`: running pods that were stopped before their job was done, by kind.
+
+    `lag`: of replays; None: nothing was bound, or nobody looked.
+    """
 
     circumstances: Circumstances
     jobs: tuple[JobRecord, ...]
     steps: tuple[Step, ...]
     stops: dict[str, int]
     samples: tuple[Sample, ...]
+    lag: Lag | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """The simulated nodes fell behind: what it shows is the machine's doing."""
+        return self.lag is None or self.lag.p99 > LAG_LIMIT
 
     @property
     def name(self) -> str:
         found = self.circumstances
         return f"{found.experiment}-{found.source}-{found.way}-{found.seed}"
-
-
-def today() -> str:
-    """Now, in UTC, to the minute."""
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
-
-
-def commit() -> str:
-    """Of the code that runs; with a + if files of the planner's package differ from it."""
-    folder = Path(__file__).parent
-    head = ["git", "rev-parse", "--short", "HEAD"]
-    changed = ["git", "status", "--porcelain", "--untracked-files=no", ":/edl"]
-    texts = [
-        subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
-        for command in (head, changed)
-    ]
-    return texts[0].strip() + "+" * bool(texts[1].strip())
 
 
 def job_record(track: Track) -> JobRecord:
@@ -108,15 +113,29 @@ def job_record(track: Track) -> JobRecord:
     )
 
 
+def lag_of(seconds: list[float]) -> Lag | None:
+    """Percentiles by the nearest rank."""
+    if not seconds:
+        return None
+    found = sorted(seconds)
+    p50, p99 = (found[ceil(share * len(found)) - 1] for share in (0.5, 0.99))
+    return Lag(len(found), *(round(value, 2) for value in (p50, p99, found[-1])))
+
+
 def _rounded(time: float | None) -> float | None:
     return None if time is None else round(time, 2)
 
 
 def record(
-    circumstances: Circumstances, course: Course, steps: tuple[Step, ...], stops: dict[str, int]
+    circumstances: Circumstances,
+    course: Course,
+    steps: tuple[Step, ...],
+    stops: dict[str, int],
+    lags: list[float],
 ) -> Record:
     jobs = tuple(job_record(track) for track in course.tracks.values())
-    return Record(circumstances, jobs, steps, stops, tuple(_thinned(course.samples)))
+    samples = tuple(_thinned(course.samples))
+    return Record(circumstances, jobs, steps, stops, samples, lag_of(lags))
 
 
 def _thinned(samples: list[Sample]) -> Iterator[Sample]:
@@ -127,11 +146,21 @@ def _thinned(samples: list[Sample]) -> Iterator[Sample]:
             due = (sample.at // EVERY + 1) * EVERY
 
 
-def save(found: Record, folder: Path = RESULTS) -> Path:
+def keep(found: Record, folder: Path = RESULTS) -> Path:
+    """A replay goes to the others, or aside, numbered, by `is_late` alone."""
+    if not found.is_late:
+        return save(found, folder)
+    aside = folder / ASIDE.name
+    number = len(list(aside.glob(f"{found.name}.*.json"))) + 1
+    return save(found, aside, f"{found.name}.{number}")
+
+
+def save(found: Record, folder: Path, name: str = "") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{found.name}.json"
+    path = folder / f"{name or found.name}.json"
     lines = [f'"circumstances": {_line(asdict(found.circumstances))}']
     lines += [f'"stops": {_line(found.stops)}']
+    lines += [f'"lag": {_line(asdict(found.lag) if found.lag else None)}']
     lines += [_rows("jobs", found.jobs), _rows("steps", found.steps)]
     lines += [_rows("samples", found.samples)]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
@@ -160,6 +189,7 @@ def load(path: Path) -> Record:
             Sample(at, cpu, nginx, tuple(trainers), below)
             for at, cpu, nginx, trainers, below in found["samples"]
         ),
+        lag=Lag(**found["lag"]) if found["lag"] else None,
     )
 
 

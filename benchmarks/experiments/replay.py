@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from benchmarks import circumstances
 from benchmarks.experiments import manifests
 from benchmarks.experiments.ceiling import rooms
 from benchmarks.experiments.cluster import (
@@ -22,9 +23,10 @@ from benchmarks.experiments.cluster import (
     nodes,
 )
 from benchmarks.experiments.course import Course, Track, begin
-from benchmarks.experiments.experiments import Experiment, trace
+from benchmarks.experiments.experiments import EDL, WITH, WITHOUT, Experiment, trace
 from benchmarks.experiments.observe import RUNNING, Group, Pods
-from benchmarks.experiments.record import Circumstances, Record, Step, commit, record, today
+from benchmarks.experiments.paddle_edl.loop import Autoscaler
+from benchmarks.experiments.record import LAG_LIMIT, Circumstances, Record, Step, record
 from edl.errors import NotFound
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
@@ -36,6 +38,7 @@ LOOK: Final = 0.1
 SAMPLE: Final = 1.0
 _ENDS: Final = {"metadata": {"annotations": {"sandbox.edl.dev/complete-after": "100ms"}}}
 _PATIENCE: Final = 120.0
+_MAKE: Final = {WITH: manifests.elastic, EDL: manifests.scaled, WITHOUT: manifests.plain}
 
 
 def replay(experiment: Experiment, way: str, seed: int, logs: Path | None = None) -> Record:
@@ -62,7 +65,7 @@ def _cluster(
     ]
     try:
         sandbox.up(*groups)
-        if way == "with":
+        if way == WITH:
             install(sandbox, sandbox.folder / "edl")
         yield sandbox, connect(str(sandbox.kubeconfig))
         if logs:
@@ -89,6 +92,7 @@ class Stage:
     sandbox: Sandbox
     api: ApiServer
     pods: Pods = field(init=False)
+    autoscaler: Autoscaler = field(init=False)
     steps: list[Step] = field(default_factory=list)
     loads: list[float] = field(default_factory=list)
     _told: set[str] = field(default_factory=set)
@@ -96,6 +100,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.pods = Pods(self.api)
+        self.autoscaler = Autoscaler(self.api, self.experiment)
 
     def prepare(self) -> None:
         """Base load, and the service at its first size: all of it runs before time begins."""
@@ -114,31 +119,38 @@ class Stage:
         self._until(expected)
 
     def play(self, seed: int) -> Record:
-        before = os.getloadavg()[0]
+        before = circumstances.load()
         self.steps = [Step(0.0, self.experiment.replicas, 0.0)]
         course = begin(self.experiment, trace(self.experiment, seed))
         self._begun = time.monotonic()
+        if self.way == EDL:
+            self.autoscaler.start()
         with ThreadPoolExecutor(8) as acts:
             self._loop(course, acts)
+        self.autoscaler.stop()
+        lags = self.pods.lags(self._begun, LAG_LIMIT)
         if self.experiment.nginx:
             self._end_step()
         self.pods.stop()
+        told = self._circumstances(seed, before)
+        return record(told, course, tuple(self.steps), self._stops(course), lags)
+
+    def _circumstances(self, seed: int, before: float) -> Circumstances:
         loads = (before, sum(self.loads) / len(self.loads), max(self.loads))
-        circumstances = Circumstances(
+        return Circumstances(
             *(self.experiment.name, "replay", self.way, seed),
-            date=today(),
-            commit=commit(),
+            date=circumstances.now(),
+            commit=circumstances.commit(),
             load=tuple(round(load, 2) for load in loads),
             nice=os.getpriority(os.PRIO_PROCESS, 0),
+            machine=circumstances.machine(),
         )
-        return record(circumstances, course, tuple(self.steps), self._stops(course))
 
     def _loop(self, course: Course, acts: ThreadPoolExecutor) -> None:
         experiment, sampled = self.experiment, -SAMPLE
         steps = list(experiment.nginx[1:])
         arrivals = list(course.tracks.values())
-        horizon = experiment.horizon if self.way == "with" else experiment.patience
-        while (now := self._now()) < horizon:
+        while (now := self._now()) < experiment.horizon:
             counts = self.pods.counts()
             for track in course.look(now, counts):
                 self._clear(track, acts)
@@ -147,7 +159,7 @@ class Stage:
             if now - sampled >= SAMPLE:
                 self.sandbox.check()
                 course.sample(now, counts)
-                self.loads.append(os.getloadavg()[0])
+                self.loads.append(circumstances.load())
                 if not experiment.nginx and now <= experiment.window[1]:
                     self._end_step()
                 sampled = now
@@ -162,9 +174,9 @@ class Stage:
 
     def _submit(self, track: Track) -> None:
         track.created = track.work.at = track.seen = self._now()
-        make = manifests.elastic if self.way == "with" else manifests.plain
-        for manifest in make(self.experiment, track.arrival.name):
+        for manifest in _MAKE[self.way](self.experiment, track.arrival.name):
             self._create("Job", manifest)
+        self.autoscaler.add(track.arrival.name)
 
     def _scale(self, replicas: int, acts: ThreadPoolExecutor) -> None:
         self._end_step()
@@ -205,7 +217,8 @@ class Stage:
 
     def _clear(self, track: Track, acts: ThreadPoolExecutor) -> None:
         """Without us somebody has to remove what never ends by itself: at once, in this case."""
-        if self.way == "without":
+        self.autoscaler.remove(track.arrival.name)
+        if self.way != WITH:
             for kind in (MASTER, PSERVER):
                 name = f"{track.arrival.name}-{kind.name}"
                 acts.submit(self.api.delete, Target("Job", manifests.NAMESPACE, name))

@@ -1,11 +1,10 @@
 """README.md of this folder: written from the records, by nobody's hand."""
 
-import os
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks import circumstances
 from benchmarks.experiments import tables
 from benchmarks.experiments.ceiling import Others, most_trainers
 from benchmarks.experiments.experiments import START_SECONDS, STOP_SECONDS, T1, T2
@@ -13,8 +12,14 @@ from benchmarks.experiments.figures import Figures
 from benchmarks.experiments.metrics import packing_ceiling
 from benchmarks.experiments.mix import SETTINGS, MixFigures
 from benchmarks.experiments.published import DRAGON
+from benchmarks.experiments.record import LAG_LIMIT
+from benchmarks.experiments.series import ATTEMPTS
 
 README: Final = Path(__file__).parent / "README.md"
+_NO_REPLAYS: Final = """\
+No replay of this version is recorded: every figure above is simulated. Earlier replays recorded
+no time from bound to Running, had unequal horizons and were of several commits; they are left out.\
+"""
 _TEMPLATE: Final = Path(__file__).parent / "template.md"
 
 
@@ -23,7 +28,11 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
     seeds = {one.seed for one in mixes if one.setting == SETTINGS[0]}
     README.write_text(
         _TEMPLATE.read_text().format(
-            machine=_machine(),
+            machine=circumstances.machine(),
+            horizons=_horizons(),
+            t2_horizon=T2.horizon,
+            limit=LAG_LIMIT,
+            attempts=ATTEMPTS,
             simulated=_simulated(found),
             start=START_SECONDS,
             stop=STOP_SECONDS,
@@ -36,8 +45,7 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
             mix=tables.mixes(mixes),
             mix_runs=len(seeds),
             settings=tables.settings(mixes),
-            runs=tables.runs(found),
-            aside=tables.runs(aside),
+            replays=_replays(found, aside),
         )
     )
     return README
@@ -48,7 +56,14 @@ def _simulated(found: Sequence[Figures]) -> str:
     return "; ".join(sorted({f"{one.date[:10]}, commit `{one.commit}`" for one in told}))
 
 
-def _machine() -> str:
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    cores = len(os.sched_getaffinity(0))
-    return f"Machine: {cores} cores, {memory:.0f} GiB, Python {platform.python_version()}"
+def _horizons() -> str:
+    return ", ".join(f"{one.name} {one.horizon:.0f} s" for one in (T1, T2))
+
+
+def _replays(found: Sequence[Figures], aside: Sequence[Figures]) -> str:
+    if not any(one.circumstances.source == "replay" for one in (*found, *aside)):
+        return _NO_REPLAYS
+    parts = [tables.runs(found)]
+    if aside:
+        parts += ["Set aside, of all arms:", tables.runs(aside)]
+    return "\n\n".join(parts)

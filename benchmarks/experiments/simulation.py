@@ -4,24 +4,26 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from benchmarks.circumstances import commit, now
 from benchmarks.experiments.ceiling import rooms
 from benchmarks.experiments.cluster import BASE, MASTER, NGINX, PSERVER, TRAINER, Kind, nodes
 from benchmarks.experiments.course import Sample
 from benchmarks.experiments.experiments import (
+    EDL,
     START_SECONDS,
     STOP_SECONDS,
+    WITH,
     Arrival,
     Experiment,
     trace,
 )
+from benchmarks.experiments.paddle_edl.simulated import Autoscaler
 from benchmarks.experiments.record import (
     EVERY,
     Circumstances,
     JobRecord,
     Record,
     Step,
-    commit,
-    today,
 )
 from benchmarks.experiments.work import CONTENTION
 from edl import simulator
@@ -40,14 +42,14 @@ _JUST_BEFORE: Final = 0.01
 
 def simulate(experiment: Experiment, way: str, seed: int) -> Record:
     """To the experiment's horizon; without a service, until every job is done."""
-    simulation = Simulation(_world(experiment, seed), _manner(experiment, way), simulator.Watcher())
+    simulation = _simulation(experiment, way, _world(experiment, seed))
     steps = list(_steps(experiment, simulation))
     simulation.run(experiment.horizon if experiment.nginx else LONGEST)
     result = simulation.result()
     works = {found.name: found.work for found in trace(experiment, seed)}
     end = experiment.horizon if experiment.nginx else result.last
     return Record(
-        circumstances=Circumstances(experiment.name, "simulation", way, seed, today(), commit()),
+        circumstances=Circumstances(experiment.name, "simulation", way, seed, now(), commit()),
         jobs=tuple(_job(experiment, job, works[job.key.name], end) for job in result.jobs),
         steps=tuple(_reached(step, result) for step in steps),
         stops={TRAINER.name: result.pod_stops, "whole jobs": result.stops},
@@ -63,8 +65,14 @@ def _asked(kind: Kind) -> Resources:
     return Resources.of({CPU: kind.cpu, "memory": kind.memory * 2**20, "pods": 1})
 
 
+def _simulation(experiment: Experiment, way: str, world: simulator.World) -> Simulation:
+    if way == EDL:
+        return Autoscaler(experiment).begin(world)
+    return Simulation(world, _manner(experiment, way), simulator.Watcher())
+
+
 def _manner(experiment: Experiment, way: str) -> simulator.Manner:
-    if way == "with":
+    if way == WITH:
         return simulator.Elastic(POLICIES["fair"], Limits())
     sizes = {MASTER.name: 1, PSERVER.name: experiment.pservers, TRAINER.name: experiment.fixed}
     return simulator.Plain(lambda _, role: sizes[role])

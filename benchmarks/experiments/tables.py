@@ -5,15 +5,18 @@ from statistics import mean
 from typing import Final, NamedTuple
 
 from benchmarks.experiments import metrics, published
+from benchmarks.experiments.experiments import ARMS, EDL, WITH, WITHOUT
 from benchmarks.experiments.figures import Figures
 from benchmarks.experiments.mix import SETTINGS, WAYS, MixFigures, Setting
 
-WAYS_OF: Final = ("with", "without")
+SOURCES: Final = {"replay": "replay", "simulation": "simulated"}
+NAMES: Final = {WITH: "with us", EDL: "with EDL's algorithm", WITHOUT: "without"}
 
 
 class Columns(NamedTuple):
-    """Runs by source and way: replay with, replay without, simulated with, simulated without."""
+    """Runs by source and arm, each with its head; a source that nobody ran has no columns."""
 
+    heads: tuple[str, ...]
     runs: tuple[Sequence[Figures], ...]
 
     def row(self, *first: str, cell: Callable[[Sequence[Figures]], str]) -> list[str]:
@@ -22,27 +25,21 @@ class Columns(NamedTuple):
 
 def columns(found: Iterable[Figures], experiment: str) -> Columns:
     of = [one for one in found if one.circumstances.experiment == experiment]
-    return Columns(
-        tuple(
-            [
-                one
-                for one in of
-                if (one.circumstances.source, one.circumstances.way) == (source, way)
-            ]
-            for source in ("replay", "simulation")
-            for way in WAYS_OF
-        )
-    )
+    by = {
+        (source, arm): [
+            one for one in of if (one.circumstances.source, one.circumstances.way) == (source, arm)
+        ]
+        for source in SOURCES
+        for arm in ARMS
+        if any(one.circumstances.source == source for one in of)
+    }
+    heads = (f"{SOURCES[source]} {NAMES[arm]} (n = {len(by[source, arm])})" for source, arm in by)
+    return Columns(tuple(heads), tuple(by.values()))
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def heads(runs: Columns) -> list[str]:
-    names = ("replay with us", "replay without", "simulated with us", "simulated without")
-    return [f"{name} ({len(found)})" for name, found in zip(names, runs.runs, strict=True)]
 
 
 def spread(values: Sequence[float], form: str = "{:.1f}") -> str:
@@ -65,8 +62,8 @@ def t1(runs: Columns) -> str:
         runs.row("mean wait, s", *waits, "< 10", cell=_wait),
         runs.row("longest wait, s", "—", "—", "", cell=of_each(lambda one: one.longest)),
         runs.row("Jain index at 500 s", *equal, "≥ 0.95", cell=of_each(_jain, "{:.3f}")),
-        runs.row("jobs below min at once", *below, "0", cell=of_each(_below, "{:.0f}")),
-        runs.row("seconds below min after a start", "—", "—", "0", cell=of_each(_lacking)),
+        runs.row("jobs below min at once, 300–500 s", *below, "0", cell=of_each(_below, "{:.0f}")),
+        runs.row("seconds below min of jobs that had it", "—", "—", "0", cell=of_each(_lacking)),
         runs.row("utilisation, 300–500 s", *used, "", cell=percent(lambda one: _t1(one)[0])),
         runs.row("… of the packing ceiling", "—", "—", "≥ 95 %", cell=percent(lambda x: _t1(x)[1])),
         runs.row("… with all but trainers fixed", "—", "—", "", cell=percent(lambda x: _t1(x)[2])),
@@ -75,10 +72,10 @@ def t1(runs: Columns) -> str:
         runs.row(
             "jobs done at the end", "—", "—", "", cell=of_each(lambda one: one.done, "{:.0f}")
         ),
-        runs.row("their mean time, s", "—", "—", "", cell=_completion),
+        runs.row("mean time of a job that is done, s", "—", "—", "", cell=_completion),
         runs.row("makespan, s", "—", "—", "", cell=_makespan),
     ]
-    return markdown(["", "published", "raw logs", "to reach", *heads(runs)], rows)
+    return markdown(["", "published", "raw logs", "to reach", *runs.heads], rows)
 
 
 def _wait(found: Sequence[Figures]) -> str:
@@ -123,17 +120,18 @@ def _makespan(found: Sequence[Figures]) -> str:
 
 
 def t2(runs: Columns) -> str:
-    used, back = (list(row[1:]) for row in published.T2)
+    used, back, waits = (list(row[1:]) for row in published.T2)
     rows = [
         runs.row("nginx back to 400", *back, "all", cell=_back),
         runs.row("+100 nginx Running after, s", "—", "—", "≤ 15", cell=_growths),
         runs.row("mean utilisation", *used, "", cell=percent(_mean_use)),
-        runs.row("mean wait, s", "—", "—", "", cell=_wait),
-        runs.row("seconds below min after a start", "—", "—", "0", cell=of_each(_lacking)),
+        runs.row("mean wait, s", *waits, "", cell=_wait),
+        runs.row("longest wait, s", "—", "—", "", cell=of_each(lambda one: one.longest)),
+        runs.row("seconds below min of jobs that had it", "—", "—", "0", cell=of_each(_lacking)),
         runs.row("trainer stops", "—", "—", "", cell=of_each(_stops, "{:.0f}")),
         runs.row("masters and pservers killed", "—", "—", "0", cell=of_each(_killed, "{:.0f}")),
     ]
-    return markdown(["", "published", "raw logs", "to reach", *heads(runs)], rows)
+    return markdown(["", "published", "raw logs", "to reach", *runs.heads], rows)
 
 
 def _back(found: Sequence[Figures]) -> str:
@@ -158,7 +156,7 @@ def t2_steps(runs: Columns) -> str:
         [str(count), *(_step(found, place) for found in runs.runs)]
         for place, count in enumerate(counts)
     ]
-    return markdown(["nginx", *heads(runs)], rows)
+    return markdown(["nginx", *runs.heads], rows)
 
 
 def _step(found: Sequence[Figures], place: int) -> str:
@@ -237,19 +235,21 @@ def _setting(of: Sequence[MixFigures], setting: Setting, ways: Sequence[str]) ->
 
 
 def runs(found: Sequence[Figures]) -> str:
-    """Each replay: when, at which commit, beside how much load, and its mean wait."""
+    """Each replay: when, of which commit, beside how much load, and whether its nodes kept up."""
     rows = [_run(one) for one in found if one.circumstances.source == "replay"]
-    names = ["ended", "commit", "load: before / mean / most", "nice", "mean wait, s"]
+    lag = "bound to Running, s: p50 / p99 / most"
+    names = ["ended", "commit", "load: before / mean / most", "nice", lag, "mean wait, s"]
     return markdown(["run", *names], rows)
 
 
 def _run(one: Figures) -> list[str]:
     told = one.circumstances
     return [
-        f"{told.experiment} {told.way} us, seed {told.seed}",
+        f"{told.experiment} {NAMES[told.way]}, seed {told.seed}",
         f"{told.date} UTC",
         f"`{told.commit}`",
         " / ".join(f"{load:.1f}" for load in told.load),
         str(told.nice),
+        f"{one.lag.p50} / {one.lag.p99} / {one.lag.most}" if one.lag else "—",
         f"{one.wait:.1f}",
     ]

@@ -24,6 +24,11 @@ PERIOD: Final = 5.0
 """Seconds between two plans; a job that comes or goes asks for one at once."""
 
 
+def megabytes(number: int) -> int:
+    """Of bytes, rounded up, as quantities are."""
+    return -(-number // 10**6)
+
+
 class NeverEnds(Exception):
     """The passes repeat themselves: the original would loop for ever."""
 

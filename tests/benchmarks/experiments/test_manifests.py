@@ -10,7 +10,7 @@ from edl.resources import CPU, Resources
 from tests.edl.manifests import created, pod_spec
 
 Make = Callable[[Experiment, str], Iterator[Manifest]]
-BOTH = pytest.mark.parametrize("make", [manifests.elastic, manifests.plain])
+ALL = pytest.mark.parametrize("make", [manifests.elastic, manifests.scaled, manifests.plain])
 
 
 def asked(job: Manifest) -> tuple[str, Resources]:
@@ -20,8 +20,8 @@ def asked(job: Manifest) -> tuple[str, Resources]:
     return kind, Resources.parse(container["resources"]["requests"])
 
 
-@BOTH
-def test_both_ways_ask_for_the_same(make: Make) -> None:
+@ALL
+def test_all_arms_ask_for_the_same(make: Make) -> None:
     for job in make(T1, "job-00"):
         kind, requests = asked(job)
         assert requests.get(CPU) == KINDS[kind].cpu
@@ -39,6 +39,13 @@ def test_the_other_jobs_are_not_ours() -> None:
     for job in manifests.plain(T2, "job-00"):
         assert "labels" not in job["metadata"]
         assert job["spec"]["parallelism"] in (1, T2.pservers, T2.fixed)
+
+
+def test_edl_begins_with_the_minimum_and_may_add_pods() -> None:
+    by_name = {job["metadata"]["name"]: job["spec"] for job in manifests.scaled(T2, "job-00")}
+    trainers = by_name["job-00-trainer"]
+    assert (trainers["parallelism"], trainers.get("completions")) == (T2.min, None)
+    assert by_name["job-00-pserver"]["parallelism"] == T2.pservers
 
 
 def test_the_base_load_is_what_was_published() -> None:

@@ -115,3 +115,22 @@ def test_what_vanished_while_nobody_watched_is_noticed(cluster: FakeCluster, pod
     assert counted(again, RUNNING) == 0
     again.stop()
     cluster.end_watches()
+
+
+def test_the_time_from_its_node_to_running_is_known_of_who_was_seen_before(
+    cluster: FakeCluster, pods: Pods
+) -> None:
+    begun = time.monotonic()
+    create(cluster, "a")
+    create(cluster, "there-before", "small-000")
+    until(lambda: counted(pods, PENDING) == 2)
+    patch(cluster, "a", {"spec": {"nodeName": "small-000"}})
+    until(lambda: pods.on_nodes(TRAINER.name) == {"small-000": 2})
+    assert pods.lags(begun, limit=60.0) == []
+    assert len(pods.lags(begun, limit=0.0)) == 1, "who is late already counts"
+    for name in ("a", "there-before"):
+        patch(cluster, name, phase("Running"))
+    until(lambda: counted(pods, RUNNING) == 2)
+    (lag,) = pods.lags(begun, limit=60.0)
+    assert 0 <= lag <= time.monotonic() - begun
+    assert pods.lags(time.monotonic(), limit=0.0) == [], "who was bound before counts no more"

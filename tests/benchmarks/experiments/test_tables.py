@@ -4,7 +4,7 @@ from benchmarks.experiments import tables
 from benchmarks.experiments.experiments import T1, T2
 from benchmarks.experiments.figures import Figures
 from benchmarks.experiments.metrics import StepFigures
-from benchmarks.experiments.record import Circumstances
+from benchmarks.experiments.record import Circumstances, Lag
 
 
 def step(replicas: int, seconds: float | None) -> StepFigures:
@@ -42,7 +42,9 @@ def test_a_cell_has_the_mean_and_the_bounds_of_its_runs() -> None:
 
 def test_what_was_not_run_says_so() -> None:
     table = tables.t1(tables.columns([run()], T1.name))
-    assert row(table, "mean wait, s")[4:] == ["4.0", "not run", "not run", "not run"]
+    assert row(table, "mean wait, s")[4:] == ["4.0", "not run", "not run"]
+    assert "replay with EDL's algorithm (n = 0)" in table
+    assert "simulated" not in table
 
 
 def test_growth_that_never_came_is_counted() -> None:
@@ -56,8 +58,10 @@ def test_a_step_is_compared_with_all_three_ceilings() -> None:
     assert row(table, "0")[1] == "45.0%: 50.0% · 50.0% · 90.0%"
 
 
-def test_each_replay_stands_with_the_load_beside_it() -> None:
-    assert "1.0 / 2.0 / 3.0" in tables.runs([run()])
+def test_each_replay_stands_with_its_load_and_the_lag_of_its_nodes() -> None:
+    text = tables.runs([replace(run(), lag=Lag(900, 2.01, 2.4, 2.9))])
+    assert "1.0 / 2.0 / 3.0" in text
+    assert "2.01 / 2.4 / 2.9" in text
 
 
 def test_a_mix_that_was_not_run_is_no_table() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from benchmarks.stalls import append
 from tests.figures import titled
 
 _TITLE: Final = "seconds without a step at each resize"
@@ -17,3 +18,4 @@ class Stalls:
         """A framework, what happened, and the longest time without a step."""
         row = f"{framework:<12} {event:<32} {seconds:7.1f} s"
         self._properties.append((titled(_TITLE), row))
+        append(framework, event, seconds)

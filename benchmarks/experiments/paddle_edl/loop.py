@@ -1,0 +1,188 @@
+"""EDL's algorithm on a real control plane: reads nodes, pods and Jobs, and patches parallelism."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from benchmarks.experiments.cluster import TRAINER
+from benchmarks.experiments.experiments import Experiment
+from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
+from benchmarks.experiments.paddle_edl.algorithm import (
+    PERIOD,
+    Idle,
+    Pods,
+    Room,
+    Trainers,
+    decide,
+    megabytes,
+)
+from edl.errors import ClusterError
+from edl.kube.cluster import Cluster, Selection
+from edl.model import Target
+from edl.resources import CPU, Resources
+
+_OVER: Final = ("Succeeded", "Failed")
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    deletionTimestamp: str | None = None  # noqa: N815 - the API's name
+    labels: dict[str, str] = {}
+
+
+class _Requests(msgspec.Struct):
+    requests: dict[str, str | int] = {}
+
+
+class _Container(msgspec.Struct):
+    resources: _Requests = msgspec.field(default_factory=_Requests)
+
+
+class _PodSpec(msgspec.Struct):
+    containers: list[_Container] = []
+    nodeName: str = ""  # noqa: N815 - the API's name
+
+
+class _PodStatus(msgspec.Struct):
+    phase: str = "Pending"
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _PodSpec
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+    @property
+    def asked(self) -> Resources:
+        parts = (Resources.parse(one.resources.requests) for one in self.spec.containers)
+        return sum(parts, Resources())
+
+
+class _NodeStatus(msgspec.Struct):
+    allocatable: dict[str, str | int] = {}
+
+
+class _Node(msgspec.Struct):
+    metadata: _Metadata
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+
+class _JobSpec(msgspec.Struct):
+    parallelism: int = 1
+
+
+class _Job(msgspec.Struct):
+    metadata: _Metadata
+    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
+
+
+@dataclass
+class Autoscaler:
+    """Decides every `PERIOD` seconds, and at once when a job is added or removed."""
+
+    api: Cluster
+    experiment: Experiment
+    _names: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _news: threading.Event = field(default_factory=threading.Event)
+    _ended: bool = False
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="paddle-edl", daemon=True).start()
+
+    def stop(self) -> None:
+        self._ended = True
+        self._news.set()
+
+    def add(self, name: str) -> None:
+        with self._lock:
+            self._names.add(name)
+        self._news.set()
+
+    def remove(self, name: str) -> None:
+        with self._lock:
+            self._names.discard(name)
+        self._news.set()
+
+    def look(self) -> dict[str, int]:
+        """One decision, carried out: the parallelism of each job that changed."""
+        with self._lock:
+            names = set(self._names)
+        nodes = [_decode_node(item) for item in self.api.list(Selection("Node")).items]
+        pods = [_decode_pod(item) for item in self.api.list(Selection("Pod")).items]
+        jobs = [_decode_job(item) for item in self.api.list(Selection("Job", NAMESPACE)).items]
+        sizes = {job.metadata.name: job.spec.parallelism for job in jobs}
+        changes = decide(self._trainers(names, sizes, pods), room(nodes, pods))
+        for name, size in changes.items():
+            target = Target("Job", NAMESPACE, f"{name}-{TRAINER.name}")
+            self.api.patch(target, {"spec": {"parallelism": size}})
+        return changes
+
+    def _trainers(
+        self, names: Iterable[str], sizes: Mapping[str, int], pods: Iterable[_Pod]
+    ) -> list[tuple[Trainers, Pods]]:
+        """The jobs whose trainer Job is there: the others are looked for again next time."""
+        counts = counted(pods)
+        there = {name: sizes.get(f"{name}-{TRAINER.name}") for name in sorted(names)}
+        cpu, memory = TRAINER.cpu, megabytes(TRAINER.memory * 2**20)
+        bounds = (self.experiment.min, self.experiment.max)
+        return [
+            (Trainers(name, *bounds, size, cpu, memory), counts.get(name, Pods(0, 0, 0)))
+            for name, size in there.items()
+            if size is not None
+        ]
+
+    def _run(self) -> None:
+        due = time.monotonic() + PERIOD
+        while not self._ended:
+            if not self._news.wait(max(due - time.monotonic(), 0.0)):
+                due += PERIOD
+            self._news.clear()
+            try:
+                self.look()
+            except ClusterError as error:
+                print(f"EDL's algorithm: {error}", flush=True)
+
+
+def counted(pods: Iterable[_Pod]) -> dict[str, Pods]:
+    """The trainer pods of each job; who ends or is to end counts in the total alone."""
+    found: dict[str, Counter[str]] = {}
+    for pod in pods:
+        labels = pod.metadata.labels
+        if labels.get(KIND_LABEL) == TRAINER.name:
+            states = found.setdefault(labels.get(JOB_LABEL, ""), Counter())
+            states["total"] += 1
+            states[pod.status.phase] += pod.metadata.deletionTimestamp is None
+    return {
+        name: Pods(states["total"], states["Running"], states["Pending"])
+        for name, states in found.items()
+    }
+
+
+def room(nodes: Iterable[_Node], pods: Iterable[_Pod]) -> Room:
+    """Sums of what all pods of the cluster that have not ended ask for."""
+    free = {node.metadata.name: Resources.parse(node.status.allocatable) for node in nodes}
+    total = sum(free.values(), Resources())
+    asked = Resources()
+    for pod in pods:
+        if pod.status.phase not in _OVER:
+            asked += pod.asked
+            if pod.spec.nodeName in free:
+                free[pod.spec.nodeName] -= pod.asked
+    return Room(
+        cpu_total=total.get(CPU),
+        cpu=asked.get(CPU),
+        memory_total=megabytes(total.get("memory")),
+        memory=megabytes(asked.get("memory")),
+        nodes=[Idle(left.get(CPU), megabytes(left.get("memory"))) for left in free.values()],
+    )
+
+
+_decode_node: Final = msgspec.json.Decoder(_Node).decode
+_decode_pod: Final = msgspec.json.Decoder(_Pod).decode
+_decode_job: Final = msgspec.json.Decoder(_Job).decode

@@ -1,0 +1,122 @@
+"""The simulator led by EDL's algorithm, which sizes trainers instead of our planner."""
+
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from benchmarks.experiments.cluster import MASTER, PSERVER, TRAINER
+from benchmarks.experiments.experiments import Experiment
+from benchmarks.experiments.paddle_edl.algorithm import (
+    PERIOD,
+    Idle,
+    Pods,
+    Room,
+    Trainers,
+    decide,
+    megabytes,
+)
+from edl import simulator
+from edl.model import ClusterState, JobKey, PodPhase, Role
+from edl.resources import CPU
+from edl.simulator import Simulation, Watcher, World
+
+SEEN_AFTER = 0.1
+"""Seconds from a job's coming or going until it is decided: its pods are there by then."""
+
+
+@dataclass
+class Autoscaler:
+    """Looks at the simulated cluster every `PERIOD` seconds, and when a job comes or goes."""
+
+    experiment: Experiment
+    simulation: Simulation = field(init=False)
+    _known: set[JobKey] = field(default_factory=set)
+
+    def begin(self, world: World) -> Simulation:
+        """A simulation of this world in which it decides."""
+        sizes = {
+            MASTER.name: 1,
+            PSERVER.name: self.experiment.pservers,
+            TRAINER.name: self.experiment.min,
+        }
+        manner = simulator.Plain(lambda _, role: sizes[role])
+        self.simulation = Simulation(world, manner, Watcher(passed=self._passed))
+        self._wait(PERIOD)
+        return self.simulation
+
+    def _passed(self, now: float) -> None:
+        live = self._live()
+        if live != self._known:
+            self._known = live
+            self.simulation.stage.agenda.add(now + SEEN_AFTER, self._decide)
+
+    def _live(self) -> set[JobKey]:
+        actors = self.simulation.company.actors
+        return {key for key, actor in actors.items() if actor.track.ended is None}
+
+    def _wait(self, until: float) -> None:
+        self.simulation.stage.agenda.add(until, self._tick)
+
+    def _tick(self) -> None:
+        """Until every job has come and gone: then nothing is left to decide."""
+        self._decide()
+        now = self.simulation.now
+        to_come = any(training.at > now for training in self.simulation.stage.world.trainings)
+        if self._live() or to_come:
+            self._wait(now + PERIOD)
+
+    def _decide(self) -> None:
+        company = self.simulation.company
+        actors = {key.name: company.actors[key] for key in self._live()}
+        state = self.simulation.state()
+        bounds = (self.experiment.min, self.experiment.max)
+        jobs = (
+            trainers(name, found.parts[TRAINER.name].value(), bounds)
+            for name, found in actors.items()
+        )
+        for name, size in decide(jobs, room(state)).items():
+            part = actors[name].parts[TRAINER.name]
+            part.write(replace(part.role, size=size))
+            company.touch(actors[name], news=False)
+
+
+def trainers(name: str, role: Role, bounds: tuple[int, int]) -> tuple[Trainers, Pods]:
+    """One job's trainer role as EDL would read it."""
+    asked, pods = role.shape.requests, role.pods
+    job = Trainers(
+        name,
+        *bounds,
+        role.size,
+        cpu=asked.get(CPU),
+        memory=megabytes(asked.get("memory")),
+    )
+    staying = [pod.phase for pod in pods if not pod.terminating]
+    running = staying.count(PodPhase.RUNNING)
+    return job, Pods(len(pods), running, staying.count(PodPhase.PENDING))
+
+
+def room(state: ClusterState) -> Room:
+    """Sums over the nodes, the pods on them, and those that wait for a node."""
+    found = Room(
+        cpu_total=sum(node.allocatable.get(CPU) for node in state.nodes),
+        memory_total=megabytes(sum(node.allocatable.get("memory") for node in state.nodes)),
+        nodes=[
+            Idle(
+                node.allocatable.get(CPU) - node.used.get(CPU),
+                megabytes(node.allocatable.get("memory") - node.used.get("memory")),
+            )
+            for node in state.nodes
+        ],
+    )
+    asked = [node.used for node in state.nodes]
+    asked += [
+        role.shape.requests
+        for job in state.jobs
+        for role in job.roles
+        for pod in role.pods
+        if not pod.node and not pod.ended
+    ]
+    asked += [one.shape.requests for one in state.demands for _ in range(one.count)]
+    found.cpu = sum(one.get(CPU) for one in asked)
+    found.memory = megabytes(sum(one.get("memory") for one in asked))
+    return found
