@@ -9,6 +9,7 @@ from random import Random
 from statistics import fmean
 from typing import Final
 
+from benchmarks.circumstances import commit, now
 from benchmarks.experiments.experiments import START_SECONDS, STOP_SECONDS
 from edl import simulator
 from edl.model import Node, Shape
@@ -77,6 +78,8 @@ class MixFigures:
     makespan: int
     utilisation: float
     stops: int
+    date: str = ""
+    commit: str = ""
 
 
 def mix(setting: Setting, seed: int) -> tuple[MixJob, ...]:
@@ -111,6 +114,8 @@ def simulate_mix(way: str, seed: int, setting: Setting = SETTINGS[0]) -> MixFigu
         makespan=round(result.makespan),
         utilisation=round(_gpus(result), 4),
         stops=result.pod_stops,
+        date=now(),
+        commit=commit(),
     )
 
 

@@ -1,6 +1,6 @@
 """README.md of this folder: written from the records, by nobody's hand."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +44,7 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
             dragon=DRAGON,
             mix=tables.mixes(mixes),
             mix_runs=len(seeds),
+            mix_told=_told({(one.date, one.commit) for one in mixes}),
             settings=tables.settings(mixes),
             replays=_replays(found, aside),
         )
@@ -52,8 +53,17 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
 
 
 def _simulated(found: Sequence[Figures]) -> str:
-    told = [one.circumstances for one in found if one.circumstances.source == "simulation"]
-    return "; ".join(sorted({f"{one.date[:10]}, commit `{one.commit}`" for one in told}))
+    told = (one.circumstances for one in found if one.circumstances.source == "simulation")
+    return _told({(one.date, one.commit) for one in told})
+
+
+def _told(found: Collection[tuple[str, str]]) -> str:
+    """When, and of which commits."""
+    named = (
+        f"{date[:10]}, commit `{commit}`" if commit else "date and commit were not recorded"
+        for date, commit in found
+    )
+    return "; ".join(sorted(set(named)))
 
 
 def _horizons() -> str:

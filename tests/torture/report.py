@@ -40,13 +40,15 @@ class Report:
                 struck = self.tally.struck[kind]
                 each = self.tally.seconds[kind] / struck if struck else 0.0
                 yield f"{kind:34} {struck:7} {self.tally.unproven[kind]:9} {each:7.1f}"
+        yield "struck: faults that were shown to have hit; unproven: further tries that were"
+        yield "not, and were repeated: they count nowhere else"
 
     def _end(self) -> Iterator[str]:
         yield f"{'jobs':14} became"
         for kind, ends in self.kinds.items():
             yield f"{kind:14} {ends}"
         yield ""
-        yield "longest that a state lasted which must not stay, in seconds"
+        yield "longest that a state lasted which must not stay, in seconds (a law allows so many)"
         for law, seconds in sorted(self.longest.items()):
             yield f"  {law:42} {seconds:5.1f}"
         for violation in self.violations:
