@@ -57,16 +57,17 @@ def now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
 
 
-def changed() -> list[str]:
+def changed(folder: Path = HERE) -> list[str]:
     """Files that differ from the commit, new ones too, without what measuring itself writes."""
-    return _git("status", "--porcelain", *_CODE).splitlines()
+    return _git(folder, "status", "--porcelain", *_CODE).splitlines()
 
 
-def commit() -> str:
+def commit(folder: Path = HERE) -> str:
     """The last that changed more than figures; with a + if files differ from it."""
-    return _git("log", "-1", "--format=%h", *_CODE).strip() + "+" * bool(changed())
+    head = _git(folder, "log", "-1", "--format=%h", *_CODE).strip()
+    return head + "+" * bool(changed(folder))
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=HERE, capture_output=True, text=True, check=False)
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout
