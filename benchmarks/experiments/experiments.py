@@ -82,8 +82,8 @@ T2: Final = Experiment(
 )
 EXPERIMENTS: Final = {found.name: found for found in (T1, T2)}
 """Non-elastic jobs had 60 trainers in T1 and 15 in T2, elastic ones 2 to 60 (the published README
-and raw logs). Works were chosen so that all jobs live through the window with us, as the published
-ones did: nobody else's were tried."""
+and raw logs). Works were chosen so that all jobs live through the window with us; no others were
+tried."""
 
 START_SECONDS: Final = 2.0
 """From being bound until Running, and from being told to end until gone: a real pod's, with its
