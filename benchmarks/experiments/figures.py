@@ -12,6 +12,8 @@ from benchmarks.experiments.record import Circumstances, Lag, Record
 
 FAIR_AT = 500.0
 """Seconds: when the published logs were looked at for fairness."""
+FAIR_FROM = 200.0
+"""Seconds: by then all jobs of T1 have come; from then until `FAIR_AT` `fair` is the mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Figures:
     back: bool
     steps: tuple[StepFigures, ...]
     lag: Lag | None = None
+    fair: float | None = None
 
 
 def figures(record: Record) -> Figures:
@@ -58,6 +61,7 @@ def figures(record: Record) -> Figures:
         back=metrics.is_back(record),
         steps=tuple(metrics.steps(record)),
         lag=record.lag,
+        fair=metrics.mean_jain(record, (FAIR_FROM, FAIR_AT)),
     )
 
 

@@ -84,6 +84,11 @@ def sizes_at(record: Record, at: float) -> list[int]:
     ]
 
 
+def mean_jain(record: Record, window: tuple[float, float]) -> float:
+    """Over the samples of a time in which jobs are there."""
+    return mean(jain(sizes_at(record, sample.at)) for sample in within(record, window))
+
+
 def within(record: Record, window: tuple[float, float]) -> list[Sample]:
     return [found for found in record.samples if window[0] <= found.at <= window[1]]
 

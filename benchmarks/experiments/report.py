@@ -47,6 +47,7 @@ def write(found: Sequence[Figures], aside: Sequence[Figures], mixes: Sequence[Mi
             mix_told=_told({(one.date, one.commit) for one in mixes}),
             settings=tables.settings(mixes),
             replays=_replays(found, aside),
+            drawn=_drawn(found),
         )
     )
     return README
@@ -68,6 +69,11 @@ def _told(found: Collection[tuple[str, str]]) -> str:
 
 def _horizons() -> str:
     return ", ".join(f"{one.name} {one.horizon:.0f} s" for one in (T1, T2))
+
+
+def _drawn(found: Sequence[Figures]) -> str:
+    replayed = any(one.circumstances.source == "replay" for one in found)
+    return "all replays" if replayed else "the first simulated run of each arm"
 
 
 def _replays(found: Sequence[Figures], aside: Sequence[Figures]) -> str:

@@ -49,6 +49,11 @@ def test_who_never_started_counts_until_the_end() -> None:
     assert (found.mean, found.unmet) == (600.0, 1)
 
 
+def test_shares_are_also_judged_over_time() -> None:
+    assert metrics.mean_jain(run(job(), job()), (200, 500)) == pytest.approx(0.8)
+    assert metrics.mean_jain(run(job(), job(finished=350.0)), (300, 395)) == pytest.approx(0.9)
+
+
 def test_only_jobs_that_are_there_and_not_done_share() -> None:
     there = run(job(), job(finished=99.0))
     assert metrics.sizes_at(there, 90.0) == [1, 3]
