@@ -115,7 +115,7 @@ def messages(reasons: Sequence[Reason]) -> str:
 def rule(code: Code) -> str:
     """Why others come first, before their names."""
     if code is Code.QUEUE_ORDER:
-        return "whoever waited longest starts first:"
+        return "the job that has waited longest starts first:"
     if code is Code.MINIMUM_FIRST:
         return "makes room for the minimum of"
     return _TO.get(code, "room goes first to")

@@ -74,7 +74,20 @@ _SCOPE: Final = (
 )
 _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 
-SELECTOR: Final = click.option("-l", "--selector", help="Label selector, e.g. team=vision.")
+
+def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+    """As it is given, refused before a cluster is asked. Raises click.BadParameter."""
+    from edl.kube.selector import is_selector  # noqa: PLC0415 (not for a command without one)
+
+    if text and not is_selector(text):
+        example = "write team=vision, team!=vision, team in (a,b), team or !team, with commas"
+        raise click.BadParameter(f'"{text}" is no label selector; {example} between them')
+    return text
+
+
+SELECTOR: Final = click.option(
+    "-l", "--selector", callback=_selector, help="Label selector, e.g. team=vision."
+)
 _WATCH: Final = click.option("-w", "--watch", is_flag=True, help="Go on and show what changes.")
 _PRINTED: Final = (
     click.option("-o", "--output", type=FORM, help="Form of the answer, as kubectl's."),

@@ -23,6 +23,8 @@ EXIT_CODES: Final = (
     "5 --for: not reached in time, 6 --for: it has ended otherwise, 130 interrupted."
 )
 
+_REASON: Final = "reason"
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -39,21 +41,33 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> Phase | Code:
         kind, equals, code = value.partition("=")
-        if equals and kind == "reason":
+        if equals and kind == _REASON:
             return _code(code, param, ctx)
         return _phases().convert(value, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        return _phases().shell_complete(ctx, param, incomplete)
+        """Phases, and the codes once the word begins with `reason=`."""
+        kind, equals, code = incomplete.partition("=")
+        if not (equals and kind == _REASON):
+            return _phases().shell_complete(ctx, param, incomplete)
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 (for shells alone)
+
+        fit = (one for one in _codes() if one.casefold().startswith(code.casefold()))
+        return [CompletionItem(f"{_REASON}={one}") for one in fit]
 
 
 def _code(value: str, param: click.Parameter | None, ctx: click.Context | None) -> Code:
     from edl.model import Code  # noqa: PLC0415 (the same)
 
-    codes = click.Choice([code.value for code in Code], case_sensitive=False)
-    return Code(codes.convert(value, param, ctx))
+    return Code(click.Choice(_codes(), case_sensitive=False).convert(value, param, ctx))
+
+
+def _codes() -> list[str]:
+    from edl.model import Code  # noqa: PLC0415 (the same)
+
+    return [code.value for code in Code]
 
 
 def _phases() -> click.Choice[Phase]:

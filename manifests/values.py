@@ -3,6 +3,7 @@
 The chart's values.yaml, its schema and its README are written from this (`manifests.chart_files`).
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -217,6 +218,23 @@ def read(given: Json) -> Values:
         return msgspec.convert(merged(plain(DEFAULTS), given), Values)
     except msgspec.ValidationError as error:
         raise ValuesError(_taught(str(error))) from None
+
+
+def unknown(names: Sequence[str]) -> str:
+    """What is wrong with the path of a value: `a.b: one of …`; empty where there is one there."""
+    found: type[msgspec.Struct] | None = Values
+    for place, name in enumerate(names):
+        if found is None:
+            return ""
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(found)}
+        if name not in fields:
+            return f"{'.'.join(names[: place + 1])}: one of {', '.join(fields)}"
+        kinds = (fields[name], *get_args(fields[name]))
+        structs = (
+            one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)
+        )
+        found = next(structs, None)
+    return ""
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON

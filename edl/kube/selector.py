@@ -13,6 +13,27 @@ _TERM: Final = re.compile(
 )
 
 
+_KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_VALUE: Final = r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
+_REQUIREMENT: Final = re.compile(
+    rf"\s*({_KEY}\s*(==|=|!=|>|<)\s*{_VALUE}"
+    rf"|{_KEY}\s+(not)?in\s*\(\s*{_VALUE}\s*(,\s*{_VALUE}\s*)*\)"
+    rf"|!?\s*{_KEY})\s*"
+)
+
+
+def is_selector(text: str) -> bool:
+    """Whether the API server would take it."""
+    place = 0
+    while found := _REQUIREMENT.match(text, place):
+        if found.end() == len(text):
+            return True
+        if text[found.end()] != ",":
+            return False
+        place = found.end() + 1
+    return not text
+
+
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
     """Raise ValueError for a selector that the API would refuse."""
     position = 0

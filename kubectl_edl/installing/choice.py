@@ -105,6 +105,8 @@ def _set(found: Json, setting: str) -> Json:
     except yaml.YAMLError:
         raise click.UsageError(f'--set "{setting}": the value is no YAML.') from None
     names: Sequence[str] = [name.replace("\\.", ".") for name in _DOT.split(path)]
+    if unknown := values.unknown(names):
+        raise click.UsageError(f'--set "{setting}": there is no such value; {unknown}.')
     return _put(found, names, _named(value) if isinstance(value, dict) else value)
 
 

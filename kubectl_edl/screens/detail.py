@@ -23,7 +23,7 @@ _DECISIONS: Final = (
     Column("AGO"),
     Column("LAST DECISIONS"),
     Column("SIZES"),
-    Column("REASON", shrinks=True),
+    Column("MESSAGE", shrinks=True),
 )
 _CHANGES: Final = (
     Column("LAST SEEN"),

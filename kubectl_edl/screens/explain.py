@@ -45,7 +45,7 @@ _PAST: Final = (
     Column("AGO"),
     Column("WHAT HAPPENED"),
     Column("SIZES"),
-    Column("REASON", shrinks=True),
+    Column("MESSAGE", shrinks=True),
 )
 
 

@@ -19,7 +19,8 @@ _COLUMNS: Final = (
     Column("OPERATION"),
     Column("PHASE", colour=meaning),
     Column("SIZES"),
-    Column("REASON", shrinks=True),
+    Column("REASON", wide=True),
+    Column("MESSAGE", shrinks=True),
     Column("AGE"),
 )
 
@@ -29,7 +30,15 @@ def history_report(
 ) -> Report:
     """One line an operation, the newest last, and what Kubernetes warned of."""
     rows = tuple(
-        (one.operation.value, one.phase, one.text, one.message, age(one.at, now)) for one in past
+        (
+            one.operation.value,
+            one.phase,
+            one.text,
+            one.code.value if one.code else "",
+            one.message,
+            age(one.at, now),
+        )
+        for one in past
     )
     return Report(
         sections=(

@@ -21,7 +21,8 @@ _CHANGES: Final = (
     Column("ACTION"),
     Column("NAME"),
     Column("SIZES"),
-    Column("REASON", shrinks=True),
+    Column("REASON", wide=True),
+    Column("MESSAGE", shrinks=True),
 )
 _DIFF: Final = (
     Column("NAME"),
@@ -29,7 +30,7 @@ _DIFF: Final = (
     Column("BEFORE"),
     Column("AFTER"),
     Column("CHANGE"),
-    Column("REASON", wide=True),
+    Column("MESSAGE", wide=True),
 )
 _HELD: Final = (
     Column("POSITION"),
@@ -91,7 +92,11 @@ def _table(
 
 def _change_rows(planned: Planned) -> list[_Row]:
     return [
-        (move.job, (move.action, move.job.name, move.text, move.message)) for move in planned.moves
+        (
+            move.job,
+            (move.action, move.job.name, move.text, move.reason.code.value, move.message),
+        )
+        for move in planned.moves
     ]
 
 

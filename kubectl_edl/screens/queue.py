@@ -25,7 +25,8 @@ _COLUMNS: Final = (
     Column("WAITING-FOR"),
     Column("AHEAD", spare=1),
     Column("STARTS"),
-    Column("REASON", shrinks=True),
+    Column("REASON", wide=True),
+    Column("MESSAGE", shrinks=True),
     Column("AGE"),
 )
 _NAMED: Final = 3
@@ -82,9 +83,14 @@ def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
         str(waiting.requests),
         _ahead(waiting, namespace),
         short(waiting.estimate, now) if waiting.estimate else UNKNOWN,
+        _code(waiting.why),
         waiting.why.message,
         age(job.queued_at, now),
     )
+
+
+def _code(why: Why) -> str:
+    return why.reason.value if why.reason else ""
 
 
 def _ahead(waiting: Waiting, namespace: str) -> str:

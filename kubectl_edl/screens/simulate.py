@@ -44,7 +44,7 @@ _JOBS: Final = (
     Column("MEAN-SIZE"),
     Column("MIN..MAX"),
     Column("RESIZES"),
-    Column("REASON", shrinks=True),
+    Column("MESSAGE", shrinks=True),
 )
 
 

@@ -25,7 +25,8 @@ _LIST: Final = (
     Column("PRIORITY", wide=True),
     Column("STARTED", wide=True),
     Column("NODES", wide=True),
-    Column("REASON", shrinks=True),
+    Column("REASON", wide=True),
+    Column("MESSAGE", shrinks=True),
     Column("AGE"),
 )
 _NAMESPACE: Final = Column("NAMESPACE")
@@ -81,6 +82,7 @@ def _list_row(view: JobView, now: datetime) -> tuple[str, ...]:
         str(job.priority),
         age(job.started_at, now) if job.started_at else "",
         ",".join(view.nodes),
+        view.why.reason.value if view.why.reason else "",
         view.why.message,
         age(job.queued_at, now),
     )

@@ -68,7 +68,7 @@ def tree(forest: Forest, depth: Depth) -> Table:
             Column("JOB", wide=True, blank=True),
             Column("NODE", blank=True, spare=3),
             Column("AGE", blank=True, spare=4),
-            Column("REASON", shrinks=True, blank=True, spare=1),
+            Column("MESSAGE", shrinks=True, blank=True, spare=1),
         ),
         tuple(cells for row in rows for cells in _lines(row, "", "")),
     )

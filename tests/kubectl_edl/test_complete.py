@@ -73,3 +73,10 @@ def test_a_cluster_that_does_not_answer_completes_to_nothing() -> None:
 
     world = replace(Stage().world(), connect=unreachable)
     assert answer(["status", ""], world) == ":4\n"
+
+
+def test_what_to_wait_for_is_a_phase_or_the_code_of_a_reason(stage: Stage) -> None:
+    assert completed(stage, "status", "--for", "S") == ["starting", "scaling", "succeeded", ":4"]
+    codes = ["reason=QuotaExceeded", "reason=QueueOrder", ":4"]
+    assert completed(stage, "status", "--for", "reason=Qu") == codes
+    assert "reason=Cooldown" in completed(stage, "status", "--for", "reason=")

@@ -17,7 +17,7 @@ WORKER = """\
 2026-11-21T11:50:00Z resumed 3 3 its gang fits: 6 pods
 2026-11-21T11:55:00Z grown 3 4 idle room: 4 of 12 fit"""
 SHOWN = """\
-OPERATION   PHASE            SIZES                   REASON                                AGE
+OPERATION   PHASE            SIZES                   MESSAGE                               AGE
 started     Running          chief=1,ps=2,worker=1   its gang fits: 4 pods                 60m
 grown       ScaleSucceeded   worker=1→4              idle room: 4 of 12 fit                50m
 grown       ScaleFailed      worker=4→6              manual size                           40m

@@ -269,6 +269,13 @@ def test_a_dot_in_a_name_is_escaped_as_in_helm() -> None:
     [
         (("--set", "webhook.replicas=1"), 1, "webhook.replicas: Expected `int` >= 2"),
         (("--set", "policy"), 2, '--set "policy": write NAME=VALUE'),
+        (("--set", "a=b"), 2, '--set "a=b": there is no such value; a: one of image, '),
+        (("--set", "webhook.replica=3"), 2, "; webhook.replica: one of "),
+        (
+            ("--set", "reconciler.planning.polcy="),
+            2,
+            "; reconciler.planning.polcy: one of policy, ",
+        ),
         (("--set", "image={"), 2, '--set "image={": the value is no YAML'),
         (("--values", "nobody.yaml"), 1, "nobody.yaml cannot be read: No such file or directory"),
         (("-f", "."), 2, "File '.' is a directory."),

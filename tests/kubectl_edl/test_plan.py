@@ -11,7 +11,7 @@ from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
 
 PLAN = """\
-ACTION   NAME   SIZES        REASON
+ACTION   NAME   SIZES        MESSAGE
 start    late   worker=2     its gang fits: 2 pods
 
 POSITION   NAME    WHY IT WAITS, OR GETS NO MORE

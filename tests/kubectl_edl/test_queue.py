@@ -73,7 +73,7 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
     report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
     assert print_report(report, Layout()) == (
         "POSITION   NAME   PRIORITY   WAITING-FOR                  AHEAD             "
-        "STARTS      REASON                      AGE\n"
+        "STARTS      MESSAGE                     AGE\n"
         "0          new    0          8 CPU, 16Gi memory, 2 pods   <none>            "
         "<unknown>   starts now: its gang fits   5m\n"
         "1          bert   0          8 CPU, 16Gi memory, 2 pods   <none>            "

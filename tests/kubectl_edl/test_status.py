@@ -29,7 +29,7 @@ def test_one_line_a_training_job(stage: Stage) -> None:
     assert found.err == ""
     assert found.out == (
         "NAME     FRAMEWORK    PHASE        ROLES(NOW/MIN..MAX)               PENDING   "
-        "REASON                                   AGE\n"
+        "MESSAGE                                  AGE\n"
         "bert     tensorflow   Queued       chief=0/1,ps=0/2,worker=0/1..12   4         "
         "waits for the reconciler to look at it   2m\n"
         "hvd      horovod      Incomplete   worker=0/2..10                    0         "
@@ -91,7 +91,7 @@ def test_a_training_job_in_detail(stage: Stage) -> None:
         "Reason:     idle room: 4 of 12 fit\n"
         "\n"
         "NAME                      STATUS      SIZE                   LAST 5m            "
-        "NODE     AGE   REASON\n"
+        "NODE     AGE   MESSAGE\n"
         "mnist                     Running     █████░······ 7/15      ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄   "
         "         5m    idle room: 4 of 12 fit\n"
         "├─ chief                  Running     █            1/1\n"

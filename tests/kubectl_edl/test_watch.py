@@ -64,7 +64,7 @@ def test_a_pipe_gets_the_table_once_and_then_the_lines_that_changed(stage: Stage
     lines = stage.run("status", "-w").out.splitlines()
     assert [line.split()[0] for line in lines] == ["NAME", "mnist", "resnet", "mnist", "new"]
     assert lines[3].split()[5] == "held"
-    assert lines[3].index("held") == lines[0].index("REASON")
+    assert lines[3].index("held") == lines[0].index("MESSAGE")
 
 
 def test_what_a_table_does_not_show_is_no_news(stage: Stage) -> None:

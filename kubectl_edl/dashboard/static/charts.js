@@ -4,16 +4,15 @@
 import { svg } from "./dom.js";
 import { clock, length } from "./words.js";
 
-const BUSY = 95;
-
-// A part of 100, as a bar; the figure stands beside it.
-export function bar(share, label) {
+// A part of 100, as a bar; the figure stands beside it. `kind` is the resource's place in `lines`,
+// whose colour it has. A full cluster is what this is for: it is coloured as any other.
+export function bar(share, label, kind = null) {
   const width = Math.min(share, 100);
   return svg(
     "svg",
     { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", role: "img", "aria-label": label },
     svg("rect", { class: "track", width: 100, height: 8 }),
-    svg("rect", { class: share >= BUSY ? "fill busy" : "fill", width, height: 8 }),
+    svg("rect", { class: kind === null ? "fill" : `fill kind-${kind}`, width, height: 8 }),
   );
 }
 

@@ -16,14 +16,15 @@ export class Cluster {
   show({ cluster, nodes }) {
     this.#show("Training jobs", `${cluster.running} running, ${cluster.queued} waiting`);
     if (nodes.known) this.#show("Nodes", `${nodes.ready} of ${nodes.all} ready`);
-    for (const load of cluster.loads) {
-      this.#show(load.title, `${load.share} %`, `${load.used} of ${load.offered}`, load.share);
+    for (const [kind, load] of cluster.loads.entries()) {
+      const more = `${load.used} of ${load.offered}`;
+      this.#show(load.title, `${load.share} %`, more, { share: load.share, kind });
     }
     setText(byId("deciding"), cluster.deciding ? `Decided by ${cluster.deciding}.` : "");
     this.#samples(cluster);
   }
 
-  #show(title, figure, more = "", share = null) {
+  #show(title, figure, more = "", { share, kind } = { share: null }) {
     let held = this.#figures.get(title);
     if (!held) {
       held = { figure: element("span"), more: element("small"), bar: element("div"), share: null };
@@ -35,7 +36,7 @@ export class Cluster {
     setText(held.more, more);
     if (share !== held.share) {
       held.share = share;
-      held.bar.replaceChildren(bar(share, `${title}: ${share} % requested`));
+      held.bar.replaceChildren(bar(share, `${title}: ${share} % requested`, kind));
     }
   }
 
@@ -110,7 +111,7 @@ export class Nodes {
     this.#titles = titles.join();
     const loads = titles.map((title, index) => ({
       title,
-      cell: ({ name, loads }) => load(name, loads[index]),
+      cell: ({ name, loads }) => load(name, loads[index], index),
       drawn: ({ loads }) => loads[index],
     }));
     this.table = new Table(
@@ -127,7 +128,7 @@ export class Nodes {
   }
 }
 
-function load(node, { title, share, used, offered }) {
+function load(node, { title, share, used, offered }, kind) {
   const text = element("span", { class: "figure", title: `${used} of ${offered}` }, `${share} %`);
-  return element("div", { class: "load" }, text, bar(share, `${title} of ${node}: ${share} %`));
+  return element("div", { class: "load" }, text, bar(share, `${title} of ${node}: ${share} %`, kind));
 }

@@ -229,7 +229,7 @@ def test_who_waits_behind_another_is_told_whom() -> None:
     assert (found.position, found.ahead) == (2, (first.key,))
     assert found.start is not None
     (cause,) = found.start.causes
-    assert cause.says == "whoever waited longest starts first: ns/first"
+    assert cause.says == "the job that has waited longest starts first: ns/first"
 
 
 def test_room_that_is_being_freed_is_promised() -> None:
