@@ -180,9 +180,10 @@ def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (a sentence'
 @_about.register
 def _(about: Pods, code: Code) -> _Sentence:
     if code is Code.ADMITTED:
-        return _Sentence(f"its gang fits: {about.count} {_plural('pod', about.count)}")
+        one = "the pod of its minimum fits"
+        return _Sentence(one if about.count == 1 else f"all {about.count} pods of its minimum fit")
     waiting = "1 pod waits" if about.count == 1 else f"{about.count} pods wait"
-    return _Sentence(f"{waiting} for room that leaving pods will free")
+    return _Sentence(f"{waiting} for the room of pods that are leaving")
 
 
 @_about.register
@@ -195,7 +196,7 @@ def _(about: Roles, code: Code) -> _Sentence:
     names = ", ".join(about.names)
     if code is Code.INCOMPLETE:
         return _Sentence(f"waits for the Jobs of {names}")
-    return _Sentence(f"the start is completed: {names}")
+    return _Sentence(f"{names} added to complete the start")
 
 
 @_about.register
@@ -253,8 +254,7 @@ def _(about: Shortage, code: Code) -> _Sentence:
         text = f"short of {_scarce(about.scarce)}: needs {needs}"
         return _Sentence(text, f"{about.fitting} of {pods} pods fit")
     return _Sentence(
-        f"too large for the room that others leave, short of {_scarce(about.scarce)}:"
-        f" needs {needs}",
+        f"too large, short of {_scarce(about.scarce)}: needs {needs}",
         f"only {about.fitting} of {pods} pods would fit even if no training job ran",
     )
 
@@ -294,7 +294,3 @@ def _needs(needs: Sequence[Need]) -> str:
 def _scarce(scarce: str) -> str:
     found = SCARCE.get(scarce)
     return f"nodes that {found} leave to it" if found else resource(scarce)
-
-
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"

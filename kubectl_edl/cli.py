@@ -12,8 +12,8 @@ from kubectl_edl.refusals import EXIT_CODES_HELP
 COMMANDS: Final[Mapping[str, str]] = {
     "create": "Write or create the Jobs of a training job.",
     "status": "Training jobs: sizes, bounds, what they wait for.",
-    "queue": "Who waits for room, for how much, and who is ahead.",
-    "plan": "What the reconciler would do now, and whom it holds, and why.",
+    "queue": "Jobs that wait for room, for how much, and what is ahead of them.",
+    "plan": "What the reconciler would do now, which jobs it holds, and why.",
     "explain": "Why a training job has its size, why not more, and what would change it.",
     "simulate": "What would become of these jobs: scenarios, traces, what-if on the cluster.",
     "scale": "Hold a size, give it back, or change the bounds.",

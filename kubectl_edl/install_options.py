@@ -45,9 +45,7 @@ _HOW: Final = (
     click.option(
         "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
     ),
-    click.option(
-        "--force-conflicts", is_flag=True, help="Take fields that somebody else has written."
-    ),
+    click.option("--force-conflicts", is_flag=True, help="Take fields that others have written."),
 )
 
 

@@ -59,7 +59,7 @@ def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
     noun, they = ("Job", "is") if len(job.missing) == 1 else ("Jobs", "are")
     if job.suspended:
         yield Obstacle(
-            f"it waits for its {noun} {names}", "kubectl apply them: nothing starts before"
+            f"it waits for its {noun} {names}", "kubectl apply them: nothing starts without them"
         )
         return
     running = _pods(sum(shown.running for shown in view.roles))

@@ -186,7 +186,7 @@ def _sentence(job: TrainingJob, role: Role, wish: Wish, bounds: tuple[int, int])
 def _next(role: Role) -> str:
     if role.resizing is Resizing.RESTART:
         return "the whole job restarts from its checkpoint when there is room"
-    return "the reconciler sees to it, growth when there is room"
+    return "the reconciler resizes it, and grows it when there is room"
 
 
 def _has(job: TrainingJob, name: str) -> bool:

@@ -128,7 +128,7 @@ class Others(msgspec.Struct, frozen=True):
 
     @property
     def remedy(self) -> str:
-        return "enough room for them too, or that they need none"
+        return "room for them too"
 
     def mended(self, situation: Situation, key: JobKey) -> Situation:
         found = situation.without_demands(frozenset(self.pods))
@@ -175,9 +175,9 @@ class Hindrance(StrEnum):
 
 
 _MENDABLE: Final = {
-    Hindrance.PAUSED: "that it is resumed (kubectl edl resume)",
-    Hindrance.PROBLEM: "that this is put right",
-    Hindrance.MISSING: "that its other Jobs are created",
+    Hindrance.PAUSED: "resuming it (kubectl edl resume)",
+    Hindrance.PROBLEM: "putting this right",
+    Hindrance.MISSING: "creating its other Jobs",
 }
 
 

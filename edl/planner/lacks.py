@@ -182,9 +182,9 @@ class LoadCeiling(msgspec.Struct, frozen=True):
     def says(self) -> str:
         name = self.resource
         return (
-            f"load ceiling {self.share * 100:g} %: {amount_text(name, self.idle)} are idle, growth"
-            f" leaves {amount_text(name, self.kept)} of them so, and one more {self.role} asks for"
-            f" {amount_text(name, self.needed)}"
+            f"the load ceiling of {self.share * 100:g} % keeps {amount_text(name, self.kept)} idle: "
+            f"{amount_text(name, self.idle)} are, and one more {self.role} asks for "
+            f"{amount_text(name, self.needed)}"
         )
 
     @property

@@ -33,7 +33,7 @@ that it names out of the way, and the job got more; unless it says that there ma
 way.
 
 An estimate of when it starts, or grows, comes from the other jobs' progress, work items done and
-declared lengths (annotation edl.dev/duration: 2h30m); where nobody knows, it says so.
+declared lengths (annotation edl.dev/duration: 2h30m); where that is not known, it says so.
 
 \b
 Examples:

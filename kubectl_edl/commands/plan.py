@@ -22,7 +22,7 @@ _HELP: Final = """Show what the reconciler would do now, and whom it holds, and 
 
 It is one step: what follows when it is done, `kubectl edl simulate` shows. The plan is made of the
 whole cluster, which you must be allowed to read; shown are the training jobs of the namespace.
-Nothing is changed. Whoever may not read it sees what the reconciler last said of his own.
+Nothing is changed. Without that right you see what the reconciler last said of your jobs.
 
 \b
 ACTION is

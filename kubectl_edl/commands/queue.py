@@ -25,13 +25,13 @@ Positions count over the whole cluster, as the reconciler does; 0 starts now. WA
 the minimum of all roles asks for together; -o wide adds that minimum.
 
 STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
-whose end nobody knows; unknown where it hangs on such a job (-o json and kubectl edl explain say on
+whose end is not known; unknown where it hangs on such a job (-o json and kubectl edl explain say on
 which); never where the nodes that there are would not do even if they were empty. It comes from the
 running jobs' progress, work items done and declared lengths (annotation edl.dev/duration: 2h30m),
-and assumes that nobody else comes before it.
+and assumes that no other job comes before it.
 
-Whoever may not read the
-whole cluster sees the queued jobs of the namespace in the order of priority and arrival.
+Without the right to read the whole cluster you see the queued jobs of the namespace, in the order
+of priority and arrival.
 
 \b
 Examples:

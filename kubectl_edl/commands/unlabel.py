@@ -13,8 +13,8 @@ from kubectl_edl.world import Scope, World
 _HELP: Final = """Hand an elastic Job back to its user, as an ordinary one.
 
 With JOB: takes our labels and annotations off every Job of the training job. What runs goes on
-running at the size that it has; what is queued stays suspended, and its user starts it. Nobody
-queues, resizes or ends it any more; its pods keep their environment and addresses. Afterwards
+running at the size that it has; what is queued stays suspended until you start it. It is not
+queued, resized or ended any more; its pods keep their environment and addresses. Afterwards
 kubectl edl label --recreate is the way back.
 
 With -f: prints the manifests without the labels, for kubectl apply; with JOB only the one of that

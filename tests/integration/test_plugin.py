@@ -112,7 +112,7 @@ def test_status_follows_a_job_that_grows(shell: Shell) -> None:
     line = shell.edl("status").stdout.splitlines()[1].split()
     assert line[:5] == ["sweep", "none", "Running", "worker=4/1..4", "0"]
     detail = shell.edl("status", "sweep").stdout
-    assert "its gang fits" in detail
+    assert "of its minimum fit" in detail
     assert "node-00" in detail
 
 

@@ -51,7 +51,7 @@ def test_a_waiting_job_is_told_what_it_lacks(stage: Stage) -> None:
     assert tail == (
         "  1. no room for 1 of 3 worker (2 CPU each): no CPU free on the 2 nodes that it may use\n"
         "     would help: 2 CPU more free on node-1\n"
-        "  2. and then, 8 pods wait for room that leaving pods will free\n"
+        "  2. and then, 8 pods wait for the room of pods that are leaving\n"
     )
 
 

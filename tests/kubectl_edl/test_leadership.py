@@ -115,7 +115,7 @@ def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> Non
             "no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 60s ago)"
         ),
     }
-    assert one["message"] == "would start: its gang fits: 5 pods; idle room: 12 of 12 fit"
+    assert one["message"] == "would start: all 5 pods of its minimum fit; idle room: 12 of 12 fit"
     assert "Starts:      unknown: no reconciler is at work now" in stage.run("explain", "bert").out
     assert "Grows:       unknown: no reconciler is at work now" in stage.run("explain", "mnist").out
 

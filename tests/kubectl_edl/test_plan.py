@@ -12,7 +12,7 @@ from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
 
 PLAN = """\
 ACTION   NAME   SIZES        MESSAGE
-start    late   worker=2     its gang fits: 2 pods
+start    late   worker=2     all 2 pods of its minimum fit
 
 POSITION   NAME    WHY IT WAITS, OR GETS NO MORE
 1          bert    short of CPU: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
@@ -74,7 +74,7 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
             "sizes": [{"role": "worker", "before": 0, "after": 2}],
             "pods": [],
             "reason": "Admitted",
-            "message": "its gang fits: 2 pods",
+            "message": "all 2 pods of its minimum fit",
         }
     ]
     assert [(one["name"], one["position"]) for one in found["held"]] == [

@@ -6,7 +6,7 @@ from edl import contract
 from tests.kubectl_edl.fenced import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
-NEXT = "the reconciler sees to it, growth when there is room: kubectl edl status mnist\n"
+NEXT = "the reconciler resizes it, and grows it when there is room: kubectl edl status mnist\n"
 
 
 @pytest.fixture

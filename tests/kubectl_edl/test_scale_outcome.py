@@ -14,7 +14,7 @@ from tests.kubectl_edl.stage import NOW, Run, Stage, job, lease, mnist, pod
 
 FOUND = (
     "held at 3 (min 1, max 12); "
-    "the reconciler sees to it, growth when there is room: kubectl edl status"
+    "the reconciler resizes it, and grows it when there is room: kubectl edl status"
 )
 
 

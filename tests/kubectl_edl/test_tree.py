@@ -200,7 +200,7 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
         for name in ("part", "paused", "failed", "resnet", "seen")
     }
     assert ways == {
-        "part": "kubectl apply them: nothing starts before",
+        "part": "kubectl apply them: nothing starts without them",
         "paused": "kubectl edl resume paused -n default",
         "failed": "kubectl edl logs failed -n default says why; "
         "delete its Jobs and apply them to try again",

@@ -236,7 +236,7 @@ def test_room_that_is_being_freed_is_promised() -> None:
     high = worker("high", 2, 2, priority=1)
     (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
     assert isinstance(cause, Promised)
-    assert (cause.says, cause.remedy) == ("2 pods wait for room that leaving pods will free", "")
+    assert (cause.says, cause.remedy) == ("2 pods wait for the room of pods that are leaving", "")
 
 
 def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:

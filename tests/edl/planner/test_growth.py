@@ -160,7 +160,7 @@ def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
     assert plan.resizes == (
         Resize(rich.key, "worker", 7, 4, reasons.gave(Code.FAIR_SHARING, JobKey("ns", "poor"))),
     )
-    assert told(plan)["poor"] == "3 pods wait for room that leaving pods will free"
+    assert told(plan)["poor"] == "3 pods wait for the room of pods that are leaving"
     later = act(state, plan, after=timedelta(seconds=1))
     assert sizes(plan_for(later)) == {"poor": 4}
 
@@ -188,7 +188,7 @@ def test_small_replicas_make_room_together_for_a_large_one() -> None:
     poor = worker("poor", 1, 9, shape=shape(4), on=["c"])
     plan = plan_for(cluster(node("a", 8), node("b", 8), node("c", 4), rich, poor))
     assert sizes(plan)["rich"] == 8
-    assert told(plan)["poor"] == "2 pods wait for room that leaving pods will free"
+    assert told(plan)["poor"] == "2 pods wait for the room of pods that are leaving"
 
 
 def test_moves_leave_the_load_below_the_ceiling() -> None:

@@ -36,11 +36,11 @@ def test_only_when_switched_on() -> None:
 def test_the_victims_room_is_kept_for_whom_it_left_it_to() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     plan = plan_for(state, PREEMPT)
-    assert told(plan) == {"high": "1 pod waits for room that leaving pods will free"}
+    assert told(plan) == {"high": "1 pod waits for the room of pods that are leaving"}
     left = act(state, plan, after=SECOND, lingering=True)
     waiting = plan_for(left, PREEMPT)
     assert quiet(waiting)
-    assert told(waiting)["high"] == "1 pod waits for room that leaving pods will free"
+    assert told(waiting)["high"] == "1 pod waits for the room of pods that are leaving"
     gone = act(left, waiting, after=SECOND)
     assert started(plan_for(gone, PREEMPT)) == {"high": {"worker": 1}}
 

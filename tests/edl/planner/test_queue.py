@@ -54,7 +54,7 @@ def test_a_job_whose_minimum_fits_is_started() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 2, 2)))
     (admission,) = plan.admissions
     assert dict(admission.sizes) == {"worker": 2}
-    assert message(admission.reason) == "its gang fits: 2 pods"
+    assert message(admission.reason) == "all 2 pods of its minimum fit"
     assert not admission.nodes
 
 
@@ -305,7 +305,7 @@ def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> 
     plan = plan_for(
         cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
     )
-    assert told(plan)["b"] == "2 pods wait for room that leaving pods will free"
+    assert told(plan)["b"] == "2 pods wait for the room of pods that are leaving"
     assert "c" not in started(plan)
 
 
