@@ -182,8 +182,8 @@ class LoadCeiling(msgspec.Struct, frozen=True):
     def says(self) -> str:
         name = self.resource
         return (
-            f"the load ceiling of {self.share * 100:g} % keeps {amount_text(name, self.kept)} idle: "
-            f"{amount_text(name, self.idle)} are, and one more {self.role} asks for "
+            f"the load ceiling of {self.share * 100:g} % keeps {amount_text(name, self.kept)} idle:"
+            f" {amount_text(name, self.idle)} are, and one more {self.role} asks for "
             f"{amount_text(name, self.needed)}"
         )
 

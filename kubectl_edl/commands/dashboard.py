@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _HELP: Final = """Show the cluster on a web page, live: nodes, jobs, queue, and what if.
 
-Load by node, each training job's size over time, which jobs wait and why, and a slider that says what
-another max of a job would change, by the engine of kubectl edl simulate --live. It reads with your
-own kubeconfig, as long as it runs; Ctrl-C ends it.
+Load by node, each training job's size over time, which jobs wait and why, and a slider that says
+what another max of a job would change, by the engine of kubectl edl simulate --live. It reads with
+your own kubeconfig, as long as it runs; Ctrl-C ends it.
 
 It listens on loopback, where other users of this machine reach it, too. With --allow-scale, and
 on any other --address, it asks for a token: the address that is printed carries it. Elsewhere than

@@ -11,8 +11,9 @@ from kubectl_edl.world import Scope, World
 _HELP: Final = """Look whether everything is well: each check in one sentence, with its fix.
 
 The cluster's release, the webhook (by a dry run of a labelled Job: the API server must reach it),
-its certificates, the reconciler's leader, the accounts' rights and yours, and jobs that will not get on by
-themselves. Nothing is changed. What you may not see is said, and asks for an administrator.
+its certificates, the reconciler's leader, the accounts' rights and yours, and jobs that will not
+get on by themselves. Nothing is changed. What you may not see is said, and asks for an
+administrator.
 
 Exit code 1 when anything is broken (✗). Warnings (!) do not count.
 

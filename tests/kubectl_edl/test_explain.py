@@ -69,7 +69,7 @@ def test_a_running_job_is_told_why_it_has_no_more(stage: Stage) -> None:
     assert "worker   6     7      1     8     idle room: 7 of 8 fit" in found
     assert found.endswith(
         "Why not one more worker (now 6, next 7):\n"
-        "  1. load ceiling 97 %: 2 CPU are idle, growth leaves 480m CPU of them so, and one more "
+        "  1. the load ceiling of 97 % keeps 480m CPU idle: 2 CPU are, and one more "
         "worker asks for 2 CPU\n"
         "     would help: a load ceiling of 100 %, or 480m CPU more idle in the cluster\n"
     )

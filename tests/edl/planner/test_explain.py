@@ -175,8 +175,8 @@ def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
     (cause,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
     assert isinstance(cause, LoadCeiling)
     assert cause.says == (
-        "load ceiling 97 %: 1 CPU are idle, growth leaves 300m CPU of them so, and one more worker "
-        "asks for 1 CPU"
+        "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU are, and one more worker asks for "
+        "1 CPU"
     )
     assert cause.remedy == "a load ceiling of 100 %, or 300m CPU more idle in the cluster"
 
