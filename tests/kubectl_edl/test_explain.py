@@ -149,7 +149,7 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
     for role in ("chief", "ps", "worker"):
         stage.patch(f"bert-{role}", paused)
     found = stage.run("explain", "bert").out
-    assert "  1. paused\n     would help: that it is resumed (kubectl edl resume)\n" in found
+    assert "  1. paused\n     would help: resuming it (kubectl edl resume)\n" in found
     assert "  2. and then, no room for 1 of 3 worker" in found
     assert "Starts:      unknown: it is paused\n" in found
 

@@ -261,7 +261,7 @@ def test_what_is_promised_comes_by_itself() -> None:
 def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
     causes = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
     assert [cause.kind for cause in causes] == ["Itself", "Room"]
-    assert causes[0].remedy == "that it is resumed (kubectl edl resume)"
+    assert causes[0].remedy == "resuming it (kubectl edl resume)"
 
 
 def test_a_fixed_role_always_has_as_many() -> None:
