@@ -180,7 +180,7 @@ class Binding:
 
     def allows(self, row: int, *, now: bool) -> bool:
         """Whether one more pod may come to this node; `now`: also before leaving pods are gone."""
-        if self.clashes(row, now=now):
+        if self.apart and self.clashes(row, now=now):
             return False
         for level in self.levels:  # asked for each node: all() costs as much as its answer
             if not level.allows(row):

@@ -156,7 +156,7 @@ class Packing:
     def _choose(self, found: Sequence[_Gpu], *, now: bool) -> tuple[_Gpu, ...]:
         free = [_both(gpu.now, gpu.soon) if now else gpu.soon for gpu in found]
         places = best_fit(self.share, free, [gpu.memory for gpu in found])
-        return tuple(found[place] for place in places)
+        return tuple([found[place] for place in places])
 
     def most(self, pods: Ints, horizon: Horizon) -> Ints:
         """Of so many pods a node by its sums, those that its devices take; int64[nodes]."""
@@ -186,10 +186,9 @@ def best_fit(share: Share, free: Sequence[Held], memory: Sequence[int]) -> tuple
 
     `free` and `memory` (bytes) are those of a node's devices.
     """
-    rooms = enumerate(zip(free, memory, strict=True))
-    parts = {size: share.part(size) for size in set(memory)}  # mostly one
-    fitting = sorted((left, at) for at, (left, size) in rooms if left.covers(parts[size]))
-    return tuple(at for _, at in fitting[: share.gpus]) if len(fitting) >= share.gpus else ()
+    parts, rooms = {size: share.part(size) for size in set(memory)}, enumerate(free)  # mostly one
+    fitting = sorted([(left, at) for at, left in rooms if left.covers(parts[memory[at]])])
+    return tuple([at for _, at in fitting[: share.gpus]]) if len(fitting) >= share.gpus else ()
 
 
 def has_model(node: Node, share: Share) -> bool:

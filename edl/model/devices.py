@@ -64,4 +64,4 @@ class Device(NamedTuple):
 
     @property
     def free(self) -> Held:
-        return Held(_WHOLE, self.memory).minus(self.used)
+        return Held(_WHOLE - self.used.compute, self.memory - self.used.memory)

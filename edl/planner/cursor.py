@@ -185,7 +185,8 @@ class RuledCursor(Cursor):
         return places[lane.next] if lane.next < count else _NOWHERE
 
     def _takes(self, row: int) -> bool:
-        return self._fits(row) and self._fit.allows(row, now=self._is_now)
+        # Rules first: what they forbid mostly has the room.
+        return self._fit.allows(row, now=self._is_now) and self._fits(row)
 
     def _return_freed(self) -> None:
         """Room came back to nodes."""

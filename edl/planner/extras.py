@@ -7,6 +7,8 @@ replica.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -17,6 +19,8 @@ from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
 from edl.planner.home import Homes
 from edl.planner.standing import NOWHERE, Seat, Standing
+
+_row: Final = attrgetter("row")
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -47,11 +51,12 @@ class Spare:
     def __init__(self, grid: Grid, standings: Iterable[Standing], rules: Rules) -> None:
         self._grid = grid
         self._by_level: dict[float, Ints] = {}
-        rows: dict[tuple[float, Fit], list[Ints]] = defaultdict(list)
+        rows: dict[tuple[float, Fit], list[int]] = defaultdict(list)
         for standing in standings:
-            rows[standing.level, standing.fit].append(standing.rows[rules.least(standing) :])
+            seats = standing.seats[rules.least(standing) :]
+            rows[standing.level, standing.fit] += map(_row, seats)
         for (level, fit), found in rows.items():
-            self._add_all(level, fit, np.concatenate(found))
+            self._add_all(level, fit, np.array(found, dtype=np.int64))
 
     def _add_all(self, level: float, fit: Fit, rows: Ints) -> None:
         counts = np.bincount(rows[rows >= 0], minlength=len(self._grid.rows))

@@ -156,6 +156,7 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
         rank = board.place_of(found.job.key) * ROLES + numbers[role.name]
         standing = Standing(found.job, role, rank, want.fit, board.bulk(want.fit))
         standing.seats = [Seat(row, now=True, fresh=True) for row in rows]
+        standing.coming = len(rows)
         standing.floor = want.pods
         standing.cap = _most_at_start(found, role, want.pods)
         standing.starts = True

@@ -136,30 +136,33 @@ class Grid:
         self._change(row, fit, 1, now=now)
         self.freed.append(row)
 
-    def postpone(self, row: int, fit: "Fit") -> None:
-        """Give back at once what was taken `now` as well as soon; it stays taken soon."""
-        self.freed.append(row)
+    def postpone(self, rows: Sequence[int], fit: "Fit") -> None:
+        """Give back at once what pods took `now` as well as soon; it stays taken soon."""
+        self.freed += rows
         if not fit.is_plain:  # shapes that count pods count them again
-            self._change(row, fit, 1, now=True)
-            self._change(row, fit, -1, now=False)
+            for row in rows:
+                self._change(row, fit, 1, now=True)
+                self._change(row, fit, -1, now=False)
             return
+        counted = sum(map(self._open.__getitem__, rows))
         for line, amount in fit.need:
-            self._now[line][row] += amount
-            if self._open[row]:
-                self.idle_now[line] += amount
+            cells = self._now[line]
+            for row in rows:
+                cells[row] += amount
+            self.idle_now[line] += amount * counted
 
     def _change(self, row: int, fit: "Fit", sign: int, *, now: bool) -> None:
-        counts, soon, idle_soon, need = self._open[row], self._soon, self.idle_soon, fit.need
-        for line, amount in need:
-            soon[line][row] += amount * sign
+        soon, at_once, counts = self._soon, self._now if now else None, self._open[row]
+        idle_soon, idle_now = self.idle_soon, self.idle_now
+        for line, amount in fit.need:
+            more = amount * sign
+            soon[line][row] += more
+            if at_once:
+                at_once[line][row] += more
             if counts:
-                idle_soon[line] += amount * sign
-        if now:
-            at_once, idle_now = self._now, self.idle_now
-            for line, amount in need:
-                at_once[line][row] += amount * sign
-                if counts:
-                    idle_now[line] += amount * sign
+                idle_soon[line] += more
+                if at_once:
+                    idle_now[line] += more
         if fit.binding is not None:
             fit.binding.change(row, -sign, now=now)
         if fit.packing is not None:

@@ -1,8 +1,10 @@
 """Idle room goes to the least satisfied role, one replica at a time, onto real nodes."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush
 from math import inf
+from operator import attrgetter
 
 from edl.planner.board import Board
 from edl.planner.fit import Fit
@@ -17,23 +19,24 @@ class Ceiling:
 
     board: Board
     _kept: dict[int, int] = field(init=False)
-    _by_fit: dict[Fit, Need] = field(default_factory=dict)
+    _least: "_Least" = field(init=False)
 
     def __post_init__(self) -> None:
         self._kept = self.board.grid.kept_idle(self.board.limits.load_ceiling)
+        self._least = _Least(self._kept)
 
     def allows(self, fit: Fit, *, now: bool) -> bool:
         """Whether one more pod stays below it; `now`: also before leaving pods are gone."""
         grid = self.board.grid
         soon, at_once = grid.idle_soon, grid.idle_now if now else grid.idle_soon
-        for line, least in self._least(fit):
+        for line, least in self._least[fit]:
             if soon[line] < least or at_once[line] < least:
                 return False
         return True
 
     def over(self, fit: Fit, idle: list[int]) -> str:
         """The resource that one more pod would take above the ceiling, or nothing."""
-        for line, least in self._least(fit):
+        for line, least in self._least[fit]:
             if idle[line] < least:
                 return self.board.grid.names[line]
         return ""
@@ -43,12 +46,17 @@ class Ceiling:
         idle = self.board.grid.idle_soon
         return all(idle[line] >= least for line, least in self._kept.items())
 
-    def _least(self, fit: Fit) -> Need:
-        found = self._by_fit.get(fit)
-        if found is None:
-            kept = self._kept
-            found = tuple((line, amount + kept[line]) for line, amount in fit.need if line in kept)
-            self._by_fit[fit] = found
+
+class _Least(dict[Fit, Need]):
+    """What must be idle for one more pod of a shape, so that as much as must be kept is left."""
+
+    def __init__(self, kept: dict[int, int]) -> None:
+        self._kept = kept
+
+    def __missing__(self, fit: Fit) -> Need:
+        kept = self._kept
+        found = tuple((line, amount + kept[line]) for line, amount in fit.need if line in kept)
+        self[fit] = found
         return found
 
 
@@ -62,23 +70,28 @@ def grow(board: Board, ceiling: Ceiling) -> list[Standing]:
     # Room only gets less while it is given away: who finds none now will find none.
     full = {fit for fit in {standing.fit for standing in asking} if fit.is_full()}
     stuck = [standing for standing in asking if standing.fit in full]
-    heap = [
-        (board.share(standing), standing.rank, standing)
-        for standing in asking
-        if standing.fit not in full
-    ]
-    heapify(heap)
+    by_share: defaultdict[float, list[Standing]] = defaultdict(list)
+    for standing in asking:
+        if standing.fit not in full:
+            by_share[board.share(standing)].append(standing)
+    levels = list(by_share)
+    heapify(levels)
     homes = Homes(board.standings) if board.policy.together else None
     share = board.policy.share
-    while heap:
-        _, rank, standing = heap[0]
-        if not extend(board, ceiling, standing, homes):
-            stuck.append(standing)
-            heappop(heap)
-        elif (size := len(standing.seats)) < standing.cap:
-            heapreplace(heap, (share(standing, size), rank, standing))
-        else:
-            heappop(heap)
+    while levels:
+        level = heappop(levels)
+        for standing in sorted(by_share.pop(level), key=attrgetter("rank")):
+            while extend(board, ceiling, standing, homes):
+                size = len(standing.seats)
+                if size >= standing.cap:
+                    break
+                if (next_level := share(standing, size)) > level:
+                    if next_level not in by_share:
+                        heappush(levels, next_level)
+                    by_share[next_level].append(standing)
+                    break
+            else:
+                stuck.append(standing)
     return stuck
 
 
@@ -93,11 +106,9 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | No
     if not (at_once or _is_allowed(ceiling, standing)):
         return False
     soon = standing.fit.soon
-    if at_once:
-        row = _row(standing, homes, now=True)
-        if row != NOWHERE:
-            standing.sit(board.grid, row, now=True)
-            return True
+    if at_once and (row := _row(standing, homes, now=True)) != NOWHERE:
+        standing.sit(board.grid, row, now=True)
+        return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
     restarts = standing.starts and standing.restarts and not standing.held
     if restarts or soon.find() == NOWHERE:

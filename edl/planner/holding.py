@@ -32,21 +32,10 @@ def _is_asked_for(standing: Standing) -> bool:
     return not standing.starts and standing.after > standing.role.size
 
 
-def new(standing: Standing) -> int:
-    """Pods that this plan makes."""
-    return sum(seat.fresh and seat.now for seat in standing.seats)
-
-
-def extras(standing: Standing) -> int:
-    """Those of them that it can do without."""
-    role = standing.role
-    return min(new(standing), standing.lasting - max(role.size, role.min))
-
-
 def hold_back(board: Board, standing: Standing) -> None:
     """Keep the room of its extras for it, until those have their nodes who come first."""
     standing.held = standing.held or reasons.PLACED_FIRST
-    standing.postpone(board.grid, max(standing.beyond, 0))
+    standing.postpone(board.grid, standing.beyond)
 
 
 def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> None:
@@ -67,13 +56,13 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
 
     together = coming.copy()
     for one in who:
-        together[one.fit] += new(one)
+        together[one.fit] += one.coming
     scarce = {fit for fit in together if _may_stay_pending(fit, together, capacity, cost)}
     who.sort(key=partial(_turn, board.policy.gives, scarce))
     refused: dict[Fit, int] = {}
     """The fewest pods of a shape that wait: pods only come, so as many more will wait, too."""
     for one in who:
-        pods = new(one)
+        pods = one.coming
         if pods >= refused.get(one.fit, pods + 1):
             hold_back(board, one)
             continue
@@ -127,10 +116,10 @@ def leave_clear(board: Board, kept: Sequence[Promise], cost: Callable[[Fit, Fit]
     promises = [found._replace(number=0) for found in kept]
     precedence, ahead = Precedence(board, promises, cost), Counter[Fit]()
     for start in board.standings:
-        ahead[start.fit] += new(start) if start.starts else 0
+        ahead[start.fit] += start.coming if start.starts else 0
     harmful: dict[Fit, int] = {}
     for one in who:
-        count = new(one)
+        count = one.coming
         harms = count >= harmful.get(one.fit, count + 1)
         if harms or precedence.hinders(0, {one.fit: count}, ahead):
             harmful[one.fit] = min(count, harmful.get(one.fit, count))

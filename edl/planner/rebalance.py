@@ -26,7 +26,7 @@ from edl.planner.growth import Ceiling, may_reserve
 from edl.planner.landing import leaves_room
 from edl.planner.reclaim import Claim, make_room
 from edl.planner.repack import one_more
-from edl.planner.standing import Seat, Standing
+from edl.planner.standing import Standing
 
 _LOOKS: Final = 8_192
 """At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
@@ -118,8 +118,7 @@ class Rebalance:
         gives = self.board.policy.gives
         gave = [one for one in growing if reasons.balanced(gives, one.role)]
         for standing in gave if len(gave) < len(growing) else ():
-            while standing.grows:
-                standing.postpone(self.board.grid)
+            standing.postpone(self.board.grid, standing.beyond)
 
     def _wait(self) -> None:
         """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
@@ -205,10 +204,9 @@ class Rebalance:
             claim.undo(extras)
             self._hopeless.add(taker.fit)
             return False
-        taker.seats.append(Seat(claim.placed[0][0], now=False, fresh=True))
-        taker.moved = True
+        taker.expect(claim.placed[0][0])
         if not self._leaves_room(taker, claim.risen):
-            taker.seats.pop()
+            taker.expect_no_more()
             claim.undo(extras)
             return False
         self._gave(taker, claim.risen)

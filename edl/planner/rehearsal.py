@@ -23,14 +23,12 @@ from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
 from edl.planner.holding import (
-    extras,
     growing,
     hold_back,
     leave_clear,
     let_claims_go_first,
     let_larger_pods_go_first,
     let_restarts_go_first,
-    new,
 )
 from edl.planner.ledger import Ledger, Promise
 from edl.planner.precedence import Precedence
@@ -89,7 +87,7 @@ class Rehearsal:
         back: list[Standing] = []
         for one in reversed(self._growing):
             if any(self._cost(found.fit, one.fit) for found in standings):
-                self._come(one.fit, -extras(one))
+                self._come(one.fit, -one.beyond)
                 back.append(one)
             if back and not again and self._roomy(_parties(standings)):
                 break
@@ -99,7 +97,7 @@ class Rehearsal:
             self._growing = [one for one in self._growing if one.grows]
             return True
         for one in back:
-            self._come(one.fit, extras(one))
+            self._come(one.fit, one.beyond)
         return False
 
     def _coming(self, standing: Standing) -> int:
@@ -113,7 +111,7 @@ class Rehearsal:
         )
         # One restart for all of a growth, once its room is free: until then nobody comes.
         waits = standing.restarts and standing.after <= standing.role.size
-        return waiting if waits else waiting + new(standing)
+        return waiting if waits else waiting + standing.coming
 
     def _start(self, standings: Sequence[Standing]) -> bool:
         """Whether it starts in this plan."""

@@ -109,5 +109,4 @@ def _tightest(board: Board, fit: Fit) -> int:
 def _let_it_go_first(board: Board, taker: Standing) -> None:
     for standing in board.standings:
         if standing.bulk < taker.bulk and not standing.starts and standing.fit.binding is None:
-            while standing.grows:
-                standing.postpone(board.grid)
+            standing.postpone(board.grid, standing.beyond)

@@ -6,12 +6,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from edl.model import Reason, Resizing, Role, TrainingJob
 from edl.planner.budgets import Bill
 from edl.planner.fit import Fit
-from edl.planner.grid import Grid, Ints
+from edl.planner.grid import Grid
 from edl.planner.policies import Policy
 
 NOWHERE = -1
@@ -86,9 +84,12 @@ class Standing:
     """Why its size changes in this plan."""
     given: tuple[Seat, ...] = ()
     """Its seats before the plan."""
+    coming: int = 0
+    """Replicas that this plan makes: fresh seats whose room is taken now."""
+    promised: int = 0
+    """Replicas for which room is reserved that leaving pods will free: the other fresh seats."""
     moved: bool = False
     """Its seats were changed since, perhaps changed back."""
-    _rows: Ints | None = None
     told: bool = False
     """Whether it may grow was decided, too."""
     bill: Bill | None = None
@@ -97,15 +98,6 @@ class Standing:
     @property
     def size(self) -> int:
         return len(self.seats)
-
-    @property
-    def rows(self) -> Ints:
-        """The nodes of its seats, NOWHERE for none; int64[size]."""
-        if self.moved:
-            return np.array([seat.row for seat in self.seats], dtype=np.int64)
-        if self._rows is None:
-            self._rows = np.array([seat.row for seat in self.given], dtype=np.int64)
-        return self._rows
 
     @property
     def place(self) -> int:
@@ -121,16 +113,6 @@ class Standing:
     def lasting(self) -> int:
         """Replicas after this plan: without those that wait for room to come."""
         return len(self.seats) - self.promised
-
-    @property
-    def promised(self) -> int:
-        """Replicas for which room is reserved that leaving pods will free."""
-        count = 0
-        for seat in reversed(self.seats):
-            if not seat.fresh:
-                break
-            count += not seat.now
-        return count
 
     @property
     def gave(self) -> bool:
@@ -174,8 +156,21 @@ class Standing:
         self.moved = True
         grid.take(row, self.fit, now=now)
         self.seats.append(_given(row, now))
+        self.coming += now
+        self.promised += not now
         if self.bill:
             self.bill.take(now=now)
+
+    def expect(self, row: int) -> None:
+        """One replica more, for which a claim has taken the room."""
+        self.moved = True
+        self.seats.append(_given(row, False))  # noqa: FBT003 - keyed by it
+        self.promised += 1
+
+    def expect_no_more(self) -> None:
+        """Undo `expect`."""
+        self.seats.pop()
+        self.promised -= 1
 
     def take_place(self, position: int, seat: Seat) -> None:
         """A replica on its way is expected there; its room is taken already."""
@@ -197,21 +192,28 @@ class Standing:
 
     def postpone(self, grid: Grid, count: int = 1) -> None:
         """Turn the last replicas that it takes now into room that is kept for them."""
-        places = (at for at in reversed(range(len(self.seats))) if self._comes_now(at))
+        seats, count, rows = self.seats, max(min(count, self.coming), 0), []
+        self.coming -= count
+        self.promised += count
+        places = (at for at in reversed(range(len(seats))) if seats[at].now)
         for place in islice(places, count):
-            seat = self.seats[place]
-            grid.postpone(seat.row, self.fit)
-            if self.bill:
-                self.bill.linger(-1)
-            self.seats[place] = _given(seat.row, False)  # noqa: FBT003 - keyed by it
+            rows.append(seats[place].row)
+            seats[place] = _given(rows[-1], False)  # noqa: FBT003 - keyed by it
+        grid.postpone(rows, self.fit)
+        if self.bill:
+            self.bill.linger(-count)
 
-    def _comes_now(self, place: int) -> bool:
-        return self.seats[place].fresh and self.seats[place].now
+    def _count(self, seat: Seat, pods: int) -> None:
+        if seat.fresh and seat.now:
+            self.coming += pods
+        elif seat.fresh:
+            self.promised += pods
 
     def rise(self, grid: Grid) -> Seat:
         """One replica less: the last seat's room comes back."""
         self.moved = True
         seat = self.seats.pop()
+        self._count(seat, -1)
         if seat.row != NOWHERE:
             grid.give(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:
@@ -231,6 +233,7 @@ class Standing:
         if self.bill and seat.counts:
             self.bill.take(now=seat.fresh and seat.now)
         self.seats.append(seat)
+        self._count(seat, 1)
         return True
 
 
