@@ -93,8 +93,8 @@ class Connection(asyncio.Protocol):
         elif self.handshake is not None:
             self.handshake.cancel()
 
-    def check(self, now: float) -> None:
-        """End it where it is over its time."""
+    def check(self, now: float) -> bool:
+        """End it where it is over its time; whether it was."""
         limits = self._endpoint.limits
         most, part = {
             Phase.HANDSHAKE: (limits.handshake, ""),
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
             Phase.REFUSED: (_LINGER_SECONDS, ""),
         }[self._phase]
         if now - self._since <= most:
-            return
+            return False
         if part:
             what = f"the {part} did not end within {most:g} s"
             self.refuse(HTTPStatus.REQUEST_TIMEOUT, what)
@@ -113,6 +113,7 @@ class Connection(asyncio.Protocol):
             self.expel()
         else:
             self.transport.close()
+        return True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)

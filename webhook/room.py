@@ -19,8 +19,8 @@ class Guest(Protocol):
         """End it now, whatever it does."""
         ...
 
-    def check(self, now: float) -> None:
-        """End it if it is over its time; `now` is the loop's."""
+    def check(self, now: float) -> bool:
+        """End it if it is over its time; whether it was. `now` is the loop's."""
         ...
 
 

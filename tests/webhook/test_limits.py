@@ -7,7 +7,7 @@ import ssl
 import struct
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -21,6 +21,7 @@ from tests.webhook import doors, reviews, wire
 from tests.webhook.doors import Opened, Streams
 from webhook.errands import ERRAND
 from webhook.limits import Limits
+from webhook.listener import AT_ONCE
 
 SOON = Limits(look=0.02, each=1_100)
 QUESTION = wire.request("POST", "/mutate", reviews.review(reviews.job()))
@@ -56,6 +57,23 @@ def test_a_head_that_does_not_end_is_told_so() -> None:
             line = "the head of the request did not end within 0.1 s"
             assert await said(streams) == (408, line)
             assert door.refused == [(408, line)]
+
+    doors.run(test)
+
+
+def test_of_many_that_are_over_their_time_a_few_end_in_a_turn_of_the_loop() -> None:
+    async def test() -> None:
+        async with doors.opened(patient(head=0.1)) as door:
+            held = [await door.connect() for _ in range(5 * AT_ONCE)]
+            for _, writer in held:
+                writer.write(b"POST /mutate HTTP/1.1\r\nx: y")
+            told = [0]
+            async with asyncio.timeout(wire.SECONDS):
+                while told[-1] < len(held):
+                    await asyncio.sleep(0)
+                    told.append(len(door.refused))
+            assert max(after - before for before, after in pairwise(told)) <= AT_ONCE
+            assert {(await said(streams))[0] for streams in held} == {408}
 
     doors.run(test)
 

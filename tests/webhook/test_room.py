@@ -13,7 +13,7 @@ class Guest:
     def expel(self) -> None:
         self.expelled = True
 
-    def check(self, now: float) -> None:
+    def check(self, now: float) -> bool:
         raise NotImplementedError
 
 
