@@ -19,9 +19,10 @@ from webhook.inline import Inline
 
 _GRACE_SECONDS: Final = 15
 """For requests that have begun, at the end, if their connections are not ended before."""
-AT_ONCE: Final = 8
+AT_ONCE: Final = 4
 """Connections over their time that are ended before others are served again."""
-_BREATH_SECONDS: Final = 0.01
+_BREATH_SECONDS: Final = 0.02
+"""So 200 end a second, and as many clients may come back: their handshakes are most of the work."""
 _log: Final = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED")
 """OpenSSL's names. Any other end of a handshake is noise: port scans, probes by TCP alone."""

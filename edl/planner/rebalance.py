@@ -162,14 +162,14 @@ class Rebalance:
         if self._goes_to_deferred() or not (
             self.ceiling.allows(taker.fit, now=False) and taker.fit.allows(seat.row, now=False)
         ):
-            giver.sit_again(grid, seat)
+            giver.stay(grid, seat)
             return False
         now = seat.now and not taker.gave and taker.fit.takes(seat.row, now=True)
         now = now and (taker.bill is None or taker.bill.allows(now=True))
         taker.sit(grid, seat.row, now=now)
         if not self._leaves_room(taker, [giver]):
             taker.rise(grid)
-            giver.sit_again(grid, seat)
+            giver.stay(grid, seat)
             return False
         self._gave(taker, [giver])
         return True

@@ -229,12 +229,17 @@ class Standing:
                 return False
             if self.fit.clashes(seat.row, now=seat.now, bound=bound):
                 return False
+        self.stay(grid, seat)
+        return True
+
+    def stay(self, grid: Grid, seat: Seat) -> None:
+        """Undo `rise` before anything else has changed: what is there stays, whatever rules say."""
+        if seat.row != NOWHERE:
             grid.take(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:
             self.bill.take(now=seat.fresh and seat.now)
         self.seats.append(seat)
         self._count(seat, 1)
-        return True
 
 
 def target(role: Role) -> int | None:

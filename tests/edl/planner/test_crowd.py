@@ -120,6 +120,26 @@ def test_others_who_avoid_it_are_in_its_way() -> None:
     assert started(plan_for(replace(cluster(*hosts("a"), wanted), neighbours=(web,)))) == {}
 
 
+def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_use_its_room() -> (
+    None
+):
+    """A node that others filled: the web's rule came later than the pods that it forbids."""
+    not_red = Selector(("ns",), (Requirement("app", "NotIn", ("red",)),))
+    web = Neighbours("node-0", rules("red", apart=(Term(ZONE, not_red),)), 1)
+    red, blue = shape(1, rules=rules("red")), shape(1, rules=rules("blue"))
+    state = cluster(
+        *hosts("a", cpu=1),
+        node("node-1", 2),
+        worker("first", 1, 5, shape=red, on=["node-0"] * 2),
+        worker("forbidden", 1, 5, shape=blue, on=["node-0"] * 3 + ["node-1"]),
+        worker("waits", 1, 5, shape=red),
+        worker("last", 1, 5, shape=red, on=["node-0"]),
+    )
+    plan = plan_for(replace(state, neighbours=(web,)))
+    assert started(plan) == {"waits": {"worker": 1}}
+    assert set(sizes(plan)) == {"forbidden"}
+
+
 def test_workers_spread_evenly_over_zones() -> None:
     wanted = worker("train", 1, 9, shape=ruled(**EVENLY))
     one_each = [*hosts("a", cpu=8), *(replace(n, name="x") for n in hosts("b", cpu=2))]
