@@ -24,6 +24,9 @@ def check(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat]) ->
         _check_template(form, framework, seat.role)
     if framework.ranked and form.job_name:
         _check_hosts(form, seat)
+    elif len(form.job_name) > _LONGEST_LABEL:
+        what = f"it has {len(form.job_name)} characters"
+        form.found(_NAME, what, f"at most {_LONGEST_LABEL}, or a shorter label {contract.JOB}")
 
 
 def _check_pod(form: Form, seat: Seat, cast: Sequence[Seat]) -> None:

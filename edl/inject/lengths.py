@@ -11,6 +11,8 @@ from edl.frameworks.needs import Needs
 from edl.spec import JobSpec
 from edl.writes import Json
 
+MOST_CONTAINERS: Final = 1_000
+"""Of a pod. Each is completed by itself, and may be as short as three bytes of a request."""
 _LARGEST: Final = 1_572_864
 """Bytes of an object that etcd takes, by its default (--max-request-bytes)."""
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
@@ -18,7 +20,7 @@ _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
     """Raises Denied where no container could start at `max`, or no etcd stores the pod's spec."""
-    _check_sum(pod, needs)
+    _check_containers(pod, needs)
     findings = [
         addresses.too_many_hosts(
             f"{name} would name so many hosts that it has {len(value)} characters"
@@ -30,10 +32,14 @@ def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
         raise Denied(findings)
 
 
-def _check_sum(pod: Json, needs: Needs) -> None:
+def _check_containers(pod: Json, needs: Needs) -> None:
     """Every container is told the same: computed before it is written into each."""
-    told = sum(len(env.name) + len(env.value) for env in needs.env)
     containers = sum(len(pod.get(field) or ()) for field in ("containers", "initContainers"))
+    if containers > MOST_CONTAINERS:
+        raise Denied(
+            [Finding("spec.containers", f"{containers} containers", f"at most {MOST_CONTAINERS}")]
+        )
+    told = sum(len(env.name) + len(env.value) for env in needs.env)
     if told * containers > _LARGEST:
         what = f"{containers} containers, each told {told} characters in variables"
         raise Denied(

@@ -18,6 +18,8 @@ PATIENCE: Final = 40.0
 """Several Jobs cannot change at once, and a leader that is killed has a successor."""
 FLAP: Final = 25.0
 """A host that leaves the list and comes back in less while its pod stayed was taken off in vain."""
+BEHIND: Final = 15.0
+"""Each kind is watched by itself: a Job's own end may be told so long after its pods'."""
 PROTECTED: Final = frozenset({"chief", "ps", "launcher", "master", "pserver", "scheduler"})
 _AROUND: Final = ("Service", "PodDisruptionBudget", "RoleBinding", "ServiceAccount", "Secret")
 _ENDED: Final = ("Succeeded", "Failed")
@@ -56,6 +58,8 @@ class Judge:
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _left_list: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
     """By launcher and host: when the host was taken off, and the uid of its pod then."""
+    _lost: dict[str, tuple[float, str, Violation]] = field(default_factory=dict)
+    """Protected pods that leave, by uid: since when, the uid of their Job, and what to say."""
     _used: dict[str, dict[str, Decimal]] = field(default_factory=lambda: defaultdict(dict))
     """CPU by node and by the uid of the pod that holds it."""
     _rooms: dict[str, Decimal] = field(default_factory=dict)
@@ -66,6 +70,8 @@ class Judge:
         before = self.objects.pop(key, None)
         if event != "DELETED":
             self.objects[key] = found
+        if kind == "Job" and (event == "DELETED" or not _keeps_pods(found)):
+            self._lost = {pod: lost for pod, lost in self._lost.items() if lost[1] != key[1]}
         if kind == "Job" and event != "DELETED" and _framework(found):
             self._job(before, found, now)
         if kind == "Node":
@@ -107,24 +113,26 @@ class Judge:
 
     def _pod(self, before: Json | None, pod: Json, now: float) -> None:
         if before and not _leaves(before) and _leaves(pod):
-            self._ended_by_us(pod)
+            self._ended_by_us(pod, now)
         notes = pod["metadata"].get("annotations", {})
         old = (before or {}).get("metadata", {}).get("annotations", {})
         if PREFIX + "hostfile" in notes and notes != old:
             self._hosts(pod, _hosts(old), _hosts(notes), now)
         self._environment(pod)
 
-    def _ended_by_us(self, pod: Json) -> None:
+    def _ended_by_us(self, pod: Json, now: float) -> None:
         """Chief, ps and launcher stay while their Job runs; others' deeds have a condition."""
         job = self._owner(pod)
-        labels = (job or {}).get("metadata", {}).get("labels", {})
-        if job is None or labels.get(PREFIX + "role") not in PROTECTED:
+        role = (job or {}).get("metadata", {}).get("labels", {}).get(PREFIX + "role")
+        if job is None or role not in PROTECTED:
             return
         conditions = {one["type"] for one in pod["status"].get("conditions", ())}
         others = "DisruptionTarget" in conditions or pod["status"].get("phase") in _ENDED
+        earlier = _created(pod) < job.get("status", {}).get("startTime", "")
         size, index = job["spec"].get("parallelism", 1), _index(pod)
-        if _runs(job) and not _leaves(job) and not _ended(job) and index < size and not others:
-            self._break("protected pods stay", _name(pod), f"{labels[PREFIX + 'role']} was deleted")
+        if _keeps_pods(job) and index < size and not others and not earlier:
+            broken = Violation("protected pods stay", _name(pod), f"{role} was deleted")
+            self._lost[pod["metadata"]["uid"]] = now, job["metadata"]["uid"], broken
 
     def _hosts(self, launcher: Json, old: set[str], new: set[str], now: float) -> None:
         self.judged["host lists do not flap"] += 1
@@ -151,6 +159,10 @@ class Judge:
     # -- what must not last --------------------------------------------------------------------
 
     def look(self, now: float) -> None:
+        for pod, (since, _, broken) in list(self._lost.items()):
+            if now - since > BEHIND:
+                self._break(*broken)
+                del self._lost[pod]
         found = {(promise, subject): what for promise, subject, what in self._lasting()}
         for key in [key for key in self._since if key not in found]:
             del self._since[key]
@@ -295,6 +307,14 @@ def _ended(job: Json) -> bool:
     conditions = job.get("status", {}).get("conditions", ())
     over = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
     return any(one["type"] in over and one["status"] == "True" for one in conditions)
+
+
+def _keeps_pods(job: Json) -> bool:
+    return _runs(job) and not _leaves(job)
+
+
+def _created(found: Json) -> str:
+    return str(found["metadata"].get("creationTimestamp", ""))
 
 
 def _leaves(found: Json) -> bool:

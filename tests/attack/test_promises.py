@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attack.promises import PATIENCE, PREFIX, Json, Judge
+from tests.attack.promises import BEHIND, PATIENCE, PREFIX, Json, Judge
 
 FOLDER = Path(__file__).parent
 
@@ -32,6 +32,7 @@ def pod(name: str, cpu: str = "1", hosts: str | None = None, **meta: object) -> 
 
 
 NODE = {"metadata": {"name": "n1", "uid": "n1"}, "status": {"allocatable": {"cpu": "1500m"}}}
+ENDED = {"type": "Complete", "status": "True"}
 LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
@@ -77,7 +78,41 @@ def test_a_launcher_stays_while_its_job_runs(judge: Judge) -> None:
     judge.see("Job", "ADDED", job("j-launcher"), 0)
     judge.see("Pod", "ADDED", pod("j-launcher-0-abcde"), 0)
     judge.see("Pod", "MODIFIED", pod("j-launcher-0-abcde", **LEAVING), 1)
+    judge.look(1 + BEHIND)
+    assert broken(judge) == []
+    judge.look(2 + BEHIND)
+    judge.look(3 + BEHIND)
     assert broken(judge) == ["protected pods stay"]
+
+
+@pytest.mark.parametrize(
+    ("event", "after"),
+    [
+        ("DELETED", job("j-launcher")),
+        ("MODIFIED", job("j-launcher", suspend=True)),
+        ("MODIFIED", {**job("j-launcher"), "status": {"conditions": [ENDED]}}),
+    ],
+)
+def test_a_launcher_may_leave_before_its_jobs_end_is_told(
+    judge: Judge, event: str, after: Json
+) -> None:
+    judge.see("Job", "ADDED", job("j-launcher"), 0)
+    judge.see("Pod", "ADDED", pod("j-launcher-0-abcde"), 0)
+    judge.see("Pod", "MODIFIED", pod("j-launcher-0-abcde", **LEAVING), 1)
+    judge.see("Job", event, after, BEHIND)
+    judge.see("Job", "MODIFIED", job("j-launcher"), 1 + BEHIND)
+    judge.look(2 + BEHIND)
+    assert broken(judge) == []
+
+
+def test_a_launcher_of_an_earlier_start_may_leave(judge: Judge) -> None:
+    before = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    again = {**job("j-launcher"), "status": {"startTime": "2026-01-01T00:00:02Z"}}
+    judge.see("Job", "ADDED", again, 0)
+    judge.see("Pod", "ADDED", pod("j-launcher-0-abcde", **before), 0)
+    judge.see("Pod", "MODIFIED", pod("j-launcher-0-abcde", **before, **LEAVING), 1)
+    judge.look(2 + BEHIND)
+    assert broken(judge) == []
 
 
 @pytest.mark.parametrize(("after", "says"), [(2, ["host lists do not flap"]), (99, [])])

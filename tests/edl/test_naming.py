@@ -1,8 +1,11 @@
+from collections.abc import Callable
+
 import pytest
 
 from edl import contract
 from edl.errors import Finding
 from edl.parse import parse
+from edl.writes import Json
 from tests.edl.manifests import cast, changed, job, pod
 from tests.edl.readings import elastic, findings, label
 
@@ -32,6 +35,15 @@ def test_a_host_name_must_fit_at_max() -> None:
     assert found.path == "metadata.name"
     assert found.what == f'host "{name}-10" has 64 characters'
     assert found.allowed == "at most 63: shorten the name by 1"
+
+
+@pytest.mark.parametrize("made", [job, pod])
+def test_a_name_that_stands_for_the_training_job_fits_in_a_label(made: Callable[..., Json]) -> None:
+    assert parse(made("a" * 63, framework="none")).job == "a" * 63
+    (found,) = findings(made("a" * 64, framework="none"))
+    assert (found.path, found.what) == ("metadata.name", "it has 64 characters")
+    assert found.allowed == "at most 63, or a shorter label edl.dev/job"
+    assert parse(made("a" * 64, framework="none", job="mnist")).job == "mnist"
 
 
 @pytest.mark.parametrize("name", ["3d", "my.job", "Mnist", "mnist_1", "mnist-"])

@@ -76,16 +76,29 @@ def test_hosts_that_no_variable_holds_are_not_written(count: int) -> None:
 
 
 def test_variables_that_no_etcd_stores_in_so_many_containers_are_not_written() -> None:
-    containers = [{"name": f"c{n}", "image": "busybox"} for n in range(20_000)]
-    given = member("tensorflow", 1000)
+    containers = [{"name": f"c{n}", "image": "busybox"} for n in range(900)]
+    given = cast("worker", "chief=1,ps=1000,worker=1..2")
     given["spec"]["template"]["spec"]["containers"] = containers
-    with pytest.raises(Denied, match=r"spec\.containers: 20000 containers, each told"):
+    with pytest.raises(Denied, match=r"spec\.containers: 900 containers, each told"):
         created(given)
 
 
 def test_variables_may_fill_what_an_etcd_stores_and_no_character_more() -> None:
-    spec, needs = parse(cast("worker")), Needs(env=(Env("E", "v" * 511),))
-    fill = 1_572_864 // 512
+    spec, needs = parse(cast("worker")), Needs(env=(Env("E", "v" * 2_047),))
+    fill = 1_572_864 // 2_048
     lengths.check({"containers": [{}] * (fill - 1), "initContainers": [{}]}, spec, needs)
-    with pytest.raises(Denied, match="containers, each told 512 characters"):
+    with pytest.raises(Denied, match="containers, each told 2048 characters"):
         lengths.check({"containers": [{}] * (fill + 1)}, spec, needs)
+
+
+@pytest.mark.parametrize("framework", ["none", "pytorch"])
+def test_a_pod_has_no_more_containers_than_a_short_review_can_pay_for(framework: str) -> None:
+    def given(count: int) -> Json:
+        ours = job("ring", framework=framework, max="3")
+        ours["spec"]["template"]["spec"]["containers"] = [{} for _ in range(count)]
+        ours["spec"]["template"]["spec"]["initContainers"] = [{}]
+        return ours
+
+    assert created(given(999))
+    with pytest.raises(Denied, match=r"spec\.containers: 1001 containers; at most 1000"):
+        created(given(1_000))
