@@ -37,12 +37,13 @@ def in_loop(test: Callable[P, Coroutine[None, None, None]]) -> Callable[P, None]
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for something that comes soon."""
-    for _ in range(SECONDS * 100):
-        if await holds():
-            return
+    """Wait for something that comes soon, however long each look at it takes."""
+    clock = asyncio.get_running_loop().time
+    ends = clock() + SECONDS
+    while not await holds():
+        if clock() > ends:
+            raise AssertionError(f"still not so: {holds}")
         await asyncio.sleep(0.01)
-    raise AssertionError(f"still not so: {holds}")
 
 
 def fresh_bundle() -> Bundle:
