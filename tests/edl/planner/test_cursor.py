@@ -117,3 +117,15 @@ def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
                 cursors[at].back_to(mark)
             else:
                 placed.append((at, expected))
+
+
+def test_room_that_came_back_to_a_node_is_found_again() -> None:
+    state = cluster(node("one", 1), node("two", 1), worker("w", 1, 1, shape=shape(1)))
+    board = set_up(state, POLICIES["fair"], Limits())
+    fit = board.rows_of(shape(1)).fit
+    cursor = fit.soon
+    for _ in range(2):
+        board.grid.take(cursor.find(), fit, now=False)
+    assert cursor.find() == -1
+    board.grid.give(0, fit, now=False)
+    assert cursor.find() == 0
