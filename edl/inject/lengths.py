@@ -8,11 +8,12 @@ from edl import addresses
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Needs
+from edl.inject.pod import KUBECTL_CONTAINER
 from edl.spec import JobSpec
 from edl.writes import Json
 
 MOST_CONTAINERS: Final = 1_000
-"""Of a pod. Each is completed by itself, and may be as short as three bytes of a request."""
+"""Of a pod, beside ours. Each is completed by itself, and may be as short as three bytes."""
 _LARGEST: Final = 1_572_864
 """Bytes of an object that etcd takes, by its default (--max-request-bytes)."""
 _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
@@ -34,7 +35,12 @@ def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
 
 def _check_containers(pod: Json, needs: Needs) -> None:
     """Every container is told the same: computed before it is written into each."""
-    containers = sum(len(pod.get(field) or ()) for field in ("containers", "initContainers"))
+    ours = {KUBECTL_CONTAINER, needs.companion.name if needs.companion else KUBECTL_CONTAINER}
+    containers = sum(
+        one.get("name") not in ours
+        for field in ("containers", "initContainers")
+        for one in pod.get(field) or ()
+    )
     if containers > MOST_CONTAINERS:
         raise Denied(
             [Finding("spec.containers", f"{containers} containers", f"at most {MOST_CONTAINERS}")]

@@ -14,7 +14,7 @@ from edl.spec import JobSpec
 from edl.writes import Json
 
 _INDEX_FIELD: Final = f"metadata.annotations['{contract.COMPLETION_INDEX_ANNOTATION}']"
-_KUBECTL_CONTAINER: Final = "edl-kubectl"
+KUBECTL_CONTAINER: Final = "edl-kubectl"
 _COPYING: Final = {"cpu": "100m", "memory": "128Mi"}
 _NOBODY: Final = 65532
 _NEAR: Final = 50
@@ -156,7 +156,7 @@ def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     """Kubectl from our image, and a ServiceAccount that may exec into the workers."""
     pod = _with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
     inits = pod.get("initContainers") or []
-    if all(container.get("name") != _KUBECTL_CONTAINER for container in inits):
+    if all(container.get("name") != KUBECTL_CONTAINER for container in inits):
         pod = pod | {"initContainers": [_kubectl_container(image), *inits]}
     return _with_account(pod, addresses.launcher_account(spec.job))
 
@@ -194,7 +194,7 @@ def _confined(own: Json) -> Json:
 def _kubectl_container(image: str) -> Json:
     directory = contract.KUBECTL_DIRECTORY
     return {
-        "name": _KUBECTL_CONTAINER,
+        "name": KUBECTL_CONTAINER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],

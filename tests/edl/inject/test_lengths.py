@@ -102,3 +102,11 @@ def test_a_pod_has_no_more_containers_than_a_short_review_can_pay_for(framework:
     assert created(given(999))
     with pytest.raises(Denied, match=r"spec\.containers: 1001 containers; at most 1000"):
         created(given(1_000))
+
+
+def test_a_pod_as_large_as_may_be_is_taken_again_with_what_was_added() -> None:
+    given = cast("launcher", "launcher=1,worker=1..3", framework="horovod")
+    given["spec"]["template"]["spec"]["containers"] = [{} for _ in range(1_000)]
+    done = created(given)
+    assert len(done["spec"]["template"]["spec"]["initContainers"]) == 1
+    assert created(done) == done
