@@ -4,7 +4,7 @@ Decisions, phases, metrics and outputs compare these values; `edl.messages` rend
 """
 
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -271,6 +271,8 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     code: Code
     about: About | None = None
     restart: Restart = Restart.NONE
+    attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    """Of a restart: how many before it reached nothing, one after the other."""
 
 
 _CODES: Final = {code.value: code for code in Code}

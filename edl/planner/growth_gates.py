@@ -6,6 +6,7 @@ from edl import phases
 from edl.cooldowns import cooldown, resized_at
 from edl.model import PodPhase, Reason, Resizing, Role, TrainingJob
 from edl.planner import reasons
+from edl.planner.back_off import backs_off, doubled, last_changed, vain
 from edl.planner.board import Board
 from edl.planner.limits import Limits
 from edl.planner.seating import seat
@@ -64,24 +65,23 @@ def _finishing(board: Board, standing: Standing) -> bool:
 
 
 def _cool(board: Board, standing: Standing) -> None:
-    job, role, limits = standing.job, standing.role, board.limits
+    job, role = standing.job, standing.role
     if job.problem or job.missing:
         standing.held, standing.reserves = phases.unready(job), False
         return
-    changed = max(filter(None, (job.started_at, role.resized_at)), default=None)
+    changed = last_changed(job, role)
     if changed is None or (standing.floor == standing.cap == role.size):
         return
     if not standing.manual and any(since is None for _, since in standing.unbound):
         # In the Job controller's back-off more of it would only stand empty.
         standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
-    elif (later := _again_later(board, job, role)) and not board.past(
-        changed, _patience(standing, limits)
-    ):
+    elif later := backs_off(board, standing):
         standing.held, standing.reserves = later, False
+        standing.cooling = standing.restarts
     elif role.size >= role.min and (left := _left(board, standing, changed)) > timedelta():
         board.wake.append(left)
         # Whatever its user asks for: room is kept for it no longer than the flags say.
-        standing.reserves = left <= usual_cooldown(limits, role)
+        standing.reserves = left <= _usual(board, standing)
         # A role that made room by a restart would take it back before the claim has started.
         at_once = standing.manual and not reasons.made_room(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
@@ -99,7 +99,7 @@ def rest_after_return(board: Board, standing: Standing) -> None:
     Else another job takes all of that by a restart, and gives it back by more of them.
     """
     job, role = standing.job, standing.role
-    if standing.restarts and not (standing.manual or _again_later(board, job, role)):
+    if standing.restarts and not (standing.manual or vain(board, job, role)):
         most = role.max if role.remaining is None else min(role.max, role.remaining)
         standing.cap = max(standing.cap, most)
         _rest(board, standing, reasons.COOLDOWN)
@@ -111,41 +111,15 @@ def usual_cooldown(limits: Limits, role: Role) -> timedelta:
     return limits.restart_cooldown if restarts else limits.growth_cooldown
 
 
-def _again_later(board: Board, job: TrainingJob, role: Role) -> Reason | None:
-    """What is said while a size that came to nothing is not tried again."""
-    if reasons.grew_in_vain(job.key, role) or reasons.stayed_pending(role):
-        return reasons.GROWS_LATER
-    if _made_room_in_vain(board, role):
-        return reasons.MADE_ROOM_IN_VAIN
-    return reasons.GROWS_LATER if _gave_in_vain(board, role) else None
-
-
-def _patience(standing: Standing, limits: Limits) -> timedelta:
-    """How long not to ask again for what no node took; finding out may cost two restarts."""
-    return 6 * limits.restart_cooldown if standing.restarts else 2 * limits.pending_limit
+def _usual(board: Board, standing: Standing) -> timedelta:
+    """The same, after restarts one soon after another."""
+    return doubled(usual_cooldown(board.limits, standing.role), standing)
 
 
 def _left(board: Board, standing: Standing, changed: datetime) -> timedelta:
     """What is left of its cooldown; after a start that was no resize the flags' counts."""
     job, role = standing.job, standing.role
-    usual = usual_cooldown(board.limits, role)
+    usual = _usual(board, standing)
     least, resized = cooldown(job, usual).least, resized_at(job, role)
     left = min(least, usual) - (board.at - changed)
     return max(left, least - (board.at - resized)) if resized else left
-
-
-def _made_room_in_vain(board: Board, role: Role) -> bool:
-    """Whether the job for which a role made room waits: it did not start, or not for long."""
-    key = reasons.made_room_for(role)
-    job = board.job_of(key) if key else None
-    return job is not None and not job.paused and any(other.suspended for other in job.live)
-
-
-def _gave_in_vain(board: Board, role: Role) -> bool:
-    """Whether the job for which it gave a replica by a restart has not changed its size since."""
-    key, since = reasons.gave_to(board.policy.gives, role), role.resized_at
-    job = board.job_of(key) if key and since else None
-    if job is None or since is None:
-        return False
-    moments = (job.started_at, *(other.resized_at for other in job.live))
-    return all(moment is None or moment <= since for moment in moments)

@@ -129,7 +129,9 @@ def _stand(board: Board, post: Post) -> None:
     # What is over is no standing: its pods count in budgets each time anew.
     stays = not over and len(board.wake) == wakes
     post.settled = stays and all(map(_is_settled, job.roles, job.homes))
-    post.settled = post.settled and not any(_gave(board, one) for one in post.standings)
+    # Its growth depends on what becomes of the job for which it came back smaller.
+    gave = (reasons.yielded_to(board.policy.gives, one.role) for one in post.standings)
+    post.settled = post.settled and not any(gave)
     post.restless = not post.settled or job.paused or not all(map(_is_whole, post.standings))
 
 
@@ -137,12 +139,6 @@ def _is_settled(role: Role, home: Sequence[str]) -> bool:
     """Whether all of its replicas are there, or nothing: no pod comes or leaves."""
     there = bool(home) and role.ending is None and not role.suspended
     return there or all(pod.ended for pod in role.pods)
-
-
-def _gave(board: Board, standing: Standing) -> bool:
-    """Whether its growth depends on what becomes of the job for which it came back smaller."""
-    role = standing.role
-    return reasons.made_room(role) or bool(reasons.gave_to(board.policy.gives, role))
 
 
 def _is_whole(standing: Standing) -> bool:

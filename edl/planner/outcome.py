@@ -8,6 +8,7 @@ from edl import phases
 from edl.feasibility.devices import Horizon
 from edl.model import Reason
 from edl.planner import reasons
+from edl.planner.back_off import counted
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
 from edl.planner.growth import Ceiling
@@ -58,7 +59,7 @@ class Outcome:
                 for standing in standings
                 if standing.lasting > standing.floor
             ]
-            why = reasons.restarted(reasons.GREW_IN_VAIN) if _in_vain(standings) else reason
+            why = reasons.grew_smaller(reason) if _in_vain(standings) else reason
             yield Admission(key, found, why, tuple(grown), nodes, leads)
 
     def _nodes(self, standings: Iterable[Standing], name: str) -> tuple[str, ...]:
@@ -68,8 +69,7 @@ class Outcome:
         rows = {seat.row for found in own for seat in found.seats if seat.now}
         return tuple(names[row] for row in sorted(rows))
 
-    @staticmethod
-    def _resizes(standings: Iterable[Standing]) -> Iterator[Resize]:
+    def _resizes(self, standings: Iterable[Standing]) -> Iterator[Resize]:
         for standing in standings:
             if not standing.moved:
                 continue
@@ -81,10 +81,11 @@ class Outcome:
                     if manual is not None
                     else reasons.grown(after, standing.role.max)
                 )
-                reason = grown if after > before else standing.reason
-                restart = standing.restarts
-                key, name = standing.job.key, standing.role.name
-                yield Resize(key, name, before, after, reason or grown, restart)
+                reason = (standing.reason if after < before else None) or grown
+                job, restart = standing.job, standing.restarts
+                if restart:
+                    reason = counted(self.board, job, reason)
+                yield Resize(job.key, standing.role.name, before, after, reason, restart)
 
     def _explain(self, standing: Standing) -> None:
         key = standing.job.key

@@ -153,6 +153,11 @@ def restarted(reason: Reason) -> Reason:
     return replace(reason, restart=Restart.STARTED)
 
 
+def grew_smaller(reason: Reason) -> Reason:
+    """Why a job has started that was stopped to grow, and came back smaller."""
+    return replace(restarted(GREW_IN_VAIN), attempts=reason.attempts)
+
+
 def restarts(role: Role) -> bool:
     """Whether a role was stopped in order to start again at the size that it has now."""
     return role.restart is Restart.STOPPED
@@ -188,10 +193,14 @@ def made_room(role: Role) -> bool:
     return last is not None and last.restart is Restart.STARTED and last.code is Code.RECLAIMED
 
 
-def made_room_for(role: Role) -> JobKey | None:
-    """The job for which a role came back smaller."""
-    about = role.last.about if role.last and made_room(role) else None
-    return about.job if isinstance(about, Other | Minimum) else None
+def yielded_to(gives: Code, role: Role) -> JobKey | None:
+    """The job for which a role came back smaller: for its claim, or what the policy balances."""
+    last = role.last
+    if last is None or last.restart is not Restart.STARTED:
+        return None
+    if last.code in (Code.RECLAIMED, gives) and isinstance(last.about, Other | Minimum):
+        return last.about.job
+    return None
 
 
 def grows(role: Role) -> bool:
@@ -203,14 +212,6 @@ def balanced(gives: Code, role: Role) -> bool:
     """Whether a role gave a replica, without a restart, for what the policy balances."""
     last = role.last
     return last is not None and last.restart is Restart.NONE and last.code is gives
-
-
-def gave_to(gives: Code, role: Role) -> JobKey | None:
-    """The job for which a role came back smaller from a restart, for what the policy balances."""
-    last = role.last
-    if last is None or last.restart is not Restart.STARTED or last.code is not gives:
-        return None
-    return last.about.job if isinstance(last.about, Other) else None
 
 
 def promises(reason: Reason) -> bool:

@@ -6,6 +6,7 @@ from edl import phases
 from edl.frameworks import restarts_together
 from edl.model import Reason, TrainingJob
 from edl.planner import reasons
+from edl.planner.back_off import counted
 from edl.planner.board import Board
 from edl.planner.growth_gates import nearly_done
 from edl.planner.ledger import Ledger, note_yield
@@ -62,14 +63,14 @@ def _lost(board: Board, standing: Standing) -> Reason | None:
         return None
     if again is None:
         return (
-            reasons.restart(reasons.LOST)
+            counted(board, job, reasons.restart(reasons.LOST))
             if board.past(job.started_at, limits.loss_patience)
             else None
         )
     # The Job counts no failure then: only time keeps who crashes at every start from spinning.
     due = board.past(again, limits.loss_patience)
     due = board.past(job.started_at, limits.restart_cooldown) and due
-    return reasons.restart(reasons.RESTARTED_ALONE) if due else None
+    return counted(board, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
 
 
 def _began_alone(job: TrainingJob) -> datetime | None:

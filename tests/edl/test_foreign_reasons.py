@@ -36,13 +36,20 @@ def of(hint: Any) -> some.SearchStrategy[Any]:  # noqa: ANN401 (a type, whatever
 
 
 ABOUTS = some.none() | of(About)
-REASONS = some.builds(Reason, some.sampled_from(Code), ABOUTS, some.sampled_from(Restart))
+REASONS = some.builds(
+    Reason, some.sampled_from(Code), ABOUTS, some.sampled_from(Restart), _INTEGERS
+)
 
 
 @pytest.mark.parametrize("amount", [2**63, -(2**63) - 1, _HUGE])
 def test_an_amount_that_kubernetes_cannot_hold_is_no_reason(amount: int) -> None:
     budget = Budget("team", "quota", "requests.memory", amount)
     assert read_reason(text_of(Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget)))) is None
+
+
+@pytest.mark.parametrize("attempts", [-1, 101, _HUGE])
+def test_a_count_of_attempts_that_no_plan_writes_is_no_reason(attempts: int) -> None:
+    assert read_reason(text_of(Reason(Code.RECLAIMED, attempts=attempts))) is None
 
 
 @given(REASONS)

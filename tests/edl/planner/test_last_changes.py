@@ -47,18 +47,15 @@ MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
         reasons.made_room,
         {one: {STARTED} for one in CHANGES if one.code is Code.RECLAIMED},
     ),
-    "made_room_for": (
-        lambda found: reasons.made_room_for(found) == OTHER,
+    "yielded_to": (
+        lambda found: reasons.yielded_to(Code.FAIR_SHARING, found) == OTHER,
         {
             Reason(Code.RECLAIMED, Other(OTHER)): {STARTED},
             Reason(Code.RECLAIMED, Minimum(OTHER)): {STARTED},
+            GAVE: {STARTED},
         },
     ),
     "balanced": (lambda found: reasons.balanced(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
-    "gave_to": (
-        lambda found: reasons.gave_to(Code.FAIR_SHARING, found) == OTHER,
-        {GAVE: {STARTED}},
-    ),
 }
 
 

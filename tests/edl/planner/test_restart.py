@@ -251,7 +251,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     plan = plan_for(cluster(node("a", 6), mine, other))
     assert sizes(plan) == {"mnist": 2}
     (resize,) = plan.resizes
-    assert resize.reason == reasons.room_for_minimum(mine.key)
+    assert resize.reason == replace(reasons.room_for_minimum(mine.key), attempts=1)
     back = replace(parts[1], last=reasons.restart(resize.reason))
     assert reasons.grew_in_vain(mine.key, back)
 

@@ -76,6 +76,7 @@ def stops(plans: list[Plan]) -> Counter[JobKey]:
 
 
 _HALF = shape(0.5)
+_IN_ZONE = {"node_selector": (("zone", "a"),)}
 GIVE_TO_EACH_OTHER = cluster(
     node("n", 4.5),
     *(node(name, 1) for name in "xyz"),
@@ -105,7 +106,6 @@ IN_THE_WAY_OF_ITS_OWN = cluster(
     demand("one", shape(1, node_selector=(("zone", "a"),)), 2),
     demand("two", _HALF, 1, 1),
 )
-_IN_ZONE = {"node_selector": (("zone", "a"),)}
 AT_THE_SAME_TIME = cluster(
     busy(node("a", 21, labels={"zone": "a"}), room(6)),
     node("b", 21, gpu=1),
@@ -130,12 +130,46 @@ AT_THE_SAME_TIME = cluster(
 )
 
 
+SHARE_WHAT_A_CLAIM_TAKES = cluster(
+    node("a", 2.5, gpu=1),
+    node("b", 1.5, gpu=1),
+    worker("few", 1, 9, on=["a"], shape=_HALF, queued=0),
+    worker("more", 1, 9, on=["a", "b", "b"], shape=_HALF, queued=0),
+    job(
+        "waits",
+        role("ps", 1, 5, on=["a"] * 2, shape=_HALF),
+        role("worker", 2, 10, on=["a", "b"], shape=shape(0.5, gpu=1)),
+        queued=0,
+    ),
+    demand("one", _HALF, 1),
+)
+"""After its restart the worker of `waits` finds room on one of the nodes only: `few` and `more`
+grow, share, and make room for it in vain, again and again."""
+
+
+PUT_BACK_ON_A_NARROW_NODE = cluster(
+    node("a", 30, gpu=1, labels={"zone": "b"}),
+    node("b", 20.5, labels={"zone": "a"}),
+    worker("often", 1, 9, on=list("bbaaaabab"), queued=-900),
+    worker("large", 1, 9, on=list("abbaaaa"), shape=shape(3), queued=-900),
+    worker("narrow", 1, 5, on=["b"] * 3, shape=shape(2, **_IN_ZONE), queued=-482),
+    worker("one", 1, 2, on=["b"], shape=shape(1, **_IN_ZONE), queued=-489),
+    worker("manual", 1, 3, on=["a"] * 3, shape=shape(3), wanted=3, queued=-677),
+    worker("small", 3, 7, on=["b"] * 7, shape=shape(0.5, **_IN_ZONE), queued=-830),
+    demand("one", _HALF, 1, 2),
+    demand("two", shape(3, **_IN_ZONE), 1, 3),
+)
+"""Each time that `often` and `large` make room on b, the scheduler puts their pods there again."""
+
+
 @example(state=GIVE_TO_EACH_OTHER, lingering=False)
+@example(state=PUT_BACK_ON_A_NARROW_NODE, lingering=False)
+@example(state=SHARE_WHAT_A_CLAIM_TAKES, lingering=False)
 @example(state=IN_THE_WAY_OF_ITS_OWN, lingering=True)
 @example(state=AT_THE_SAME_TIME, lingering=True)
 @drawn(state=_FULL, lingering=st.booleans())
 def test_restarts_are_few(reached: Reached, state: ClusterState, *, lingering: bool) -> None:
-    """Two for what comes to nothing, and then none for half an hour."""
+    """Two for what comes to nothing, then none for half an hour, for an hour, and so on."""
     settled, plans = settle(restarting(state), lingering=lingering)
     assume(not scheduled_otherwise(plans))
     reached(stops(plans))

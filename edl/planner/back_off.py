@@ -1,0 +1,94 @@
+"""Restarts one soon after another: how long a training job keeps its size before the next one.
+
+The reason of the last change counts them (`Reason.attempts`): each one doubles the time. A restart
+that reached nothing takes six times as long, and counts whenever the next one comes: where the job
+came back smaller than it had grown, where its pods found no node, and where the job for which it
+gave replicas has not taken their room. A size that has lasted for two such times ends the count.
+
+Growth and giving for an equal share wait so long. What takes precedence, so that nothing starves:
+gangs, minimums and others' pods of its priority and above take its extras at any time; a lower max,
+budgets, lost pods and pods that found no node never wait either.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from edl.model import Reason, Restart, Role, TrainingJob
+from edl.planner import reasons
+from edl.planner.board import Board
+from edl.planner.standing import Standing
+
+_VAIN: Final = 6
+"""In cooldowns, after a restart that reached nothing: to find out takes two restarts."""
+_LASTING: Final = 2
+"""A size that has lasted for so many cooldowns was worth its restart."""
+_MOST: Final = 4
+"""The time is doubled so often at most: 8 hours, where a cooldown takes 5 minutes; but where every
+restart reached something, twice: 20 minutes."""
+
+
+def backs_off(board: Board, standing: Standing) -> Reason | None:
+    """What is said while a role keeps its size after a change that reached nothing."""
+    job, role = standing.job, standing.role
+    why = vain(board, job, role)
+    if why is None:
+        return None
+    wait = _rest(board, role) if standing.restarts else 2 * board.limits.pending_limit
+    return None if board.past(last_changed(job, role), wait) else why
+
+
+def doubled(cooldown: timedelta, standing: Standing) -> timedelta:
+    """How long it keeps its size after any other change, where the flags say so much."""
+    times = min(_before(standing.role), _MOST // 2) if standing.restarts else 0
+    return cooldown * (1 << times)
+
+
+def last_changed(job: TrainingJob, role: Role) -> datetime | None:
+    """When it was started or resized."""
+    return max(filter(None, (job.started_at, role.resized_at)), default=None)
+
+
+def vain(board: Board, job: TrainingJob, role: Role) -> Reason | None:
+    """What is said of a last change that has reached nothing; None of any other."""
+    if reasons.grew_in_vain(job.key, role) or reasons.stayed_pending(role):
+        return reasons.GROWS_LATER
+    key = reasons.yielded_to(board.policy.gives, role)
+    other = board.job_of(key) if key else None
+    if other is None:
+        return None
+    if reasons.made_room(role):
+        return reasons.MADE_ROOM_IN_VAIN if _waits(other) else None
+    return None if _changed_since(other, role.resized_at) else reasons.GROWS_LATER
+
+
+def counted(board: Board, job: TrainingJob, reason: Reason) -> Reason:
+    """The reason of a job's next restart, with how many came before it."""
+    return replace(reason, attempts=max(_attempts(board, job, role) for role in job.live))
+
+
+def _attempts(board: Board, job: TrainingJob, role: Role) -> int:
+    if role.restart is Restart.NONE and not vain(board, job, role):
+        return 0
+    lasted = board.past(last_changed(job, role), _LASTING * _rest(board, role) / _VAIN)
+    return 0 if lasted and not vain(board, job, role) else min(_before(role) + 1, _MOST)
+
+
+def _before(role: Role) -> int:
+    """Others may write the annotation, too: any number up to 100 may stand there."""
+    return min(role.last.attempts, _MOST) if role.last else 0
+
+
+def _rest(board: Board, role: Role) -> timedelta:
+    return _VAIN * board.limits.restart_cooldown * (1 << _before(role))
+
+
+def _waits(job: TrainingJob) -> bool:
+    """Whether it has not started, or not for long."""
+    return not job.paused and any(role.suspended for role in job.live)
+
+
+def _changed_since(job: TrainingJob, since: datetime | None) -> bool:
+    moments = (job.started_at, *(role.resized_at for role in job.live))
+    return since is None or any(moment is not None and moment > since for moment in moments)

@@ -1,0 +1,136 @@
+"""Restarts one soon after another: each one doubles the time until the next."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from edl.model import JobKey, Reason, Resizing, TrainingJob
+from edl.planner import reasons
+from edl.planner.limits import Limits
+from tests.edl.planner.plans import held, plan_for, sizes
+from tests.edl.planner.states import at, cluster, demand, node, shape, worker
+
+COOLDOWN = int(Limits().restart_cooldown.total_seconds())
+PERIOD = 6 * COOLDOWN
+TRIES = JobKey("ns", "tries")
+IN_VAIN = reasons.restarted(reasons.room_for_job(TRIES))
+
+
+def restarted(last: Reason, *, since: float, size: int = 1, high: int = 3) -> TrainingJob:
+    """A job that came back this many seconds ago, by a restart of this reason."""
+    return worker(
+        "mnist",
+        1,
+        high,
+        on=["a"] * size,
+        resizing=Resizing.RESTART,
+        last=last,
+        resized_at=at(-since),
+        started_at=at(-since),
+    )
+
+
+def vain(attempts: int) -> Reason:
+    return replace(reasons.restarted(reasons.GREW_IN_VAIN), attempts=attempts)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "periods"), [(0, 1), (1, 2), (2, 4), (3, 8), (4, 16), (5, 16), (100, 16)]
+)
+def test_each_restart_in_vain_doubles_the_time_up_to_sixteen_times(
+    attempts: int, periods: int
+) -> None:
+    due = periods * PERIOD
+    soon = plan_for(cluster(node("a", 9), restarted(vain(attempts), since=due - 1)))
+    assert (soon.resizes, held(soon)) == ((), {"mnist": reasons.GROWS_LATER})
+    assert soon.recheck_after == timedelta(seconds=1)
+    then = plan_for(cluster(node("a", 9), restarted(vain(attempts), since=due)))
+    assert sizes(then) == {"mnist": 3}
+
+
+def attempts(last: Reason, *, since: float) -> int:
+    """What the next restart of the job says, in which it grows."""
+    (resize,) = plan_for(cluster(node("a", 9), restarted(last, since=since))).resizes
+    return resize.reason.attempts
+
+
+def test_the_next_restart_counts_those_before_it_that_were_in_vain() -> None:
+    assert attempts(vain(0), since=PERIOD) == 1
+    assert attempts(vain(1), since=2 * PERIOD) == 2
+    assert attempts(vain(4), since=16 * PERIOD) == 4
+
+
+def grew(attempts: int) -> Reason:
+    return replace(reasons.restarted(reasons.grown(1, 3)), attempts=attempts)
+
+
+@pytest.mark.parametrize(("before", "cooldowns"), [(0, 1), (1, 2), (2, 4), (3, 4), (100, 4)])
+def test_restarts_soon_after_another_double_the_cooldown_up_to_four_times(
+    before: int, cooldowns: int
+) -> None:
+    due = cooldowns * COOLDOWN
+    soon = plan_for(cluster(node("a", 9), restarted(grew(before), since=due - 1)))
+    assert (soon.resizes, held(soon)) == ((), {"mnist": reasons.COOLDOWN})
+    then = plan_for(cluster(node("a", 9), restarted(grew(before), since=due)))
+    assert sizes(then) == {"mnist": 3}
+
+
+def test_a_size_that_lasted_twice_as_long_ends_the_count() -> None:
+    assert attempts(grew(0), since=2 * COOLDOWN - 1) == 1
+    assert attempts(grew(0), since=2 * COOLDOWN) == 0
+    assert attempts(grew(1), since=4 * COOLDOWN - 1) == 2
+    assert attempts(grew(1), since=4 * COOLDOWN) == 0
+
+
+def test_a_start_from_the_queue_counts_as_no_restart() -> None:
+    assert attempts(replace(reasons.started(1), attempts=2), since=COOLDOWN * 4) == 0
+
+
+def test_the_count_stays_with_the_job_when_it_returns() -> None:
+    why = reasons.restart(replace(reasons.grown(3, 3), attempts=2))
+    fields = {"resizing": Resizing.RESTART, "size": 3, "last": why, "resized_at": at(-5)}
+    (start,) = plan_for(cluster(node("a", 9), worker("mnist", 1, 3, **fields))).admissions
+    assert start.reason == replace(reasons.restarted(reasons.grown(3, 3)), attempts=2)
+    (smaller,) = plan_for(cluster(node("a", 2), worker("mnist", 1, 3, **fields))).admissions
+    assert smaller.reason == vain(2)
+
+
+def test_a_restart_for_a_lost_pod_counts_too() -> None:
+    mine = restarted(replace(reasons.restarted(reasons.grown(1, 3)), attempts=2), since=60)
+    (part,) = mine.roles
+    mine = replace(mine, roles=(replace(part, lost=True),))
+    (stop,) = plan_for(cluster(node("a", 9), mine)).suspensions
+    assert stop.reason == replace(reasons.restart(reasons.LOST), attempts=3)
+
+
+def test_it_gives_nothing_for_an_equal_share_meanwhile() -> None:
+    """Nor does it grow: it would be restarted, and again for the claim that it made room for."""
+    tries = worker("tries", 9, 9, queued=-900)
+    poor = worker("poor", 1, 3, on=["a"])
+    for since, due in ((PERIOD - 1, False), (PERIOD, True)):
+        mine = restarted(IN_VAIN, since=since, size=3)
+        plan = plan_for(cluster(node("a", 4), mine, poor, tries))
+        assert sizes(plan) == ({"mnist": 2} if due else {})
+
+
+def test_starts_and_others_pods_take_its_extras_at_any_time() -> None:
+    """Else they would starve behind a job that rests for hours."""
+    resting = restarted(vain(4), since=1, size=3)
+    plan = plan_for(cluster(node("a", 3), resting, worker("new", 2, 2)))
+    assert sizes(plan) == {"mnist": 1}
+    assert sizes(plan_for(cluster(node("a", 3), resting, demand("web", shape(1))))) == {"mnist": 2}
+
+
+def test_a_restart_that_reached_its_purpose_is_followed_by_the_usual_cooldown() -> None:
+    runs = worker("tries", 2, 2, on=["b"] * 2)
+    mine = restarted(IN_VAIN, since=COOLDOWN)
+    assert sizes(plan_for(cluster(node("a", 9), node("b", 2), mine, runs))) == {"mnist": 3}
+
+
+def test_what_changes_live_waits_as_long_each_time() -> None:
+    """It costs no restart to find out."""
+    last = replace(reasons.STAYED_PENDING, attempts=4)
+    wait = 2 * Limits().pending_limit.total_seconds()
+    mine = worker("mnist", 1, 3, on=["a"], last=last, resized_at=at(-wait))
+    assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": 3}
