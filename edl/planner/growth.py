@@ -6,9 +6,10 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from operator import attrgetter
 
+from edl.feasibility.devices import Horizon
 from edl.planner.board import Board
 from edl.planner.fit import Fit
-from edl.planner.grid import Need
+from edl.planner.grid import Ints, Need
 from edl.planner.home import Homes
 from edl.planner.standing import NOWHERE, Standing
 
@@ -120,9 +121,14 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | No
     return False
 
 
-def may_reserve(ceiling: Ceiling, standing: Standing) -> bool:
-    """Whether budgets, ceiling and a node have room for one more, when leaving pods are gone."""
-    return _is_allowed(ceiling, standing) and standing.fit.soon.find() != NOWHERE
+def may_reserve(ceiling: Ceiling, standing: Standing, room: Ints) -> bool:
+    """Whether budgets, ceiling and a node allow one more where this room is free."""
+    if standing.bill and not standing.bill.allows(now=False):
+        return False
+    idle = room[:, ceiling.board.grid.open].sum(axis=1).tolist()
+    if len(standing.seats) >= standing.role.min and ceiling.over(standing.fit, idle):
+        return False
+    return bool(standing.fit.capacity(room, Horizon.FUTURE_IDLE).any())
 
 
 def _is_allowed(ceiling: Ceiling, standing: Standing) -> bool:

@@ -18,11 +18,12 @@ import numpy as np
 
 from edl.planner import reasons
 from edl.planner.board import Board
+from edl.planner.deferred import Deferred
 from edl.planner.extras import Extras, Rules
 from edl.planner.fit import Fit, Want
 from edl.planner.givers import Givers
 from edl.planner.grid import Ints
-from edl.planner.growth import Ceiling, may_reserve
+from edl.planner.growth import Ceiling, extend
 from edl.planner.landing import leaves_room
 from edl.planner.reclaim import Claim, make_room
 from edl.planner.repack import one_more
@@ -46,8 +47,7 @@ class Rebalance:
     _gave_up: list[Standing] = field(default_factory=list)
     _hopeless: set[Fit] = field(default_factory=set)
     """Shapes for which a search among several givers found nothing."""
-    _deferred: dict[tuple[Fit, int], Standing] = field(default_factory=dict)
-    """One role per shape and budget that is less satisfied than the taker, and in its cooldown."""
+    _deferred: Deferred = field(init=False)
     _taken: list[tuple[Fit, int]] = field(default_factory=list)
     """The shapes that got room by moves, and the nodes."""
     _vain: dict[tuple[Fit, int], float] = field(default_factory=dict)
@@ -60,19 +60,34 @@ class Rebalance:
             (share(taker, len(taker.seats)), taker.rank, taker) for taker in stuck if taker.moves
         ]
         heapify(heap)
+        self._deferred = Deferred(self.board, self.ceiling)
         if any(not taker.held for _, _, taker in heap):
             self.givers = Givers(self.board, list(filter(_gives, self.board.standings)))
         while heap:
             _, rank, taker = heappop(heap)
-            if taker.held:
-                self._deferred.setdefault((taker.fit, id(taker.bill)), taker)
-            elif self._serve(taker) and taker.size < taker.cap:
-                heappush(heap, (self.board.share(taker), rank, taker))
+            if self._takes_what_is_left(taker) or (not taker.held and self._serve(taker)):
+                if taker.size < taker.cap:
+                    heappush(heap, (self.board.share(taker), rank, taker))
+            elif taker.held:
+                self._deferred.add(taker)
         less = (giver for giver in self._gave_up if giver.gave)
         self.board.calm = min(self.board.calm, *map(self.board.share, less), inf)
         if self.board.calm < inf:
             self._wait()
         self._let_takers_go_first()
+
+    def _takes_what_is_left(self, taker: Standing) -> bool:
+        """A giver may have freed more than its taker needs: the next plan would hand that out."""
+        if not (self._taken and extend(self.board, self.ceiling, taker, None)):
+            return False
+        self.givers.look_at(taker)
+        self._keep(taker)
+        return True
+
+    def _keep(self, taker: Standing) -> None:
+        seat = taker.seats[-1]
+        if not seat.now:
+            self._deferred.keep(taker.fit, seat.row)
 
     def _serve(self, taker: Standing) -> bool:
         """One replica more for the least satisfied, if there is a way."""
@@ -159,7 +174,7 @@ class Rebalance:
     def _take_one(self, taker: Standing, giver: Standing) -> bool:
         grid = self.board.grid
         seat = giver.rise(grid)
-        if self._goes_to_deferred() or not (
+        if self._deferred.would_take() or not (
             self.ceiling.allows(taker.fit, now=False) and taker.fit.allows(seat.row, now=False)
         ):
             giver.stay(grid, seat)
@@ -212,19 +227,12 @@ class Rebalance:
         self._gave(taker, claim.risen)
         return True
 
-    def _goes_to_deferred(self) -> bool:
-        """Whether the next plan would reserve room that is free now for a role in its cooldown.
-
-        Then the taker would not get what the giver gives up, and would ask again.
-        """
-        return any(may_reserve(self.ceiling, one) for one in self._deferred.values())
-
     def _deferred_would_take(self, claim: Claim) -> bool:
         grid, ((row, *_), *_), (want, *_) = self.board.grid, claim.placed, claim.wants
         grid.give(row, want.fit, now=False)
         if claim.bill:
             claim.bill.give(now=False)
-        would = self._goes_to_deferred()
+        would = self._deferred.would_take()
         grid.take(row, want.fit, now=False)
         if claim.bill:
             claim.bill.take(now=False)
@@ -254,6 +262,7 @@ class Rebalance:
 
     def _gave(self, taker: Standing, givers: Iterable[Standing]) -> None:
         self._taken.append((taker.fit, taker.seats[-1].row))
+        self._keep(taker)
         for giver in givers:
             self.givers.look_at(giver)
             if giver.size < giver.role.size:

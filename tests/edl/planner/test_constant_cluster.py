@@ -5,7 +5,7 @@ import pytest
 from edl.model import ClusterState, Resizing
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.states import cluster, job, node, role, shape, worker
+from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 from tests.edl.planner.ways import WAYS, Way, wait
 
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
@@ -64,6 +64,30 @@ def restart_for_as_much_of_a_manual_size_as_fits() -> ClusterState:
     high = worker("high", 1, 5, on=["a"] * 3, priority=2, **fields)
     low = worker("low", 2, 3, on=["a"] * 3, shape=gpu)
     return cluster(node("a", 9, gpu=7), high, low)
+
+
+def job_in_its_cooldown_that_two_replicas_make_room_for() -> ClusterState:
+    """`first` needs 2 CPU and 1.14 idle (the load ceiling): one replica of 1 CPU is not enough."""
+    first = worker("first", 3, 4, on=["a"] * 3, shape=shape(2), priority=1, started_at=at(-5))
+    large = worker("large", 3, 9, on=["a"] * 3, shape=shape(2), queued=-9)
+    small = worker("small", 1, 9, on=["a"], queued=-8)
+    middle = worker("middle", 3, 9, on=["a"] * 9, shape=shape(2), queued=-7)
+    last = worker("last", 1, 5, on=["a"] * 5, queued=-6)
+    return cluster(node("a", 38), first, large, small, middle, last)
+
+
+def giver_that_frees_more_than_its_taker_needs() -> ClusterState:
+    """2 CPU for one: the second goes to the worker of `cools`, for which nothing else moves."""
+    cools = (role("ps", 1, 2, on=["a"], wanted=2), role("worker", 1, 5, on=["a"]))
+    restarts = {"resizing": Resizing.RESTART}
+    shares = (role("ps", 1, 5, on=["a"] * 3, **restarts), role("worker", 2, 4, on=["a"] * 2))
+    return cluster(
+        node("a", 48),
+        worker("fixed", 1, 1, on=["a"], shape=shape(27)),
+        job("cools", *cools, queued=-9, started_at=at(-5)),
+        worker("gives", 3, 7, on=["a"] * 6, shape=shape(2), queued=0, **restarts),
+        job("shares", *shares, queued=0),
+    )
 
 
 def satisfied_job_whose_idle_room_is_elsewhere() -> ClusterState:

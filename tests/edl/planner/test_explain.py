@@ -17,7 +17,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner import reasons
-from edl.planner.causes import Bound, Cause, Hindrance, Itself, Others, Promised, Until
+from edl.planner.causes import Bound, Cause, Itself, Others, Promised, Until
 from edl.planner.decide import decide
 from edl.planner.explain import Explanation, explain
 from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
@@ -347,7 +347,7 @@ def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None
     assert only.stops.complete
 
 
-def test_room_that_a_plan_leaves_over_is_no_matter_of_the_load_ceiling() -> None:
+def test_room_that_a_giver_leaves_over_is_promised_by_the_same_plan() -> None:
     """A replica of 3 CPU goes for one of 2 CPU: with the rest of the node that is room for mine."""
     first = job(
         "first",
@@ -362,7 +362,7 @@ def test_room_that_a_plan_leaves_over_is_no_matter_of_the_load_ceiling() -> None
     assert only.stops is not None
     ceiling, then = only.stops.causes
     assert isinstance(ceiling, LoadCeiling)
-    assert then == Itself(Hindrance.RULE, reasons.NOT_NOW)
+    assert then == Promised(reasons.leaving(1))
 
 
 def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:

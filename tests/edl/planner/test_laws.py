@@ -22,6 +22,8 @@ from tests.edl.planner.clusters import ALL_RUN, MOST_WAIT, ROOMY, states
 from tests.edl.planner.reached import Reached, law
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.test_constant_cluster import (
+    giver_that_frees_more_than_its_taker_needs,
+    job_in_its_cooldown_that_two_replicas_make_room_for,
     narrow_job_beside_one_that_may_use_every_node,
     restart_for_as_much_of_a_manual_size_as_fits,
     restarting_job_that_can_block_its_chief,
@@ -205,6 +207,8 @@ def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
 
 
 @example(way=WAYS["fair"], state=narrow_job_beside_one_that_may_use_every_node())
+@example(way=WAYS["fair"], state=giver_that_frees_more_than_its_taker_needs())
+@example(way=WAYS["fifo"], state=job_in_its_cooldown_that_two_replicas_make_room_for())
 @example(way=WAYS["utilisation"], state=restart_for_as_much_of_a_manual_size_as_fits())
 @law(GROWING)
 def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
