@@ -139,9 +139,12 @@ class Connection(asyncio.Protocol):
         self._http.resume_writing()
 
     def eof_received(self) -> bool:
-        """Whether the answer can still be sent; over TLS no half of a connection stays open."""
+        """Whether the answer can still be sent: the request is whole.
+
+        Over TLS no half of a connection stays open.
+        """
         self.ends = True
-        return self.busy and self._endpoint.context is None
+        return self._phase is Phase.ANSWER and self._endpoint.context is None
 
     def data_received(self, data: bytes) -> None:
         if self._phase is Phase.IDLE:

@@ -30,6 +30,8 @@ def of(words: Mapping[str, str], prefix: str) -> Share:
     """From `PREFIX/gpu_request`, `gpu_limit` and `gpu_mem` (bytes) among a pod's words."""
     names = {word: f"{prefix}/gpu_{word}" for word in ("request", "limit", "mem")}
     said = {word: words.get(name, "") for word, name in names.items()}
+    if not all(isinstance(text, str) for text in said.values()):  # no API server takes that
+        return Share(words)
     limit, memory = said["limit"], said["mem"]
     request = said["request"] or limit
     share = limit or request

@@ -1,7 +1,9 @@
+from typing import Any
+
 import pytest
 
 from edl import contract
-from edl.convert import convert
+from edl.convert import convert, shares
 from edl.convert.remarks import Malformed
 from edl.convert.restarts import UNLIMITED
 from edl.writes import Json
@@ -161,3 +163,9 @@ def test_other_pods_are_not_ours(metadata: Json | None) -> None:
 def test_a_share_pod_without_containers_is_refused() -> None:
     with pytest.raises(Malformed, match="spec: has no containers"):
         convert(share_pod(containers=[]))
+
+
+@pytest.mark.parametrize("limit", [None, 1, ["0.5"], {}])
+def test_a_share_that_is_no_text_stays_where_it_is(limit: object) -> None:
+    words: dict[str, Any] = {"kubeshare/gpu_request": "0.5", "kubeshare/gpu_limit": limit}
+    assert shares.of(words, "kubeshare") == shares.Share(words)
