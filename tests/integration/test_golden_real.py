@@ -19,7 +19,7 @@ from tests.golden.cases import IMAGE, NAMESPACE, Denial, Golden, denials, golden
 
 pytestmark = pytest.mark.integration
 _UID = frozenset({"uid", "controller-uid", "batch.kubernetes.io/controller-uid"})
-_DRAWN = _UID | {"creationTimestamp", "managedFields"}
+_DRAWN = _UID | {"creationTimestamp", "lastTransitionTime", "managedFields"}
 _ACCOUNT = "trainer"
 """That some bare pods name: the API server looks for it."""
 _FROM_ITS_NAME = frozenset({"job-name", "batch.kubernetes.io/job-name"})
