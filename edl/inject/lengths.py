@@ -35,12 +35,11 @@ def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
 
 def _check_containers(pod: Json, needs: Needs) -> None:
     """Every container is told the same: computed before it is written into each."""
-    ours = {KUBECTL_CONTAINER, needs.companion.name if needs.companion else KUBECTL_CONTAINER}
-    containers = sum(
-        one.get("name") not in ours
-        for field in ("containers", "initContainers")
-        for one in pod.get(field) or ()
-    )
+    fields = ("containers", "initContainers")
+    names = [one.get("name") for field in fields for one in pod.get(field) or ()]
+    ours = [KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
+    # A name stands once in a pod that was completed; in what is hostile it may stand in each.
+    containers = len(names) - sum(name in names for name in ours)
     if containers > MOST_CONTAINERS:
         raise Denied(
             [Finding("spec.containers", f"{containers} containers", f"at most {MOST_CONTAINERS}")]

@@ -6,6 +6,7 @@ from edl import addresses, contract
 from edl.errors import Denied
 from edl.frameworks.needs import Env, Needs
 from edl.inject import lengths
+from edl.inject.pod import KUBECTL_CONTAINER
 from edl.parse import parse
 from edl.writes import Json
 from tests.edl.manifests import annotations, cast, created, job, pod
@@ -110,3 +111,11 @@ def test_a_pod_as_large_as_may_be_is_taken_again_with_what_was_added() -> None:
     done = created(given)
     assert len(done["spec"]["template"]["spec"]["initContainers"]) == 1
     assert created(done) == done
+
+
+def test_the_names_of_our_containers_make_no_room_for_more_of_them() -> None:
+    given = cast("launcher", "launcher=1,worker=1..3", framework="horovod")
+    named = [{"name": KUBECTL_CONTAINER} for _ in range(1_002)]
+    given["spec"]["template"]["spec"]["containers"] = named
+    with pytest.raises(Denied, match=r"1001 containers; at most 1000"):
+        created(given)
