@@ -1,4 +1,4 @@
-"""How long nobody leads: `python -m benchmarks.failover [--runs 3]`.
+"""Time without a leader: `python -m benchmarks.failover [--runs 3]`.
 
 Two reconcilers at their default terms; the leader is killed, told to end, or paused. A job is
 submitted at that moment: what counts is when the other starts it.

@@ -4,40 +4,29 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-import msgspec
-
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.needs import Pace
+from edl.frameworks.needs import Cooldown
 from edl.model import Restart, Role, TrainingJob
-
-
-class Cooldown(msgspec.Struct, frozen=True):
-    """`source`: the annotation, the program whose default it is, or empty for the reconciler's."""
-
-    least: timedelta
-    source: str = ""
 
 
 def cooldown(job: TrainingJob, usual: timedelta) -> Cooldown:
     """What the job says, else the longer of its framework's default and the reconciler's."""
     if job.cooldown:
         return Cooldown(job.cooldown, contract.COOLDOWN)
-    pace = _pace(job.framework, job.mode, tuple(role.name for role in job.roles))
-    if pace and pace.least > usual:
-        return Cooldown(pace.least, pace.program)
-    return Cooldown(usual)
+    default = _default(job.framework, job.mode, tuple(role.name for role in job.roles))
+    return default if default and default.least > usual else Cooldown(usual)
 
 
 @lru_cache(maxsize=1024)
-def _pace(framework: str, mode: str, roles: Sequence[str]) -> Pace | None:
+def _default(framework: str, mode: str, roles: Sequence[str]) -> Cooldown | None:
     known = FRAMEWORKS.get(framework)
     found = known.mode(mode, roles) if known else None
-    return found.pace if found else None
+    return found.cooldown if found else None
 
 
 def resized_at(job: TrainingJob, role: Role) -> datetime | None:
-    """When its size was last changed; None if it has the size of its start, which is no resize."""
+    """When its size was last changed; None where it still has the size of its start."""
     if role.resized_at is None or job.started_at is None or role.resized_at > job.started_at:
         return role.resized_at
     return role.resized_at if role.restart is Restart.STARTED else None

@@ -17,8 +17,6 @@ from edl.writes import Json
 _CAST: Final = re.compile(
     r"(?P<role>[a-z]+(-[a-z]+)*)=(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?"
 )
-_LEAST_COOLDOWN: Final = "10s"
-_MOST_COOLDOWN: Final = "1d"
 _CAST_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
 
 
@@ -68,7 +66,7 @@ def _read(form: Form, framework: Framework) -> JobSpec:
         wanted=_wanted(form, framework, seat),
         timeout=form.duration(contract.SCALE_TIMEOUT),
         duration=form.duration(contract.DURATION),
-        cooldown=form.duration(contract.COOLDOWN, least=_LEAST_COOLDOWN, most=_MOST_COOLDOWN),
+        cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
         progress=form.part(contract.PROGRESS),
         fallback=form.count(contract.SCALE_FALLBACK),
         removing=form.names(contract.REMOVE),

@@ -81,7 +81,7 @@ def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) ->
 
     if text and not is_selector(text):
         example = "write team=vision, team!=vision, team in (a,b), team or !team, with commas"
-        raise click.BadParameter(f'"{text}" is no label selector; {example} between them')
+        raise click.BadParameter(f'"{text}" is not a label selector; {example} between them')
     return text
 
 

@@ -14,7 +14,7 @@ NAMES: Final = {WITH: "with us", EDL: "with EDL's algorithm", WITHOUT: "without"
 
 
 class Columns(NamedTuple):
-    """Runs by source and arm, each with its head; a source that nobody ran has no columns."""
+    """Runs by source and arm, each with its head; a source without runs has no columns."""
 
     heads: tuple[str, ...]
     runs: tuple[Sequence[Figures], ...]

@@ -153,7 +153,7 @@ class _Told(msgspec.Struct, frozen=True):
             return "it would take too long to work out"
         reason = self.seen.reason.get(key)
         if reason and reason.code is Code.QUOTA_EXCEEDED:
-            # Whoever runs in other namespaces takes nothing of it.
+            # Jobs of other namespaces take nothing of it.
             return self._said(key)
         overdue = [one for one in endless if self.known[one].basis is Basis.OVERDUE]
         if overdue:

@@ -83,14 +83,14 @@ class Needs(msgspec.Struct, frozen=True):
     """The Job is complete when any one of its indexes is."""
 
 
-class Pace(msgspec.Struct, frozen=True):
-    """How seldom a program should be resized: each resize stalls it.
+class Cooldown(msgspec.Struct, frozen=True):
+    """The least time between two resizes of a role: each one stalls the program.
 
-    `least` is the shortest time between two resizes of a role.
+    `source`: the annotation, the program whose default it is, or empty for the reconciler's.
     """
 
     least: timedelta
-    program: str
+    source: str = ""
 
 
 class Mode(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class Mode(msgspec.Struct, frozen=True):
     """Without GPUs, a worker has a slot for each CPU that it asks for."""
     port: int = 0
     """Its own default port, 0 for the framework's."""
-    pace: Pace | None = None
+    cooldown: Cooldown | None = None
     """None where the reconciler's own cooldowns are long enough."""
 
 

@@ -120,7 +120,7 @@ FRAMEWORK: Final = Framework(
             needed=(_MASTER, _TRAINER),
             roles=(_MASTER, _TRAINER),
             port=paddle_elastic.PORT,
-            pace=paddle_elastic.PACE,
+            cooldown=paddle_elastic.COOLDOWN,
         ),
         Mode("collective", Resizing.RESTART, roles=(_TRAINER,), port=_PORT),
     ),

@@ -12,12 +12,12 @@ from datetime import timedelta
 from typing import Final
 
 from edl import addresses
-from edl.frameworks.needs import Env, Needs, Pace
+from edl.frameworks.needs import Cooldown, Env, Needs
 from edl.spec import JobSpec
 
 PORT: Final = 2379
-PACE: Final = Pace(timedelta(seconds=60), "paddle.distributed.launch")
-"""examples/paddle/README.md: training stands still for 11 to 24 seconds at each resize."""
+COOLDOWN: Final = Cooldown(timedelta(seconds=60), "paddle.distributed.launch")
+"""README.md, "seconds without a step": 11.3 and 18.3 s when trainers come and go."""
 _TIMEOUT: Final = "7"
 """Seconds without a change that make a world. Below five, two of them would train at once."""
 _PATIENCE: Final = "360"

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl import addresses, contract
-from edl.frameworks.needs import Env, Framework, Mode, Needs, Pace, RoleKind
+from edl.frameworks.needs import Cooldown, Env, Framework, Mode, Needs, RoleKind
 from edl.model import Resizing
 from edl.spec import JobSpec
 
@@ -17,7 +17,7 @@ _RENDEZVOUS: Final = "rendezvous"
 _WORKER: Final = "worker"
 _LAST_CALL: Final = "last_call_timeout=2"
 """Seconds that a world above its minimum waits for more; torchrun's 30 would stall each resize."""
-_PACE: Final = Pace(timedelta(seconds=60), "torchrun")
+_COOLDOWN: Final = Cooldown(timedelta(seconds=60), "torchrun")
 """README.md, "seconds without a step": 22.3 and 26.6 s when workers come and go."""
 _RESTARTS: Final = "1000"
 """Every worker that leaves costs each of the others one restart."""
@@ -93,7 +93,7 @@ FRAMEWORK: Final = Framework(
     ),
     worker=_WORKER,
     deciders=(_WORKER,),
-    modes=(Mode("elastic", Resizing.LIVE, pace=_PACE),),
+    modes=(Mode("elastic", Resizing.LIVE, cooldown=_COOLDOWN),),
     describe=describe,
     port=29400,
     fewest=contract.PET_NNODES_ENV,

@@ -4,53 +4,47 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-_TERM: Final = re.compile(
-    r"\s*(?:"
-    r"(?P<key>[^\s,=!()]+)\s*(?P<operator>==|=|!=|\s(?:not)?in\b)\s*"
-    r"(?:\((?P<several>[^()]*)\)|(?P<one>[^\s,()]*))"
-    r"|(?P<absent>!)?\s*(?P<name>[^\s,=!()]+)"
-    r")\s*(?:,|$)"
-)
-
-
-_KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
-_VALUE: Final = r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
+_KEY: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_VALUE: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
 _REQUIREMENT: Final = re.compile(
-    rf"\s*({_KEY}\s*(==|=|!=|>|<)\s*{_VALUE}"
-    rf"|{_KEY}\s+(not)?in\s*\(\s*{_VALUE}\s*(,\s*{_VALUE}\s*)*\)"
-    rf"|!?\s*{_KEY})\s*"
+    rf"\s*(?:(?P<key>{_KEY})(?:\s*(?P<operator>==|=|!=|>|<)\s*(?P<one>{_VALUE})"
+    rf"|\s+(?P<set>in|notin)\s*\((?P<several>\s*{_VALUE}\s*(?:,\s*{_VALUE}\s*)*)\))"
+    rf"|(?P<absent>!)?\s*(?P<name>{_KEY}))\s*(?P<end>,|$)"
 )
 
 
 def is_selector(text: str) -> bool:
     """Whether the API server would take it."""
-    place = 0
-    while found := _REQUIREMENT.match(text, place):
-        if found.end() == len(text):
-            return True
-        if text[found.end()] != ",":
-            return False
-        place = found.end() + 1
-    return not text
+    try:
+        _requirements(text)
+    except ValueError:
+        return False
+    return True
 
 
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
     """Raise ValueError for a selector that the API would refuse."""
-    position = 0
-    while position < len(selector):
-        term = _TERM.match(selector, position)
-        if term is None:
-            raise ValueError(f'"{selector}" is not a label selector; such as app=web,tier!=test')
-        if not _holds(term, labels):
-            return False
-        position = term.end()
-    return True
+    return all(_holds(found, labels) for found in _requirements(selector))
 
 
-def _holds(term: re.Match[str], labels: Mapping[str, str]) -> bool:
-    if name := term["name"]:
-        return (name in labels) != bool(term["absent"])
-    several = term["several"]
-    wanted = {value.strip() for value in several.split(",")} if several else {term["one"] or ""}
-    found = labels.get(term["key"])
-    return (found in wanted) != (term["operator"].strip() in ("!=", "notin"))
+def _requirements(text: str) -> list[re.Match[str]]:
+    all_found, place, more = list[re.Match[str]](), 0, bool(text)
+    while more:
+        found = _REQUIREMENT.match(text, place)
+        if found is None:
+            raise ValueError(f'"{text}" is not a label selector; such as app=web,tier!=test')
+        all_found.append(found)
+        place, more = found.end(), found["end"] == ","
+    return all_found
+
+
+def _holds(found: re.Match[str], labels: Mapping[str, str]) -> bool:
+    if name := found["name"]:
+        return (name in labels) != bool(found["absent"])
+    own, operator = labels.get(found["key"]), found["operator"] or found["set"]
+    if operator in ("<", ">"):
+        sign = 1 if operator == ">" else -1
+        return own is not None and sign * int(own) > sign * int(found["one"])
+    several = found["several"]
+    wanted = {found["one"]} if several is None else {one.strip() for one in several.split(",")}
+    return (own in wanted) != (operator in ("!=", "notin"))

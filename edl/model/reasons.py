@@ -272,7 +272,7 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     about: About | None = None
     restart: Restart = Restart.NONE
     attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    """Of a restart: how many before it reached nothing, one after the other."""
+    """Of a restart: how many restarts came before it, each soon after the one before."""
 
 
 _CODES: Final = {code.value: code for code in Code}

@@ -23,10 +23,11 @@ from edl.planner.standing import Standing
 _VAIN: Final = 6
 """In cooldowns, after a restart that reached nothing: to find out takes two restarts."""
 _LASTING: Final = 2
-"""A size that has lasted for so many cooldowns was worth its restart."""
+"""In cooldowns: a size that has lasted so long was worth its restart."""
 _MOST: Final = 4
-"""The time is doubled so often at most: 8 hours, where a cooldown takes 5 minutes; but where every
-restart reached something, twice: 20 minutes."""
+"""Doublings at most after a restart that reached nothing: 8 hours, with a cooldown of 5 minutes."""
+_MOST_WORTHWHILE: Final = 2
+"""Doublings at most after any other: 20 minutes."""
 
 
 def backs_off(board: Board, standing: Standing) -> Reason | None:
@@ -41,7 +42,7 @@ def backs_off(board: Board, standing: Standing) -> Reason | None:
 
 def doubled(cooldown: timedelta, standing: Standing) -> timedelta:
     """How long it keeps its size after any other change, where the flags say so much."""
-    times = min(_before(standing.role), _MOST // 2) if standing.restarts else 0
+    times = min(_before(standing.role), _MOST_WORTHWHILE) if standing.restarts else 0
     return cooldown * (1 << times)
 
 

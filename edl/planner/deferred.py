@@ -1,7 +1,7 @@
 """Roles in their cooldown: no replica moves for room that the next plan would keep for them.
 
 A taker would not get what the givers give up, and would ask again. The next plan hands out anew
-all room for which nobody has pods yet: what growth keeps in this plan, and what its moves free.
+all room that no pod takes yet: what growth keeps in this plan, and what its moves free.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Deferred:
     board: Board
     ceiling: Ceiling
     _found: dict[tuple[Fit, int], tuple[Standing, Ints]] = field(default_factory=dict)
-    """With the room that this plan keeps for those who come after it; int64[resources, nodes]."""
+    """With the room that this plan keeps for roles after it; int64[resources, nodes]."""
 
     def add(self, one: Standing) -> None:
         kind = (one.fit, id(one.bill))

@@ -25,7 +25,7 @@ class Limits(msgspec.Struct, frozen=True):
     """Once the head of the queue has waited so long, nobody behind it starts before it."""
     pending_limit: timedelta = timedelta(seconds=30)
     """Extras that stay unbound for so long are given back, and not asked for again for twice it;
-    by those who take a new size by a restart, for six of its cooldowns, and longer each time."""
+    by roles that restart for a new size, for six of their cooldowns, and longer each time."""
     gang_limit: timedelta = timedelta(seconds=120)
     """A started gang whose minimum stays unbound for so long is suspended again."""
 

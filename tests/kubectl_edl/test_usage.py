@@ -53,7 +53,7 @@ def test_what_the_cluster_does_not_allow_is_no_wrong_usage(command: tuple[str, .
 def test_a_selector_that_makes_no_sense_is_wrong_usage(command: str, text: str) -> None:
     found = Stage().run(command, "-l", text)
     assert found.code == 2
-    assert f'"{text}" is no label selector; write team=vision, ' in found.err
+    assert f'"{text}" is not a label selector; write team=vision, ' in found.err
 
 
 @pytest.mark.parametrize(

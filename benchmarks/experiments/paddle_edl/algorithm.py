@@ -128,7 +128,7 @@ def plan(jobs: Iterable[Trainers], room: Room, ceiling: float = LOAD_CEILING) ->
 
 
 def in_order(jobs: Iterable[Trainers]) -> list[Trainers]:
-    """Who grows first: the least fulfilled, then who asks for less GPU, CPU and memory.
+    """The order of growth: the least fulfilled job, then the one with less GPU, CPU and memory.
 
     Equal ones stand in no order in the original; here their names decide.
     """

@@ -150,7 +150,7 @@ class Autoscaler:
 
 
 def counted(pods: Iterable[_Pod]) -> dict[str, Pods]:
-    """The trainer pods of each job; who ends or is to end counts in the total alone."""
+    """The trainer pods of each job; one that ends or is to end counts in the total alone."""
     found: dict[str, Counter[str]] = {}
     for pod in pods:
         labels = pod.metadata.labels
