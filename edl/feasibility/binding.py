@@ -1,7 +1,7 @@
 """What rules say of one more pod of a shape on a node: from counts that follow every placement."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -194,6 +194,10 @@ class Binding:
             if domain >= 0 and (domain in count.soon or (now and domain in count.now)):
                 return True
         return False
+
+    def keeps_off(self, row: int, taken: Mapping[Count, Set[int]]) -> bool:
+        """Whether pods in these domains, by the counts in which they count, are in its way."""
+        return any(count.of[row] in taken.get(count, ()) for count in self.apart)
 
     def change(self, row: int, pods: int, *, now: bool) -> None:
         for count in self.carried:

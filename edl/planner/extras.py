@@ -160,8 +160,6 @@ class Extras:
         self.spare.add(standing, seat, -1)
         return seat
 
-    def sit_again(self, standing: Standing, seat: Seat) -> bool:
-        if not standing.sit_again(self._grid, seat):
-            return False
+    def stay(self, standing: Standing, seat: Seat) -> None:
+        standing.stay(self._grid, seat)
         self.spare.add(standing, seat, 1)
-        return True

@@ -104,14 +104,14 @@ class Fit:
                 if found and row != _NOWHERE:
                     found.change(row, -1, now=False)
 
-    def clashes(self, row: int, *, now: bool, bound: bool) -> bool:
-        """Whether a pod cannot come back: its devices are taken, or somebody is in its way.
+    def returns(self, row: int, *, now: bool, bound: bool) -> bool:
+        """Whether a node to which others came has room for a pod that has left it.
 
         `bound`: it is there in truth; `now`: it takes its room at once.
         """
         if self.packing is not None and not self.packing.returns(row, now=now, bound=bound):
-            return True
-        return self.binding is not None and self.binding.clashes(row, now=False)
+            return False
+        return self._grid.fits(row, self.need, now=now)
 
     @property
     def follows(self) -> bool:

@@ -116,13 +116,6 @@ class Grid:
     def fits(self, row: int, need: Need, *, now: bool) -> bool:
         return all(cells[row] >= amount for cells, amount in self.cells(need, now=now))
 
-    def takes_back(self, row: int, need: Need) -> bool:
-        """Whether a pod that is there in truth may stay: a node that has too many is no worse."""
-        return all(
-            self._soon[line][row] - amount >= min(int(self._soon_before[line, row]), 0)
-            for line, amount in need
-        )
-
     def take(self, row: int, fit: "Fit", *, now: bool) -> None:
         """Reserve the room of a pod of this shape: `now` as well as soon, or only soon."""
         self._change(row, fit, -1, now=now)

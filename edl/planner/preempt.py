@@ -142,9 +142,9 @@ class Preemption:
             while victim.taken:
                 standing, seat, extra = victim.taken.pop()
                 if extra:
-                    self.extras.sit_again(standing, seat)
+                    self.extras.stay(standing, seat)
                 else:
-                    standing.sit_again(self.board.grid, seat)
+                    standing.stay(self.board.grid, seat)
             for standing in self._movable.intersection(victim.standings):
                 self.extras.back(standing)
 

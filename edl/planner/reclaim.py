@@ -1,20 +1,23 @@
 """Who gives up replicas for whom.
 
 Extras yield to claims of their own priority and above, in their order (`edl.planner.extras`).
-Nobody yields in vain: what the claim does not use is put back.
+No replica yields in vain: one whose place no pod of the claim has taken is put back, also on a node
+that has too many pods, and where rules came later than the pods that they forbid.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
 
+from edl.feasibility.binding import Count
 from edl.feasibility.devices import Horizon
 from edl.planner.budgets import Bill
 from edl.planner.cursor import Mark
 from edl.planner.extras import Extras
-from edl.planner.fit import Want, pack, place, unplace
+from edl.planner.fit import Fit, Want, pack, place, unplace
 from edl.planner.grid import Grid
 from edl.planner.standing import NOWHERE, Seat, Standing
 
@@ -110,30 +113,58 @@ class Claim:
 
     def _put_back_unused(self, extras: Extras) -> None:
         """Whoever yielded last gets back first; of each role the lowest replica."""
-        met = self.complete()
+        met, taken = self.complete(), _Taken(self.wants, self.placed)
         for standing, seats in reversed(list(self.risen.items())):
-            while seats and self._puts_back(extras, standing, seats[-1], met=met):
+            while seats and self._puts_back(extras, standing, taken, met=met):
                 seats.pop()
             extras.back(standing)
             if not seats:
                 del self.risen[standing]
 
-    def _puts_back(self, extras: Extras, standing: Standing, seat: Seat, *, met: bool) -> bool:
-        if not extras.sit_again(standing, seat):
+    def _puts_back(self, extras: Extras, standing: Standing, taken: "_Taken", *, met: bool) -> bool:
+        seat = self.risen[standing][-1]
+        if taken.keeps_off(standing.fit, seat):
             return False
+        extras.stay(standing, seat)
         if met and not self._allowed():
             extras.rise(standing)
             return False
         return True
 
     def undo(self, extras: Extras) -> None:
+        """All as it was before the claim."""
         for want, rows, mark in zip(self.wants, self.placed, self._marks, strict=True):
             unplace(self.grid, want.fit, rows, now=False)
             want.fit.soon.back_to(mark)
             rows.clear()
         if self.bill:
             self.bill.give(now=False)
-        self._put_back_unused(extras)
+        for standing, seats in reversed(self.risen.items()):
+            for seat in reversed(seats):
+                extras.stay(standing, seat)
+            extras.back(standing)
+        self.risen.clear()
+
+
+class _Taken:
+    """The places of a claim's pods: nothing else has come since its first replica yielded."""
+
+    def __init__(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
+        self._rows = {row for rows in placed for row in rows}
+        self._domains: defaultdict[Count, set[int]] = defaultdict(set)
+        for want, rows in zip(wants, placed, strict=True):
+            for count in want.fit.binding.carried if want.fit.binding else ():
+                self._domains[count].update(at for row in rows if (at := count.of[row]) >= 0)
+
+    def keeps_off(self, fit: Fit, seat: Seat) -> bool:
+        """Whether a replica that has yielded may not come back to its node."""
+        if seat.row == NOWHERE:
+            return False
+        if fit.binding is not None and fit.binding.keeps_off(seat.row, self._domains):
+            return True
+        return seat.row in self._rows and not fit.returns(
+            seat.row, now=seat.now, bound=not (seat.fresh or seat.now)
+        )
 
 
 def _on(standing: Standing, useful: Sequence[bool]) -> bool:

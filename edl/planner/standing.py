@@ -220,20 +220,8 @@ class Standing:
             self.bill.give(now=seat.fresh and seat.now)
         return seat
 
-    def sit_again(self, grid: Grid, seat: Seat) -> bool:
-        """Undo `rise`, if the room is still there."""
-        if seat.row != NOWHERE:
-            bound, need = not (seat.fresh or seat.now), self.fit.need
-            back = bound and grid.takes_back(seat.row, need)
-            if not back and not grid.fits(seat.row, need, now=seat.now) and grid.open[seat.row]:
-                return False
-            if self.fit.clashes(seat.row, now=seat.now, bound=bound):
-                return False
-        self.stay(grid, seat)
-        return True
-
     def stay(self, grid: Grid, seat: Seat) -> None:
-        """Undo `rise` before anything else has changed: what is there stays, whatever rules say."""
+        """Undo `rise` where nothing has taken its place: what is there stays, whatever rules say."""
         if seat.row != NOWHERE:
             grid.take(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:

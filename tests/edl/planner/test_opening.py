@@ -56,7 +56,7 @@ def test_who_got_his_seat_back_stands_as_before() -> None:
     state = running()
     first = board(state)
     moved = first.standings[0]
-    moved.sit_again(first.grid, moved.rise(first.grid))
+    moved.stay(first.grid, moved.rise(first.grid))
     assert board(state, first).standings[0] is moved
 
 

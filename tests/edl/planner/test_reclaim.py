@@ -60,6 +60,12 @@ def test_others_pods_of_a_lower_priority_do_not() -> None:
     assert not plan_for(cluster(node("a", 4), running, demand("nginx", shape(2)))).resizes
 
 
+def test_on_a_node_that_has_too_many_pods_as_many_yield_as_make_room() -> None:
+    running = worker("running", 1, 6, on=["a"] * 6)
+    (resize,) = plan_for(cluster(node("a", 3), running, demand("nginx", shape(1)))).resizes
+    assert (resize.before, resize.after) == (6, 2)
+
+
 def test_of_others_pods_as_many_get_room_as_can() -> None:
     running = worker("running", 1, 4, on=["a"] * 4)
     plan = plan_for(cluster(node("a", 4), running, demand("nginx", shape(2), count=5)))
