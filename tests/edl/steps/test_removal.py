@@ -183,6 +183,15 @@ def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
     assert found.roles[0] == job.roles[0]
 
 
+def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the_plan() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
+    step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
+    (patch,) = patches(step)
+    assert written(patch)[contract.HISTORY].endswith(" removed 1 1 IdleCapacity node n1 goes")
+    assert [note.reason for note in step.notes] == ["IdleCapacity"]
+
+
 def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
     leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
