@@ -1,8 +1,9 @@
 """`python -m tests.mutants`: does a test fail for each mutant of the list?
 
 Each mutant is applied to a copy of the code, on which the unit tests of its package run until the
-first failure. Prints the survivors; the exit code is 1 if fewer than 95 % are killed, or if a
-survivor has no reason in the list.
+first failure. A mutant on which they do not end is killed only if the list says that it hangs: a
+busy machine is slow, too. Prints the others; the exit code is 1 if fewer than 95 % are killed, if a
+survivor has no reason in the list, or if the tests of a mutant did not end.
 """
 
 import argparse
@@ -11,8 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
@@ -24,9 +27,24 @@ _READ: Final = ("tests", "examples", "docs", "pyproject.toml", "README.md", "SEC
 _KILLED: Final = (1, 2)
 """pytest's exit codes for a failed test, and for tests that could not be collected."""
 _LIMIT: Final = 240.0
-"""Seconds after which a mutant that hangs its tests counts as killed."""
+"""Seconds after which the tests of a mutant are ended."""
 _GOAL: Final = 0.95
 _FAST: Final = "not laws and not integration and not e2e and not torture"
+
+
+class Fate(StrEnum):
+    """What became of a mutant."""
+
+    KILLED = "killed"
+    SURVIVES = "survives"
+    TIMED_OUT = "timed out"
+
+
+def fate(exit_code: int | None, mutant: Mutant) -> Fate:
+    """By pytest's exit code; None where the tests did not end within the limit."""
+    if exit_code is None:
+        return Fate.KILLED if mutant.hangs else Fate.TIMED_OUT
+    return Fate.KILLED if exit_code else Fate.SURVIVES
 
 
 class Copy:
@@ -39,17 +57,17 @@ class Copy:
         for name in _READ:
             (folder / name).symlink_to(ROOT / name)
 
-    def kills(self, mutant: Mutant) -> bool:
-        """Whether a test fails while the mutant is in the code."""
+    def fate(self, mutant: Mutant) -> Fate:
+        """What the tests say while the mutant is in the code."""
         path = self._folder / mutant.file
         text = path.read_text()
         path.write_text(mutant.of(text))
         try:
-            return self._fails(mutant.tests)
+            return fate(self._exit_code(mutant.tests), mutant)
         finally:
             path.write_text(text)
 
-    def _fails(self, tests: Sequence[str]) -> bool:
+    def _exit_code(self, tests: Sequence[str]) -> int | None:
         options = ("-x", "-q", "-p", "no:cacheprovider", "-m", _FAST)
         command = [sys.executable, "-m", "pytest", *options, *tests]
         environ = {**os.environ, "PYTHONPATH": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -63,14 +81,14 @@ class Copy:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return True
+            return None
         if done.returncode not in (0, *_KILLED):
             raise RuntimeError(done.stdout.decode()[-2000:])
-        return done.returncode in _KILLED
+        return done.returncode
 
 
-def survivors(mutants: Sequence[Mutant], beside: int) -> list[Mutant]:
-    """Those for which no test fails, found by so many processes side by side."""
+def fates(mutants: Sequence[Mutant], beside: int) -> list[Fate]:
+    """What became of each, found by so many processes side by side."""
     with tempfile.TemporaryDirectory() as temporary:
         copies: SimpleQueue[Copy] = SimpleQueue()
         for number in range(beside):
@@ -78,18 +96,17 @@ def survivors(mutants: Sequence[Mutant], beside: int) -> list[Mutant]:
             folder.mkdir()
             copies.put(Copy(folder))
 
-        def survives(mutant: Mutant) -> bool:
+        def find(mutant: Mutant) -> Fate:
             copy = copies.get()
             try:
-                killed = copy.kills(mutant)
+                found = copy.fate(mutant)
             finally:
                 copies.put(copy)
-            print("." if killed else f"\nsurvives: {mutant}", end="", flush=True)  # noqa: T201
-            return not killed
+            print("." if found is Fate.KILLED else f"\n{found}: {mutant}", end="", flush=True)  # noqa: T201
+            return found
 
         with ThreadPoolExecutor(beside) as pool:
-            found = list(pool.map(survives, mutants))
-    return [mutant for mutant, lives in zip(mutants, found, strict=True) if lives]
+            return list(pool.map(find, mutants))
 
 
 def main() -> None:
@@ -98,12 +115,15 @@ def main() -> None:
     parser.add_argument("--beside", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     mutants = [mutant for mutant in read() if mutant.file.startswith(given.only)]
-    found = survivors(mutants, given.beside)
-    killed = 1 - len(found) / len(mutants)
-    print(f"\n{len(mutants)} mutants, {killed:.1%} killed")  # noqa: T201
-    for mutant in found:
+    found = fates(mutants, given.beside)
+    counts = Counter(found)
+    killed = counts[Fate.KILLED] / len(mutants)
+    print(f"\n{len(mutants)} mutants, {killed:.1%} killed, {counts[Fate.TIMED_OUT]} timed out")  # noqa: T201
+    survivors = [one for one, end in zip(mutants, found, strict=True) if end is Fate.SURVIVES]
+    for mutant in survivors:
         print(f"{mutant}\n    {mutant.survives or 'NO REASON'}")  # noqa: T201
-    if killed < _GOAL or not all(mutant.survives for mutant in found):
+    explained = all(mutant.survives for mutant in survivors)
+    if killed < _GOAL or counts[Fate.TIMED_OUT] or not explained:
         sys.exit(1)
 
 

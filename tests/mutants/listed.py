@@ -27,6 +27,7 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     line: as in the file, without indentation; nth: which of several equal lines, from 1.
     survives: why no test can kill it, where that is so.
+    hangs: its tests do not end, and that is what kills it.
     """
 
     file: str
@@ -34,6 +35,7 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     instead: str
     nth: int = 1
     survives: str = ""
+    hangs: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}: {self.line}  →  {self.instead}"

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tests.mutants.__main__ import Fate, fate
 from tests.mutants.listed import PACKAGES, ROOT, Mutant, read
 
 MUTANTS = read()
@@ -22,3 +23,20 @@ def test_a_mutant_is_another_program(mutant: Mutant) -> None:
     text = (ROOT / mutant.file).read_text()
     assert ast.dump(ast.parse(mutant.of(text))) != ast.dump(ast.parse(text))
     assert all((ROOT / tests).is_dir() for tests in mutant.tests)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "hangs", "expected"),
+    [
+        (0, False, Fate.SURVIVES),
+        (1, False, Fate.KILLED),
+        (2, False, Fate.KILLED),
+        (None, False, Fate.TIMED_OUT),
+        (None, True, Fate.KILLED),
+        (0, True, Fate.SURVIVES),
+    ],
+)
+def test_only_a_mutant_that_is_listed_to_hang_is_killed_by_the_end_of_its_time(
+    exit_code: int | None, expected: Fate, *, hangs: bool
+) -> None:
+    assert fate(exit_code, Mutant("edl/planner/gang.py", "a", "b", hangs=hangs)) is expected
