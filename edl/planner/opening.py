@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Final
 
 from edl import phases
+from edl.contract import CleanUp
 from edl.feasibility.crowd import gathered
 from edl.feasibility.devices import devices
 from edl.feasibility.eligibility import Eligibility
@@ -115,10 +116,11 @@ def _stand(board: Board, post: Post) -> None:
     """The started roles of a job; what is left of the others."""
     job, rows_of, wakes = post.job, board.rows_of, len(board.wake)
     over = decided(job)
+    stays_on = job.clean_up is CleanUp.NONE
     post.takes_part = bool(job.live) and not over
     for number, role in enumerate(job.roles):
         rows = rows_of(role.shape)
-        if role.ending is not None or role.suspended:
+        if role.ending is not None or role.suspended or (over and not stays_on):
             vacate(role, board.grid.rows, rows)
             board.budgets.count_pods(job, role, leaving=True)
         elif over:

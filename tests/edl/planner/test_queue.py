@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl.contract import CleanUp
 from edl.messages import message
 from edl.model import (
     ClusterState,
@@ -318,6 +319,20 @@ def test_a_job_that_is_decided_takes_part_in_nothing() -> None:
     done = role("chief", 1, 1, on=[], size=1, ending=Ending.COMPLETE, decides=True)
     over = job("over", done, role("worker", 1, 9, on=["a"], decides=False))
     assert plan_for(cluster(node("a", 9), over)) == Plan()
+
+
+@pytest.mark.parametrize(
+    ("clean_up", "growth"), [(CleanUp.RUNNING, {}), (CleanUp.NONE, {"runs": 2})]
+)
+def test_pods_that_the_end_of_their_job_ends_free_their_room_for_the_queue(
+    clean_up: CleanUp, growth: dict[str, int]
+) -> None:
+    """Else another job grows in the room of the chief, and gives it back a moment later."""
+    chief = role("chief", pods=(), size=1, suspended=False, ending=Ending.COMPLETE)
+    over = job("over", chief, role("ps", on=["a"]), clean_up=clean_up)
+    waits = worker("waits", 3, 3, queued=-9)
+    runs = worker("runs", 1, 2, on=["a"], queued=-99)
+    assert sizes(plan_for(cluster(node("a", 4), over, runs, waits))) == growth
 
 
 def test_nodes_that_are_cordoned_take_nothing() -> None:
