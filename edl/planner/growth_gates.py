@@ -85,6 +85,21 @@ def _cool(board: Board, standing: Standing) -> None:
         # A role that made room by a restart would take it back before the claim has started.
         at_once = standing.manual and not reasons.made_room(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
+    elif _still_gives(board, standing, changed):
+        _rest(board, standing, reasons.COOLDOWN)
+
+
+def _still_gives(board: Board, standing: Standing, changed: datetime) -> bool:
+    """Whether a replica that it gave still holds its node; some pods never leave.
+
+    The job that waits for that room has no pod yet: new pods of this one would take it.
+    """
+    role = standing.role
+    return (
+        reasons.balanced(board.policy.gives, role)
+        and any(pod.terminating for pod in role.pods)
+        and not board.past(changed, board.limits.queue_patience)
+    )
 
 
 def _rest(board: Board, standing: Standing, held: Reason | None) -> None:

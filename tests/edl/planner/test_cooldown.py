@@ -4,12 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl.cooldowns import Cooldown, cooldown
-from edl.model import Resizing, TrainingJob
+from edl.model import Code, JobKey, Resizing, TrainingJob
 from edl.planner import reasons
-from tests.edl.planner.plans import held, plan_for, sizes
-from tests.edl.planner.states import at, cluster, demand, job, node, role, shape, worker
+from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
 TEN = timedelta(seconds=10)
 ROOM = node("a", 9)
@@ -101,3 +102,19 @@ def test_defaults(framework: str, mode: str, roles: tuple[str, ...], found: Cool
 def test_a_reconciler_that_is_slower_than_a_framework_counts() -> None:
     assert cooldown(torch(), LONG) == Cooldown(LONG)
     assert cooldown(torch(cooldown=TEN), LONG) == Cooldown(TEN, "edl.dev/cooldown")
+
+
+@pytest.mark.parametrize(("seconds", "growth"), [(0, {}), (289, {}), (290, {"gave": 5})])
+def test_a_role_that_gave_rests_until_its_pod_has_left_its_node(
+    seconds: int, growth: dict[str, int]
+) -> None:
+    """The scheduler would put its new pod where the other job waits for 2 CPU to come together."""
+    leaves = pod(9, "b", terminating=True)
+    stays = [pod(index, "c") for index in range(4)]
+    last = reasons.gave(Code.FAIR_SHARING, JobKey("ns", "waits"))
+    mine = worker("gave", 1, 9, size=4, suspended=False, shape=shape(0.5), pods=(*stays, leaves),
+                  resized_at=at(-10), last=last)  # fmt: skip
+    waits = worker("waits", 1, 3, on=["a"], shape=shape(2))
+    limits = replace(ALL, queue_patience=timedelta(minutes=5))
+    state = cluster(node("a", 2.5), node("b", 2), node("c", 2), mine, waits, seconds=seconds)
+    assert sizes(plan_for(state, limits)) == growth
