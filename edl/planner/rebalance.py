@@ -70,8 +70,9 @@ class Rebalance:
                     heappush(heap, (self.board.share(taker), rank, taker))
             elif taker.held:
                 self._deferred.add(taker)
-        less = (giver for giver in self._gave_up if giver.gave)
-        self.board.calm = min(self.board.calm, *map(self.board.share, less), inf)
+        # Without what a giver takes elsewhere once its replica has left: so the next plan sees it.
+        less = (share(giver, giver.lasting) for giver in self._gave_up if giver.gave)
+        self.board.calm = min(self.board.calm, *less, inf)
         if self.board.calm < inf:
             self._wait()
         self._let_takers_go_first()

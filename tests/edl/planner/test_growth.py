@@ -165,6 +165,17 @@ def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
     assert sizes(plan_for(later)) == {"poor": 4}
 
 
+def test_nobody_grows_to_as_much_as_a_role_that_gives_although_that_takes_again_elsewhere() -> None:
+    """The scheduler would put the new pod into the room for `takes`, and `grows` would give next."""
+    half = shape(0.5)
+    grows = worker("grows", 3, 9, shape=half, on=["a", "b", "d", "c"])
+    gives = worker("gives", 3, 9, shape=half, on=["a", "d", "c", "c", "c"])
+    takes = worker("takes", 2, 8, shape=shape(2), on=["a", "d"], queued=-9)
+    nodes = (node("a", 4), node("b", 1.5), node("c", 3.5), node("d", 3.5))
+    plan = plan_for(cluster(*nodes, grows, gives, takes), Limits(load_ceiling=0.9))
+    assert sizes(plan) == {"gives": 4}
+
+
 def test_a_move_that_would_turn_the_tables_is_not_made() -> None:
     rich, poor = worker("rich", 1, 3, on=["a"] * 2), worker("poor", 1, 3, on=["a"])
     assert not plan_for(cluster(node("a", 3), rich, poor)).resizes
