@@ -1,7 +1,8 @@
 """What rules say of one more pod of a shape on a node: from counts that follow every placement."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -195,7 +196,7 @@ class Binding:
                 return True
         return False
 
-    def keeps_off(self, row: int, taken: Mapping[Count, Set[int]]) -> bool:
+    def keeps_off(self, row: int, taken: Mapping[Count, AbstractSet[int]]) -> bool:
         """Whether pods in these domains, by the counts in which they count, are in its way."""
         return any(count.of[row] in taken.get(count, ()) for count in self.apart)
 

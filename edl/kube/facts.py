@@ -133,7 +133,7 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
     held_back = ours or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
     who = shapes.who(found.metadata.namespace, labels)
     share, notes = shares.share(labels), found.metadata.annotations
-    asking = not found.spec.node_name and not held_back
+    asking = not (found.spec.node_name or held_back or _lacks_claim(found))
     return PodFacts(
         namespace=who.namespace,
         name=found.metadata.name,
@@ -160,6 +160,16 @@ def _unseen(found: PodObject) -> bool:
     conditions = found.status.conditions or ()
     refused = any(one.type == "PodScheduled" and one.status == "False" for one in conditions)
     return found.spec.scheduler_name != DEFAULT_SCHEDULER and not refused
+
+
+def _lacks_claim(found: PodObject) -> bool:
+    """Whether a ResourceClaim of it has yet to be made from its template, which may be missing.
+
+    kube-scheduler's plugin DynamicResources places it nowhere before.
+    """
+    made = {one.name for one in found.status.resource_claim_statuses or ()}
+    claims = found.spec.resource_claims or ()
+    return any(one.resource_claim_template_name and one.name not in made for one in claims)
 
 
 def priority(raw: bytes) -> PriorityFacts:

@@ -165,6 +165,13 @@ class PersistentVolumeClaimObject(_Part, frozen=True):
     status: ClaimStatus = ClaimStatus()
 
 
+class ResourceClaim(_Part, frozen=True):
+    """A ResourceClaim of a pod, in its spec or its status; a template is named in the spec."""
+
+    name: str
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(_Part, frozen=True):
     """What the scheduler reads is left undecoded: few pods have a shape that is new."""
 
@@ -182,6 +189,7 @@ class PodSpec(_Part, frozen=True):
     node_name: str = ""
     priority: int | None = None
     scheduling_gates: list[Gate] | None = None
+    resource_claims: list[ResourceClaim] | None = None
 
 
 class Running(_Part, frozen=True):
@@ -203,6 +211,7 @@ class PodStatus(_Part, frozen=True):
     phase: str = "Pending"
     conditions: list[Condition] | None = None
     container_statuses: Undecoded = _NONE
+    resource_claim_statuses: list[ResourceClaim] | None = None
 
 
 class PodObject(_Part, frozen=True):

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.feasibility.binding import Count
 from edl.feasibility.devices import Horizon
 from edl.planner.budgets import Bill
 from edl.planner.cursor import Mark
@@ -20,6 +20,9 @@ from edl.planner.extras import Extras
 from edl.planner.fit import Fit, Want, pack, place, unplace
 from edl.planner.grid import Grid
 from edl.planner.standing import NOWHERE, Seat, Standing
+
+if TYPE_CHECKING:
+    from edl.feasibility.binding import Count
 
 
 def _always() -> bool:

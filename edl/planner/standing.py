@@ -221,7 +221,7 @@ class Standing:
         return seat
 
     def stay(self, grid: Grid, seat: Seat) -> None:
-        """Undo `rise` where nothing has taken its place: what is there stays, whatever rules say."""
+        """Undo `rise` where nothing has taken its place: it stays, whatever rules say."""
         if seat.row != NOWHERE:
             grid.take(seat.row, self.fit, now=seat.now)
         if self.bill and seat.counts:

@@ -80,6 +80,20 @@ def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it()
     assert pod_facts(body).asking
 
 
+def test_a_pod_asks_once_the_resource_claims_of_its_templates_are_made() -> None:
+    """A status without a claim says that none is needed; of `own` the pod says nothing."""
+    claims = [
+        {"name": "gpu", "resourceClaimTemplateName": "gpus"},
+        {"name": "nic", "resourceClaimTemplateName": "nics"},
+        {"name": "own", "resourceClaimName": "fpga"},
+    ]
+    gpu, nic = {"name": "gpu", "resourceClaimName": "p-gpu-7x2"}, {"name": "nic"}
+    for made, asks in ((None, False), ([gpu], False), ([gpu, nic], True)):
+        status = {"resourceClaimStatuses": made}
+        body = manifests.pod("p", spec={"resourceClaims": claims}, status=status)
+        assert pod_facts(body).asking is asks
+
+
 def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
     body = manifests.job_pod(
         "train-launcher-0",

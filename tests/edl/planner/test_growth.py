@@ -165,8 +165,8 @@ def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
     assert sizes(plan_for(later)) == {"poor": 4}
 
 
-def test_nobody_grows_to_as_much_as_a_role_that_gives_although_that_takes_again_elsewhere() -> None:
-    """The scheduler would put the new pod into the room for `takes`, and `grows` would give next."""
+def test_no_role_grows_to_as_much_as_one_that_gives_although_that_takes_again_elsewhere() -> None:
+    """The scheduler might put the new pod into the room for `takes`: `grows` would give next."""
     half = shape(0.5)
     grows = worker("grows", 3, 9, shape=half, on=["a", "b", "d", "c"])
     gives = worker("gives", 3, 9, shape=half, on=["a", "d", "c", "c", "c"])
