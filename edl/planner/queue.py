@@ -150,16 +150,19 @@ class Queue:
 
     def _demand(self, demand: Demand) -> None:
         fit = self.board.rows_of(demand.shape).fit
-        bound = len(place(self.board.grid, Want(fit, demand.count), now=True))
-        if bound < demand.count:
-            claim = Claim(self.board.grid, [Want(fit, demand.count - bound)])
+        rows = place(self.board.grid, Want(fit, demand.count), now=True)
+        if len(rows) < demand.count:
+            claim = Claim(self.board.grid, [Want(fit, demand.count - len(rows))])
             level, reason = demand.priority + FINISHING, reasons.room_for_demand(demand)
             moves = Displacement(self.board, self.extras, claim, level, reason).run()
             self.ledger.moves += moves
             make_room(claim, self.extras, level, whole=False)
             note_yield([*claim.risen, *movers(moves)], reason)
-            rest = Want(fit, demand.count - bound - len(claim.placed[0]))
-            self._preempt(Asker((rest,), demand.priority, level, reason))
+            rows += claim.placed[0]
+            rest = Want(fit, demand.count - len(rows))
+            rows += self._preempt(Asker((rest,), demand.priority, level, reason))
+        if rows:
+            self.ledger.promise([Want(fit, len(rows))], [rows])
 
     def _gang(self, found: Gang) -> None:
         key = found.job.key

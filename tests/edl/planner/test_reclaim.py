@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
+
 from edl.messages import message
 from edl.model import ClusterState
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
+from tests.edl.planner.plans import sizes
 from tests.edl.planner.states import (
     at,
     cluster,
@@ -115,6 +118,19 @@ def test_a_shrink_is_asked_for_once() -> None:
     """The pod that goes is counted as room until it is gone."""
     shrunk = worker("shrunk", 1, 4, size=3, suspended=False, pods=[pod(i, "a") for i in range(4)])
     assert not plan_for(cluster(node("a", 4), shrunk, demand("nginx", shape(1)))).resizes
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_growth_elsewhere_waits_while_pods_of_others_have_room_that_a_new_pod_could_take(
+    *, leaves: bool
+) -> None:
+    """The scheduler would put it where most is free: the role would yield and grow for ever."""
+    pods = [pod(0, "b"), *([pod(9, "a", terminating=True)] if leaves else [])]
+    mine = worker("mine", 1, 9, size=1, suspended=False, pods=pods, resized_at=at(-11))
+    waiting = demand("big", shape(3))
+    nodes = (node("a", 3), node("b", 3))
+    assert not plan_for(cluster(*nodes, mine, waiting)).resizes
+    assert sizes(plan_for(cluster(*nodes, mine, waiting, seconds=36_000))) == {"mine": 2}
 
 
 def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
