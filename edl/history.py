@@ -40,6 +40,19 @@ class Operation(StrEnum):
     ENDED = "ended"
 
 
+class OperationPhase(StrEnum):
+    """What became of an operation, in et-operator's words."""
+
+    STARTING = "Starting"
+    RUNNING = "Running"
+    SCALING = "Scaling"
+    SCALE_SUCCEEDED = "ScaleSucceeded"
+    SCALE_FAILED = "ScaleFailed"
+    SUSPENDED = "Suspended"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
 class Entry(msgspec.Struct, frozen=True):
     """One operation: the role's size before and after it, and why.
 

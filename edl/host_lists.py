@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from edl.model import Code, Leaving, Reason, Restart
+from edl import reasons
+from edl.model import Leaving, Reason, Restart
 from edl.model.last_changes import read_reason, text_of
 
 
@@ -39,5 +40,5 @@ def read_leaving(annotation: str) -> Leaving | None:
 
 def _reason(text: str) -> Reason:
     """A list restarts no training job: any user with the right to patch pods may write one."""
-    found = read_reason(text) or Reason(Code.UNKNOWN)
+    found = read_reason(text) or reasons.UNKNOWN
     return replace(found, restart=Restart.NONE)

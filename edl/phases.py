@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from edl import reasons
 from edl.contract import CleanUp
 from edl.model import (
     Code,
     Ending,
-    JobKey,
     Phase,
     PodPhase,
     Reason,
@@ -16,7 +16,6 @@ from edl.model import (
     Role,
     TrainingJob,
 )
-from edl.model.reasons import Other, Roles, Told
 
 _MADE_BY: Final = timedelta(seconds=10)
 """A pod that is so much younger than a resize was made by it; a later one replaces a lost one."""
@@ -33,26 +32,17 @@ def ending(job: TrainingJob) -> Ending | None:
     return decided or (Ending.FAILED if failed else None)
 
 
-def verdict(key: JobKey, end: Ending) -> Reason:
-    """How it ended, as a reason for the others."""
-    return Reason(Code.COMPLETE if end is Ending.COMPLETE else Code.FAILED, Other(key))
-
-
-def missing(job: TrainingJob) -> Reason:
-    """It waits for Jobs of its cast that do not exist yet."""
-    return Reason(Code.INCOMPLETE, Roles(job.missing))
-
-
 def blocked(job: TrainingJob) -> Reason:
     """Why plans leave out a job that has a `blocker`."""
-    return Reason(Code.INVALID if job.problem else Code.START_REFUSED, Told(job.blocker))
+    code = Code.INVALID if job.problem else Code.START_REFUSED
+    return reasons.quoted(code, job.blocker)
 
 
 def unready(job: TrainingJob) -> Reason | None:
     """What keeps a job from being planned that neither room nor time helps."""
     if job.blocker:
         return blocked(job)
-    return missing(job) if job.missing else None
+    return reasons.incomplete(job.missing) if job.missing else None
 
 
 def phase(job: TrainingJob) -> Phase:

@@ -1,12 +1,16 @@
-"""The table of reason codes in docs/reasons.md. `python -m edl.reasons_markdown` prints it."""
+"""The tables of codes in docs/reasons.md. `python -m edl.reasons_markdown` prints them."""
 
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
+from edl.history import OperationPhase
 from edl.model import Code
+from edl.model.causes import Bounds, CauseKind, Hindrance
+from edl.model.reasons import NodeRule, Scarce
 
-MEANINGS: Final[Mapping[Code, str]] = {
+_REASONS: Final[Mapping[StrEnum, str]] = {
     Code.ADMITTED: "All pods of its minimum fit: it was started.",
     Code.IDLE_CAPACITY: "It grew into capacity that no other job asked for.",
     Code.MANUAL_SIZE: "Its size was set by `kubectl edl scale`.",
@@ -31,8 +35,8 @@ MEANINGS: Final[Mapping[Code, str]] = {
     Code.FAILED: "The training job has failed.",
     Code.INCOMPLETE: "Jobs of its cast do not exist yet.",
     Code.INVALID: "What its Jobs say makes no sense; the message says what.",
-    Code.START_REFUSED: "The API server refuses its start; it is tried again with back-off.",
     Code.WRITE_REFUSED: "The API server refuses a change of its Jobs.",
+    Code.START_REFUSED: "The API server refuses its start; it is tried again with back-off.",
     Code.INSUFFICIENT_CAPACITY: "Its pods do not fit now.",
     Code.NEVER_FITS: "Its pods would not fit even if no training job ran.",
     Code.NO_ELIGIBLE_NODE: "Its node selector, affinity or tolerations allow no schedulable node.",
@@ -57,11 +61,71 @@ MEANINGS: Final[Mapping[Code, str]] = {
 }
 
 
-def table() -> str:
-    """Every code as one row of a Markdown table, ending with a newline."""
-    rows = "".join(f"| `{code}` | {MEANINGS[code]} |\n" for code in Code)
-    return f"| CODE | MEANING |\n| --- | --- |\n{rows}"
+_CAUSES: Final[Mapping[StrEnum, str]] = {
+    CauseKind.ROOM: "Pods fit on no node that they may use.",
+    CauseKind.TOO_LARGE: "A pod asks for more than any node that it may use has, even empty.",
+    CauseKind.NO_NODE: "The role may use no node; `rule` says what keeps it off.",
+    CauseKind.KEPT: "Nodes have room, and `rule` keeps the pods off them.",
+    CauseKind.LOAD_CEILING: "The load ceiling keeps the rest of a resource idle.",
+    CauseKind.BUDGET: "A ResourceQuota or the namespace's GPU budget allows no more.",
+    CauseKind.BOUND: "The role has reached `bound`.",
+    CauseKind.UNTIL: "A rule that ends by itself at `until`.",
+    CauseKind.OTHERS: "Other jobs or pods get the room first; `rule` is the reason code for it.",
+    CauseKind.PROMISED: "It comes by itself, with what is on its way.",
+    CauseKind.ITSELF: "The training job itself keeps it; `what` says how.",
+}
+_RULES: Final[Mapping[StrEnum, str]] = {
+    NodeRule.UNSCHEDULABLE: "No node is schedulable.",
+    NodeRule.NODE_SELECTOR: "No node matches its node selector.",
+    NodeRule.NODE_AFFINITY: "No node matches its node affinity.",
+    NodeRule.TAINTS: "It does not tolerate the taints of the nodes that it selects.",
+    NodeRule.OTHERS_UNSCHEDULABLE: "No node that it may use is schedulable.",
+    Scarce.RULES: "Pod (anti-)affinity or topology spread.",
+    Scarce.DEVICES: "Other pods have shares of the GPUs.",
+}
+_BOUNDS: Final[Mapping[StrEnum, str]] = {
+    Bounds.MAX: "Its max.",
+    Bounds.MANUAL: "Its manual size.",
+    Bounds.ITEMS: "The work items that are left.",
+}
+_HINDRANCES: Final[Mapping[StrEnum, str]] = {
+    Hindrance.PAUSED: "It is paused.",
+    Hindrance.PROBLEM: "It is invalid, or its start is refused.",
+    Hindrance.MISSING: "Jobs of its cast do not exist.",
+    Hindrance.FIXED: "The size of the role is fixed.",
+    Hindrance.NEARLY_DONE: "It is nearly finished, or some of its pods have succeeded.",
+    Hindrance.RULE: "A rule of the plan; `reason` is its code.",
+}
+_PHASES: Final[Mapping[StrEnum, str]] = {
+    OperationPhase.STARTING: "Its minimum does not run yet.",
+    OperationPhase.RUNNING: "It was started.",
+    OperationPhase.SCALING: "Pods of the new size come or leave.",
+    OperationPhase.SCALE_SUCCEEDED: "The new size is there.",
+    OperationPhase.SCALE_FAILED: "The new size did not come in time and was taken back.",
+    OperationPhase.SUSPENDED: "It was stopped.",
+    OperationPhase.SUCCEEDED: "The training job is done.",
+    OperationPhase.FAILED: "The training job has failed.",
+}
+TABLES: Final[tuple[tuple[str, Mapping[StrEnum, str]], ...]] = (
+    ("CODE", _REASONS),
+    ("`kind` OF A CAUSE (`explain`)", _CAUSES),
+    ("`rule` OF NoNode AND Kept", _RULES),
+    ("`bound` OF Bound", _BOUNDS),
+    ("`what` OF Itself", _HINDRANCES),
+    ("`phase` OF AN OPERATION (`history`, `status`, `explain`)", _PHASES),
+)
+"""Every code that users read in annotations, Events, metrics and the plugin's documents."""
+
+
+def tables() -> str:
+    """Markdown tables, a row a code, with an empty line between two, ending with a newline."""
+    return "\n".join(_table(title, meanings) for title, meanings in TABLES)
+
+
+def _table(title: str, meanings: Mapping[StrEnum, str]) -> str:
+    rows = "".join(f"| `{code}` | {meaning} |\n" for code, meaning in meanings.items())
+    return f"| {title} | MEANING |\n| --- | --- |\n{rows}"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table())
+    sys.stdout.write(tables())

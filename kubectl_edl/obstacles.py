@@ -1,6 +1,5 @@
 """What keeps a training job from going on, and the way out of each."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,14 +7,13 @@ from typing import Final
 
 from edl.model import Phase, Pod, PodPhase
 from kubectl_edl.changes import Change
-from kubectl_edl.unplaced import Unplaced
+from kubectl_edl.unplaced import NO_IMAGE, Unplaced
 from kubectl_edl.views import JobView, pod_status
 
 _SOON: Final = timedelta(seconds=30)
 """So long nothing is stuck: pods come, images are pulled."""
 _LATELY: Final = timedelta(minutes=10)
-_IMAGE: Final = re.compile(r"ErrImage|ImagePull|InvalidImageName")
-_CONFIG: Final = re.compile(r"CreateContainerConfigError|CreateContainerError")
+_CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,8 @@ def _flags(view: JobView) -> str:
 
 def _problem(view: JobView) -> Iterator[Obstacle]:
     if view.job.problem:
-        anew = "correct it, delete the Jobs and apply them again"
-        yield Obstacle(view.job.problem, view.job.remedy or anew)
+        way = "correct it; Jobs that are wrong themselves are deleted and applied again"
+        yield Obstacle(view.job.problem, way)
     if view.job.refusal and view.job.refused:
         yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
 
@@ -130,9 +128,9 @@ def _of_waiting(view: JobView, waiting: Sequence[Unplaced], now: datetime) -> It
 
 def _way_out(view: JobView, pod: Unplaced) -> str:
     describe = f"kubectl describe pod {pod.name} -n {view.job.key.namespace}"
-    if _IMAGE.search(pod.why):
+    if pod.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
-    if _CONFIG.search(pod.why):
+    if pod.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
     return describe if pod.node else f"kubectl edl explain {_flags(view)}"
 

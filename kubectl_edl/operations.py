@@ -1,7 +1,4 @@
-"""What a training job went through, from the histories of its Jobs: one line an operation.
-
-The phases are et-operator's words, which its users watch.
-"""
+"""What a training job went through, from the histories of its Jobs: one line an operation."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,29 +9,32 @@ from heapq import merge
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from edl.history import Entry, Operation, entries
+from edl import reasons
+from edl.history import Entry, Operation, OperationPhase, entries
 from edl.messages import message
 from edl.model import Code, Ending, Phase, Role, TrainingJob
-from edl.phases import ending, phase, verdict
+from edl.phases import ending, phase
 
-SCALING: Final = "Scaling"
-SCALE_SUCCEEDED: Final = "ScaleSucceeded"
-SCALE_FAILED: Final = "ScaleFailed"
-_PHASES: Final[Mapping[Operation, str]] = {
-    Operation.STARTED: "Running",
-    Operation.RESTARTED: "Running",
-    Operation.RESUMED: "Running",
-    Operation.GROWN: SCALE_SUCCEEDED,
-    Operation.SHRUNK: SCALE_SUCCEEDED,
-    Operation.REMOVED: SCALE_SUCCEEDED,
-    Operation.FAILED: SCALE_FAILED,
-    Operation.SUSPENDED: "Suspended",
+_PHASES: Final[Mapping[Operation, OperationPhase]] = {
+    Operation.STARTED: OperationPhase.RUNNING,
+    Operation.RESTARTED: OperationPhase.RUNNING,
+    Operation.RESUMED: OperationPhase.RUNNING,
+    Operation.GROWN: OperationPhase.SCALE_SUCCEEDED,
+    Operation.SHRUNK: OperationPhase.SCALE_SUCCEEDED,
+    Operation.REMOVED: OperationPhase.SCALE_SUCCEEDED,
+    Operation.FAILED: OperationPhase.SCALE_FAILED,
+    Operation.SUSPENDED: OperationPhase.SUSPENDED,
 }
 _RESIZES: Final = frozenset({Operation.GROWN, Operation.SHRUNK, Operation.REMOVED})
 _STARTS: Final = frozenset({Operation.STARTED, Operation.RESTARTED, Operation.RESUMED})
 _TOGETHER: Final = timedelta(seconds=30)
-_ENDINGS: Final = {Ending.COMPLETE: "Succeeded", Ending.FAILED: "Failed"}
+_ENDINGS: Final = {
+    Ending.COMPLETE: OperationPhase.SUCCEEDED,
+    Ending.FAILED: OperationPhase.FAILED,
+}
 
+
+_Kind = tuple[Operation, OperationPhase, Code | None]
 
 known: Final = lru_cache(maxsize=4096)(entries)
 """A watch reads the same histories again and again."""
@@ -44,7 +44,7 @@ class _Told(NamedTuple):
     """An entry of one role, with its phase."""
 
     entry: Entry
-    phase: str
+    phase: OperationPhase
     role: str
     turn: int
     """Times are whole seconds: so many of its role came before it within the same one."""
@@ -54,8 +54,8 @@ class _Told(NamedTuple):
         return self.entry.at, self.turn
 
     @property
-    def words(self) -> tuple[str, ...]:
-        return self.entry.operation, self.phase, self.entry.code or self.entry.message
+    def kind(self) -> _Kind:
+        return self.entry.operation, self.phase, self.entry.code
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Past:
 
     at: datetime
     operation: Operation
-    phase: str
+    phase: OperationPhase
     sizes: tuple[tuple[str, int, int], ...]
     code: Code | None
     message: str
@@ -96,17 +96,17 @@ def _told(role: Role) -> Iterator[_Told]:
 
 
 def _together(told: Iterable[_Told]) -> list[list[_Told]]:
-    """Roles that start together say so in the same words; a crash may lie between them."""
+    """Roles that start together do so for the same reason; a crash may lie between them."""
     groups: list[list[_Told]] = []
-    last: dict[tuple[str, ...], list[_Told]] = {}
+    last: dict[_Kind, list[_Told]] = {}
     for one in told:
-        group = last.get(one.words, [])
+        group = last.get(one.kind, [])
         fits = group and one.entry.at - group[0].entry.at <= _TOGETHER
         if fits and one.role not in {other.role for other in group}:
             group.append(one)
         else:
-            last[one.words] = [one]
-            groups.append(last[one.words])
+            last[one.kind] = [one]
+            groups.append(last[one.kind])
     return groups
 
 
@@ -120,11 +120,11 @@ def _with_later(found: Sequence[Entry]) -> Iterator[tuple[Entry, Entry | None]]:
     yield from zip(found, (*found[1:], None), strict=False)
 
 
-def _phase(entry: Entry, later: Entry | None) -> str:
+def _phase(entry: Entry, later: Entry | None) -> OperationPhase:
     """A growth that the next entry of its role takes back has failed."""
     taken_back = later is not None and later.operation is Operation.FAILED
     if entry.operation is Operation.GROWN and taken_back:
-        return SCALE_FAILED
+        return OperationPhase.SCALE_FAILED
     return _PHASES[entry.operation]
 
 
@@ -141,13 +141,13 @@ def _current(job: TrainingJob, found: list[Past]) -> list[Past]:
         return found
     last = found[-1]
     if now is Phase.SCALING and last.operation in _RESIZES | {Operation.RESTARTED}:
-        return [*found[:-1], _in(last, SCALING)]
+        return [*found[:-1], _in(last, OperationPhase.SCALING)]
     if now is Phase.STARTING and last.operation in _STARTS:
-        return [*found[:-1], _in(last, now.value)]
+        return [*found[:-1], _in(last, OperationPhase.STARTING)]
     return found
 
 
-def _in(one: Past, now: str) -> Past:
+def _in(one: Past, now: OperationPhase) -> Past:
     return Past(one.at, one.operation, now, one.sizes, one.code, one.message)
 
 
@@ -158,5 +158,5 @@ def _end(job: TrainingJob) -> Iterable[Past]:
     if end is None or not times:
         return
     sizes = tuple((role.name, role.size, role.size) for role in job.roles if role.size)
-    why = verdict(job.key, end)
+    why = reasons.ended(job.key, end)
     yield Past(min(times), Operation.ENDED, _ENDINGS[end], sizes, why.code, message(why))

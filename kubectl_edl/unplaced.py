@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from edl import contract
 from edl.kube.cluster import Cluster, Selection
@@ -11,16 +12,25 @@ from edl.kube.facts import time
 from edl.model.names import JOB_TYPE
 from edl.writes import Json
 
+NO_IMAGE: Final = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
+)
+"""The kubelet's codes for a container whose image it cannot get."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """One pod; `why` as its own status says it, `node` empty while it has none."""
+    """One pod; `why` as its own status says it, `node` empty while it has none.
+
+    `reason` is the kubelet's code for what a container waits for, empty where none waits.
+    """
 
     name: str
     job: str
     node: str
     since: datetime | None
     why: str
+    reason: str = ""
 
 
 def unplaced(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[Unplaced, ...]:
@@ -40,32 +50,37 @@ def _unplaced(pod: Json, job: str) -> Unplaced | None:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     if status.get("phase", "Pending") != "Pending" or "deletionTimestamp" in pod["metadata"]:
         return None
+    reason, why = next(_reasons(spec, status), ("", "the scheduler has not looked at it yet"))
     return Unplaced(
         name=pod["metadata"]["name"],
         job=job,
         node=spec.get("nodeName") or "",
         since=time(pod["metadata"].get("creationTimestamp") or ""),
-        why=next(_reasons(spec, status), "the scheduler has not looked at it yet"),
+        why=why,
+        reason=reason,
     )
 
 
-def _reasons(spec: Json, status: Json) -> Iterator[str]:
-    """The scheduler's sentence, else what its containers wait for, else where it stands."""
+def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:
+    """The scheduler's sentence, else what its containers wait for, else where it stands.
+
+    Before each the kubelet's code for it, or nothing.
+    """
     if gates := spec.get("schedulingGates"):
         names = ", ".join(gate["name"] for gate in gates)
-        yield f"it waits for its scheduling gate {names}"
+        yield "", f"it waits for its scheduling gate {names}"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            yield " ".join((condition.get("message") or condition.get("reason") or "").split())
+            yield "", " ".join((condition.get("message") or condition.get("reason") or "").split())
     containers = [
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
     ]
     for container in containers:
         waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason"):
+        if reason := waiting.get("reason"):
             message = " ".join((waiting.get("message") or "").split())
-            text = f"{waiting['reason']}: {message}" if message else str(waiting["reason"])
-            yield f"container {container['name']}: {text}"
+            text = f"{reason}: {message}" if message else reason
+            yield reason, f"container {container['name']}: {text}"
     if spec.get("nodeName"):
-        yield "its node has not started it yet"
+        yield "", "its node has not started it yet"

@@ -6,9 +6,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from edl import reasons
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, Resizing, Role, TrainingJob
-from edl.phases import ending, phase, unready, verdict
+from edl.phases import ending, phase, unready
 from edl.writes import Json
 from kubectl_edl.printers.report import API_VERSION
 
@@ -83,13 +84,13 @@ def why(job: TrainingJob) -> Why:
     """The first of: how it ended, what is wrong or missing, why it waits, a role's size."""
     end = ending(job)
     if end is not None:
-        return why_of(verdict(job.key, end))
+        return why_of(reasons.ended(job.key, end))
     if found := unready(job):
         return why_of(found)
     said = min(_said(job), key=lambda found: found[0], default=None)
     if said is not None:
         return said[1]
-    return why_of(Reason(Code.UNOBSERVED)) if phase(job) is Phase.QUEUED else Why(None, "")
+    return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
 
 
 def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:

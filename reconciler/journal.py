@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from edl import messages
+from edl import messages, reasons
 from edl.kube.act import Failure, Report
 from edl.model import Code, JobKey, Reason, TrainingJob
-from edl.model.reasons import Told
 from edl.planner.plan import Plan
 from edl.steps import Broken, patches
 from edl.writes import Action, Note
@@ -99,7 +98,7 @@ class Journal:
         for job in decided.state.jobs if decided else ():
             if job.key == failure.step.job and job.roles:
                 code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
-                why = Reason(code, Told(str(failure.error)))
+                why = reasons.quoted(code, str(failure.error))
                 note = patches.note(job.key, job.roles[0], Action.REFUSED, why)
                 self._announce(note)
 

@@ -42,7 +42,6 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))
     cast = [seat.role for seat in specs[0].cast] if specs else []
     roles = _roles(around, cast)
-    problems = tuple(dict.fromkeys(_problems(key, around, specs)))
     found = TrainingJob(
         key=key,
         framework=first.framework,
@@ -52,8 +51,7 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
         priority=max(_priorities(around), default=0),
         paused=any(job.paused for job in around.jobs),
         started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
-        problem="; ".join(problems),
-        remedy=_remedy(around) if len(problems) == 1 else "",
+        problem="; ".join(dict.fromkeys(_problems(key, around, specs))),
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
         surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name},
@@ -152,15 +150,6 @@ def _problems(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator
         yield from _obstacles(key, around, specs)
 
 
-def _remedy(around: Around) -> str:
-    """Of the one problem that there is."""
-    for job, priority in zip(around.jobs, around.priorities, strict=True):
-        if priority is None and _waits(job):
-            name = job.priority_class
-            return f"create the PriorityClass: kubectl create priorityclass {name} --value=VALUE"
-    return ""
-
-
 def _waits(job: JobFacts) -> bool:
     return job.role is None or (job.role.suspended and job.role.ending is None)
 
@@ -190,7 +179,9 @@ def _refused(around: Around) -> Iterator[str]:
     """Why the API server would refuse every pod of a template."""
     for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
         if priority is None:
-            yield f'there is no PriorityClass "{job.priority_class}": create it, or name another'
+            name = job.priority_class
+            create = f"kubectl create priorityclass {name} --value=VALUE"
+            yield f'there is no PriorityClass "{name}": create it ({create}), or name another'
         if job.role:
             yield from runtimes.refusals(job.role.shape, job.runtime, of)
         if around.rules != NO_RULES:

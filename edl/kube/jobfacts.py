@@ -110,9 +110,9 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
 
 
 def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
-    """As it is written, and how it fares."""
+    """As it is written, what later decisions keep of earlier ones, and how it fares."""
     return replace(
-        _written(manifest, spec, problem, shapes),
+        _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)),
         ending=_ending(manifest),
         ended_at=_ended_at(manifest),
         wedged=_wedged(manifest),
@@ -128,7 +128,7 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
 
 
 def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
-    job_spec, metadata, notes = manifest["spec"], manifest["metadata"], _notes(manifest)
+    job_spec, metadata = manifest["spec"], manifest["metadata"]
     who = shapes.who(metadata["namespace"], _template_labels(manifest))
     return Role(
         name=spec.role,
@@ -148,23 +148,30 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         slots=spec.slots,
         port=spec.port,
         account=_pod_spec(manifest).get("serviceAccountName") or "",
-        resized_at=time(notes.get(contract.RESIZED_AT, "")),
-        reason=code_of(notes.get(contract.REASON, "")),
-        message=notes.get(contract.MESSAGE, ""),
         problem=problem,
-        last=read_reason(notes.get(contract.LAST_CHANGE, "")),
         backoff_limit=_backoff_limit(manifest),
         retries=_retries(manifest),
-        scaling=_scaling(spec, notes),
         removing=frozenset(spec.removing),
         duration=spec.duration,
         cooldown=spec.cooldown,
         progress=_progress(manifest, spec),
-        history=notes.get(contract.HISTORY, ""),
         labels=who.labels,
-        node_affinity=notes.get(contract.PINNED) or pins.kept(_pod_spec(manifest).get("affinity")),
-        pinned=contract.PINNED in notes,
+        node_affinity=pins.kept(_pod_spec(manifest).get("affinity")),
         held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
+    )
+
+
+def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
+    return replace(
+        role,
+        resized_at=time(notes.get(contract.RESIZED_AT, "")),
+        reason=code_of(notes.get(contract.REASON, "")),
+        message=notes.get(contract.MESSAGE, ""),
+        last=read_reason(notes.get(contract.LAST_CHANGE, "")),
+        scaling=_scaling(spec, notes),
+        history=notes.get(contract.HISTORY, ""),
+        node_affinity=notes.get(contract.PINNED) or role.node_affinity,
+        pinned=contract.PINNED in notes,
         cleared=clearings.read(notes.get(contract.CLEARED, "")),
         refusal=start_refusals.read(notes.get(contract.START_REFUSED, "")),
     )

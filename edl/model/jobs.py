@@ -201,8 +201,6 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     started_at: datetime | None = None
     problem: str = ""
     """Why this job cannot be planned at all (a cast that disagrees, a foreign Service, …)."""
-    remedy: str = ""
-    """What puts `problem` right without a change of its Jobs; empty where they must change."""
     refusal: Refusal | None = None
     """Why its last start could not be written; None once it is started."""
     mode: str = ""

@@ -1,6 +1,7 @@
 """Why a training job has its size, or why it waits: a code, and what the code is about.
 
-Decisions, phases, metrics and outputs compare these values; `edl.messages` renders them for people.
+`edl.reasons` makes these values, decisions, phases, metrics and outputs compare them, and
+`edl.messages` renders them.
 """
 
 from enum import StrEnum
@@ -169,13 +170,22 @@ class AboveBudget(msgspec.Struct, frozen=True, tag=True):
 
 
 class Scarce(StrEnum):
-    """What nodes lack where sums of resources would do; else a resource's name stands there."""
+    """Of what nodes have too little for pods."""
 
-    NODES = "nodes"
-    RULES = "rules"
-    """Pod (anti-)affinity or topology spread."""
-    DEVICES = "devices"
-    """GPUs of which others have shares."""
+    RESOURCE = "Resource"
+    NODES = "Nodes"
+    """Pods that ask for no resource find no node."""
+    RULES = "Rules"
+    """Sums of resources would do: pod (anti-)affinity or topology spread keeps pods off."""
+    DEVICES = "Devices"
+    """Sums would do: other pods have shares of the GPUs."""
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """Of what nodes have too little; `resource` is the name of one, where it is one."""
+
+    scarce: Scarce
+    resource: str = ""
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -187,18 +197,18 @@ class Need(msgspec.Struct, frozen=True):
 
 
 class Shortage(msgspec.Struct, frozen=True, tag=True):
-    """Pods that find no room together. `scarce`: a `Scarce`, or a resource's name."""
+    """Pods that find no room together."""
 
     needs: tuple[Need, ...]
     fitting: int
-    scarce: str
+    lack: Lack
 
 
 class NoRoom(msgspec.Struct, frozen=True, tag=True):
-    """One more pod finds no room. `scarce`: as in a `Shortage`."""
+    """One more pod finds no room."""
 
     requests: Resources
-    scarce: str
+    lack: Lack
 
 
 class NodeRule(StrEnum):

@@ -15,8 +15,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import Reason, Restart, Role, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.board import Board
 from edl.planner.standing import Standing
 
@@ -53,13 +54,13 @@ def last_changed(job: TrainingJob, role: Role) -> datetime | None:
 
 def vain(board: Board, job: TrainingJob, role: Role) -> Reason | None:
     """What is said of a last change that has reached nothing; None of any other."""
-    if reasons.grew_in_vain(job.key, role) or reasons.stayed_pending(role):
+    if last_reasons.grew_in_vain(job.key, role) or last_reasons.stayed_pending(role):
         return reasons.GROWS_LATER
-    key = reasons.yielded_to(board.policy.gives, role)
+    key = last_reasons.yielded_to(board.policy.gives, role)
     other = board.job_of(key) if key else None
     if other is None:
         return None
-    if reasons.made_room(role):
+    if last_reasons.made_room(role):
         return reasons.MADE_ROOM_IN_VAIN if _waits(other) else None
     return None if _changed_since(other, role.resized_at) else reasons.GROWS_LATER
 

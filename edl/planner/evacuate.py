@@ -9,11 +9,10 @@ PodDisruptionBudgets hold it back.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from edl import addresses
+from edl import addresses, reasons
 from edl.feasibility.eligibility import Mask
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import ClusterState, JobKey, Node, Pod, Reason, Resizing, Role, TrainingJob
-from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.fit import Want, place
 from edl.planner.plan import Evacuation

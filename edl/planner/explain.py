@@ -12,13 +12,21 @@ from typing import Final
 
 import msgspec
 
-from edl import messages, phases
+from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, Resizing, Role, TrainingJob
-from edl.planner import reasons
-from edl.planner.causes import Cause, Hindrance, Itself, Others, Promised
+from edl.model.causes import (
+    Cause,
+    Hindrance,
+    Itself,
+    Kept,
+    NoNode,
+    Others,
+    Promised,
+    Room,
+    TooLarge,
+)
 from edl.planner.decide import outcome
 from edl.planner.hindrances import Subject, standing_of, to_grow, to_start
-from edl.planner.lacks import Kept, NoNode, Room, TooLarge
 from edl.planner.mending import joined, mended
 from edl.planner.outcome import Outcome
 from edl.planner.plan import Plan
@@ -28,9 +36,7 @@ from edl.planner.standing import Standing
 _ROUNDS: Final = 16
 """Reasons that are looked for one behind the other."""
 _FIRST: Final = Code.NOT_PLANNED
-_LAST: Final = frozenset(
-    {Hindrance.FIXED, Hindrance.NEARLY_DONE, Hindrance.OVER, Hindrance.RULE},
-)
+_LAST: Final = frozenset({Hindrance.FIXED, Hindrance.NEARLY_DONE, Hindrance.RULE})
 
 
 class Stops(msgspec.Struct, frozen=True):
@@ -44,15 +50,16 @@ class Stops(msgspec.Struct, frozen=True):
 
 
 class RoleExplained(msgspec.Struct, frozen=True):
-    """One role: its size now (0 while it is suspended) and after the plan, and why.
+    """One role: its size now (0 while it is suspended) and after the plan.
 
-    `stops` is None for a role that waits with its whole training job, or has ended.
+    `why` is None where what its Job says of its size still holds. `stops` is None for a role that
+    waits with its whole training job, or has ended.
     """
 
     role: str
     now: int
     after: int
-    why: str
+    why: Reason | None
     stops: Stops | None
 
 
@@ -224,8 +231,8 @@ def _holdings(found: Outcome) -> dict[Subject, int]:
     return waiting | {(one.job.key, one.role.name): one.size for one in found.board.standings}
 
 
-def _why(plan: Plan, job: TrainingJob, role: Role) -> str:
-    """The reason of what this plan changes, else of the last change."""
+def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
+    """The reason of what this plan changes, else of a size of which its Job says nothing."""
     key = job.key
     moved = (one.reason for one in plan.resizes if (one.job, one.role) == (key, role.name))
     stopped = (one.reason for one in plan.suspensions if one.job == key)
@@ -233,14 +240,12 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> str:
         one.reason for one in plan.admissions if one.job == key and role.name in dict(one.sizes)
     )
     planned = next(iter((*moved, *stopped, *started)), None)
-    if planned is None and (said := role.problem or role.message):
-        return said
-    usual = planned or _usual(role)
-    return messages.message(usual) if usual else ""
+    said = role.problem or role.message
+    return planned if planned or said else _usual(role)
 
 
 def _usual(role: Role) -> Reason | None:
     """Where nothing was ever written about its size."""
     if role.resizing is Resizing.FIXED:
-        return Reason(Code.FIXED_SIZE)
-    return Reason(Code.AT_MIN) if role.size == role.min and not role.suspended else None
+        return reasons.FIXED
+    return reasons.AT_MIN if role.size == role.min and not role.suspended else None

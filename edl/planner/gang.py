@@ -6,9 +6,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from edl import reasons
 from edl.feasibility.devices import Horizon
 from edl.model import Reason, Resizing, Role, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, place, unplace
@@ -40,12 +41,12 @@ class Gang(msgspec.Struct, frozen=True):
     @property
     def again(self) -> bool:
         """Its last start came to nothing, because the scheduler placed its pods otherwise."""
-        return any(reasons.gang_pending(role) for role in self.roles)
+        return any(last_reasons.gang_pending(role) for role in self.roles)
 
     @property
     def why(self) -> Reason | None:
         """Why it was stopped to start again."""
-        return next((role.last for role in self.roles if reasons.restarts(role)), None)
+        return next((role.last for role in self.roles if last_reasons.restarts(role)), None)
 
     @property
     def reason(self) -> Reason:
@@ -89,7 +90,7 @@ def returns(board: Board, job: TrainingJob) -> bool:
     """Whether this job was stopped a moment ago, to start again at other sizes."""
     return any(
         role.suspended
-        and reasons.restarts(role)
+        and last_reasons.restarts(role)
         and not board.past(role.resized_at, board.limits.gang_limit)
         for role in job.live
     )
@@ -170,7 +171,7 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
     if role.wanted is not None or role.resizing is Resizing.FIXED:
         # A manual size that is larger by now comes at once, as far as there is room.
-        return start_size(role) if reasons.for_manual_size(role) else size
+        return start_size(role) if last_reasons.for_manual_size(role) else size
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
     most = min(role.size, role.max) if found.why else role.max
     return max(size, most if role.remaining is None else min(most, role.remaining))

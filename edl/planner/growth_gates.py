@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from edl import phases
+from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
 from edl.model import PodPhase, Reason, Resizing, Role, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.back_off import backs_off, doubled, last_changed, vain
 from edl.planner.board import Board
 from edl.planner.limits import Limits
@@ -83,7 +83,7 @@ def _cool(board: Board, standing: Standing) -> None:
         # Whatever its user asks for: room is kept for it no longer than the flags say.
         standing.reserves = left <= _usual(board, standing)
         # A role that made room by a restart would take it back before the claim has started.
-        at_once = standing.manual and not reasons.made_room(role)
+        at_once = standing.manual and not last_reasons.made_room(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
     elif _still_gives(board, standing, changed):
         _rest(board, standing, reasons.COOLDOWN)
@@ -104,7 +104,7 @@ def _still_gives(board: Board, standing: Standing, changed: datetime) -> bool:
 
 def _rest(board: Board, standing: Standing, held: Reason | None) -> None:
     standing.cooling, standing.held = True, held
-    if reasons.balanced(board.policy.gives, standing.role):
+    if last_reasons.balanced(board.policy.gives, standing.role):
         board.calm = min(board.calm, board.share(standing))
 
 

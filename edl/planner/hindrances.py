@@ -7,14 +7,23 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl import phases
+from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, Role, TrainingJob
-from edl.model.reasons import FixedSize, Minimum, Other, PendingPods
-from edl.planner import reasons, shortage
-from edl.planner.causes import Bound, Bounds, Cause, Hindrance, Itself, Others, Promised, Until
+from edl.model.causes import (
+    Bound,
+    Bounds,
+    Cause,
+    Hindrance,
+    Itself,
+    Others,
+    Promised,
+    Room,
+    Until,
+)
+from edl.model.reasons import Minimum, Other, PendingPods
+from edl.planner import shortage
 from edl.planner.decide import outcome
 from edl.planner.gang import gang, returns
-from edl.planner.lacks import Room
 from edl.planner.outcome import Outcome
 from edl.planner.situation import Situation
 from edl.planner.standing import MOVING, Standing, target
@@ -82,14 +91,14 @@ def _itself(job: TrainingJob) -> Itself | None:
     if job.blocker:
         return Itself(Hindrance.PROBLEM, phases.blocked(job))
     if job.missing:
-        return Itself(Hindrance.MISSING, phases.missing(job))
+        return Itself(Hindrance.MISSING, reasons.incomplete(job.missing))
     return None
 
 
 def _fixed(standing: Standing) -> Itself | None:
     role = standing.role
     if role.resizing not in MOVING:
-        return Itself(Hindrance.FIXED, Reason(Code.FIXED_SIZE, FixedSize(role.name, role.size)))
+        return Itself(Hindrance.FIXED, reasons.fixed(role))
     if standing.held and standing.held.code in _KEEPING:
         return Itself(Hindrance.NEARLY_DONE, standing.held)
     return None

@@ -10,9 +10,10 @@ from collections.abc import Set as AbstractSet
 from functools import cache, partial
 from itertools import groupby
 
+from edl import reasons
 from edl.feasibility.devices import Horizon
 from edl.model import Code, JobKey
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit
 from edl.planner.idle import moments
@@ -77,7 +78,7 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
 
 def _turn(gives: Code, scarce: AbstractSet[Fit], one: Standing) -> tuple[bool, bool, float, int]:
     """Its place among the roles that grow."""
-    gave = reasons.balanced(gives, one.role)
+    gave = last_reasons.balanced(gives, one.role)
     return gave, one.fit not in scarce, -one.bulk, one.rank
 
 

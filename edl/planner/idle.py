@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from edl.planner import reasons
+from edl import reasons
 from edl.planner.board import Board
 
 

@@ -1,20 +1,146 @@
-"""Several causes together: what they say as one, and how it would be without all of them."""
+"""Causes put right, so that an explanation can be tried; and several of them said as one."""
 
 from collections.abc import Sequence
+from functools import partial, singledispatch
 
 from msgspec.structs import replace
 
-from edl.model import JobKey
-from edl.planner.causes import Cause, Others, Until
-from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
-from edl.planner.situation import Situation
+from edl.feasibility.eligibility import NAME_FIELD
+from edl.model import JobKey, Role, TrainingJob
+from edl.model.causes import (
+    Bound,
+    Bounds,
+    Cause,
+    Hindrance,
+    Itself,
+    Kept,
+    LoadCeiling,
+    NoNode,
+    Others,
+    Room,
+    Spent,
+    TooLarge,
+    Until,
+)
+from edl.planner.situation import Situation, node_for
+
+_MENDABLE = frozenset({Hindrance.PAUSED, Hindrance.PROBLEM, Hindrance.MISSING})
 
 
 def mended(situation: Situation, key: JobKey, causes: Sequence[Cause]) -> Situation:
-    """As it would be if none of these were in the way."""
+    """As it would be if none of these were in the way of this training job."""
     for cause in causes:
-        situation = cause.mended(situation, key)
+        situation = _mended(cause, situation, key)
     return situation
+
+
+@singledispatch
+def _mended(_cause: Cause, situation: Situation, _key: JobKey) -> Situation:
+    """Without one cause. The same situation where nothing can be put right."""
+    return situation
+
+
+@_mended.register
+def _(cause: Bound, situation: Situation, key: JobKey) -> Situation:
+    def raised(role: Role) -> Role:
+        one_more = cause.value + 1
+        if cause.bound is Bounds.ITEMS:
+            return replace(role, remaining=(role.remaining or 0) + 1)
+        if cause.bound is Bounds.MANUAL:
+            return replace(role, wanted=one_more)
+        return replace(role, max=one_more)
+
+    return situation.with_role(key, cause.role, raised)
+
+
+@_mended.register
+def _(cause: Until, situation: Situation, _key: JobKey) -> Situation:
+    later = max(cause.until, situation.state.observed_at)
+    return replace(situation, state=replace(situation.state, observed_at=later))
+
+
+@_mended.register
+def _(cause: Others, situation: Situation, key: JobKey) -> Situation:
+    found = situation.without_demands(frozenset(cause.pods))
+    for job in cause.jobs:
+        found = found.with_job(job, _content)
+    for name, size in cause.roles:
+        found = found.with_role(key, name, partial(_at_most, size))
+    return found
+
+
+def _content(job: TrainingJob) -> TrainingJob | None:
+    """A training job that asks for nothing: it keeps what it has; gone if it has nothing."""
+    if all(role.suspended for role in job.live):
+        return None
+    kept = (replace(role, wanted=role.size, max=max(role.max, role.size)) for role in job.roles)
+    return replace(job, roles=tuple(kept))
+
+
+def _at_most(size: int, role: Role) -> Role:
+    return replace(role, max=min(role.max, max(size, role.min)))
+
+
+@_mended.register
+def _(cause: Itself, situation: Situation, key: JobKey) -> Situation:
+    def right(job: TrainingJob) -> TrainingJob:
+        return replace(job, paused=False, problem="", refusal=None, missing=())
+
+    return situation.with_job(key, right) if cause.what in _MENDABLE else situation
+
+
+@_mended.register
+def _(cause: Room, situation: Situation, key: JobKey) -> Situation:
+    like = situation.node(cause.node)
+    if like is None or cause.pods == 1 or _is_pinned(situation, key, cause.role):
+        more = cause.missing + cause.requests * (cause.pods - 1)
+        return situation.with_more(cause.node, more)
+    return situation.with_nodes(like, cause.requests, cause.pods)
+
+
+@_mended.register
+def _(cause: TooLarge, situation: Situation, key: JobKey) -> Situation:
+    like = situation.node(cause.node)
+    if like is None or _is_pinned(situation, key, cause.role):
+        return situation.with_more(cause.node, cause.requests * cause.pods)
+    return situation.with_nodes(like, cause.requests, cause.pods)
+
+
+@_mended.register
+def _(cause: NoNode, situation: Situation, key: JobKey) -> Situation:
+    role = _role(situation, key, cause.role)
+    if role is None:
+        return situation
+    return situation.with_nodes(node_for(role.shape, "node"), cause.requests, cause.pods)
+
+
+@_mended.register
+def _(cause: Kept, situation: Situation, _key: JobKey) -> Situation:
+    like = situation.node(cause.node)
+    return situation.with_nodes(like, cause.requests, cause.pods) if like else situation
+
+
+@_mended.register
+def _(cause: LoadCeiling, situation: Situation, _key: JobKey) -> Situation:
+    enough = max(cause.enough, situation.limits.load_ceiling)
+    return situation.with_limits(replace(situation.limits, load_ceiling=enough))
+
+
+@_mended.register
+def _(cause: Spent, situation: Situation, _key: JobKey) -> Situation:
+    return situation.with_budget(cause.budget, cause.lacks)
+
+
+def _is_pinned(situation: Situation, key: JobKey, name: str) -> bool:
+    """Whether a role is kept to nodes by their names: no other would do."""
+    role = _role(situation, key, name)
+    terms = role.shape.affinity if role else ()
+    return any(rule.key == NAME_FIELD for term in terms for rule in term)
+
+
+def _role(situation: Situation, key: JobKey, name: str) -> Role | None:
+    job = situation.job(key)
+    return next((role for role in job.roles if role.name == name), None) if job else None
 
 
 def joined(causes: Sequence[Cause], more: Sequence[Cause]) -> tuple[Cause, ...]:

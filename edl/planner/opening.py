@@ -15,7 +15,7 @@ from edl.feasibility.crowd import gathered
 from edl.feasibility.devices import devices
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Demand, Role, Shape, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.board import Board, Post
 from edl.planner.budgets import Budgets
 from edl.planner.grid import Grid, lines
@@ -132,7 +132,7 @@ def _stand(board: Board, post: Post) -> None:
     stays = not over and len(board.wake) == wakes
     post.settled = stays and all(map(_is_settled, job.roles, job.homes))
     # Its growth depends on what becomes of the job for which it came back smaller.
-    gave = (reasons.yielded_to(board.policy.gives, one.role) for one in post.standings)
+    gave = (last_reasons.yielded_to(board.policy.gives, one.role) for one in post.standings)
     post.settled = post.settled and not any(gave)
     post.restless = not post.settled or job.paused or not all(map(_is_whole, post.standings))
 

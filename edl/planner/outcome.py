@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from edl import phases
+from edl import phases, reasons
 from edl.feasibility.devices import Horizon
 from edl.model import Reason
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.back_off import counted
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
@@ -125,4 +125,6 @@ class Outcome:
 
 def _in_vain(standings: Iterable[Standing]) -> bool:
     """Whether they were stopped to grow, and start smaller: they would be stopped again soon."""
-    return any(reasons.grows(found.role) and found.lasting < found.role.size for found in standings)
+    return any(
+        last_reasons.grows(found.role) and found.lasting < found.role.size for found in standings
+    )

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from edl.planner import reasons
+from edl import reasons
 from edl.planner.board import Board
 from edl.planner.extras import Extras, claim_rules
 from edl.planner.ledger import note_yield

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edl import reasons
 from edl.feasibility.devices import Horizon
 from edl.model import Reason, TrainingJob
-from edl.planner import reasons
 from edl.planner.board import Board
 from edl.planner.budgets import Bill
 from edl.planner.extras import Extras

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
 
-from edl import phases
+from edl import phases, reasons
 from edl.model import Demand, Reason, TrainingJob
-from edl.planner import reasons
 from edl.planner.alone import fits_alone
 from edl.planner.board import Board
 from edl.planner.budgets import Line

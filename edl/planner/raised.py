@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from edl.planner import reasons
+from edl import reasons
 from edl.planner.board import Board
 from edl.planner.extras import Extras
 from edl.planner.fit import Want

@@ -16,7 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from edl.planner import reasons
+from edl import reasons
+from edl.planner import last_reasons
 from edl.planner.board import Board
 from edl.planner.deferred import Deferred
 from edl.planner.extras import Extras, Rules
@@ -132,7 +133,7 @@ class Rebalance:
             one for one in self.board.standings if one.moved and one.grows and not one.starts
         ]
         gives = self.board.policy.gives
-        gave = [one for one in growing if reasons.balanced(gives, one.role)]
+        gave = [one for one in growing if last_reasons.balanced(gives, one.role)]
         for standing in gave if len(gave) < len(growing) else ():
             standing.postpone(self.board.grid, standing.beyond)
 

@@ -16,10 +16,11 @@ from typing import Final
 
 import numpy as np
 
+from edl import reasons
 from edl.feasibility.devices import Horizon
 from edl.feasibility.eligibility import Mask
 from edl.model import JobKey
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
 from edl.planner.holding import (
@@ -83,7 +84,7 @@ class Rehearsal:
 
     def _starts_before_growth(self, standings: Sequence[Standing]) -> bool:
         """Whether it starts when some wait for it who would only grow; the last ones first."""
-        again = any(reasons.gang_pending(found.role) for found in standings)
+        again = any(last_reasons.gang_pending(found.role) for found in standings)
         back: list[Standing] = []
         for one in reversed(self._growing):
             if any(self._cost(found.fit, one.fit) for found in standings):
@@ -117,7 +118,7 @@ class Rehearsal:
         """Whether it starts in this plan."""
         for found in standings:
             self._know(found.fit)
-        again = any(reasons.gang_pending(found.role) for found in standings)
+        again = any(last_reasons.gang_pending(found.role) for found in standings)
         avoid = avoid_each_other([found.fit for found in standings])
         if again or avoid or not self._roomy(_parties(standings)):
             if any(self._hurt[found.fit] > 0 for found in standings):

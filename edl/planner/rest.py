@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from edl import phases
+from edl import phases, reasons
 from edl.frameworks import restarts_together
 from edl.model import Reason, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.back_off import counted
 from edl.planner.board import Board
 from edl.planner.growth_gates import nearly_done
@@ -49,7 +49,8 @@ def _half_stopped(standing: Standing) -> Reason | None:
     why = (
         role.last
         for role in stopped
-        if reasons.restarts(role) and not (began and role.resized_at and role.resized_at < began)
+        if last_reasons.restarts(role)
+        and not (began and role.resized_at and role.resized_at < began)
     )
     return next(why, None)
 

@@ -7,16 +7,15 @@ import numpy as np
 
 from edl.feasibility.devices import Horizon
 from edl.model import Role
+from edl.model.causes import Cause, Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
 from edl.model.reasons import Scarce
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
-from edl.planner.causes import Cause
 from edl.planner.extras import Extras, claim_rules
 from edl.planner.fit import Fit, Want, pack
 from edl.planner.gang import Gang
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling
-from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
 from edl.planner.standing import NOWHERE, Standing
 from edl.planner.why import no_node
 from edl.resources import Resources

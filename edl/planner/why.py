@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.feasibility.devices import Horizon
 from edl.model import Reason
-from edl.model.reasons import Need, NodeRule, NoEligibleNode, Scarce
-from edl.planner import reasons
+from edl.model.reasons import Lack, Need, NodeRule, NoEligibleNode, Scarce
 from edl.planner.board import Board
 from edl.planner.fit import Fit, Want, pack
 from edl.planner.gang import Gang, fits_empty
@@ -50,24 +50,21 @@ def no_node(board: Board, fit: Fit) -> NoEligibleNode:
     return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
 
 
-def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> str:
-    """The resource of which there is least, counted in pods of the want that fits worst.
-
-    Where no resource is scarce, a `Scarce`.
-    """
+def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> Lack:
+    """Of what there is least, counted in pods of the want that fits worst."""
     placed = pack(room, wants, horizon)
     worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
     fit = worst[0].fit
     if not fit.need:
-        return Scarce.NODES
+        return Lack(Scarce.NODES)
     ruled = fit.binding is not None or fit.packing is not None
     if ruled and int(_plain_capacity(room, fit).sum()) >= worst[0].pods:
-        return Scarce.DEVICES if fit.binding is None else Scarce.RULES
+        return Lack(Scarce.DEVICES if fit.binding is None else Scarce.RULES)
     alone = [
         (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
         for line, amount in fit.need
     ]
-    return board.grid.names[min(alone)[1]]
+    return Lack(Scarce.RESOURCE, board.grid.names[min(alone)[1]])
 
 
 def _plain_capacity(room: Ints, fit: Fit) -> Ints:

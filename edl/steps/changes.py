@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from edl import clearings, contract, history, messages
+from edl import clearings, contract, history, messages, reasons
 from edl.history import Entry, Operation
 from edl.model import Code, Reason, Role, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.plan import Resize
 from edl.steps import patches, removal, scaling
 from edl.writes import Action, Note, Write
@@ -46,7 +46,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         operation, before, after, reason = done
         entry = Entry(now, operation, before, after, reason.code, messages.message(reason))
         # A role that is stopped for a restart returns before the queue, by that reason.
-        returns = role.suspended and reasons.restarts(role)
+        returns = role.suspended and last_reasons.restarts(role)
         annotations |= patches.changed(reasons.restart(reason) if returns else reason)
         annotations |= history.annotation(role, [entry])
     if resize or role.removing:
@@ -66,7 +66,7 @@ def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
         yield patches.note(job.key, role, Action.SCALED, reason, text)
     elif scaling.came(role) and scaling.is_answered(role):
         text = f"{role.name} × {role.size}"
-        yield patches.note(job.key, role, Action.SCALED, Reason(Code.SCALE_SUCCEEDED), text)
+        yield patches.note(job.key, role, Action.SCALED, reasons.SCALED, text)
 
 
 class _Done(NamedTuple):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from edl import history, messages, phases
+from edl import history, messages, reasons
 from edl.contract import CleanUp
 from edl.history import Entry, Operation
 from edl.model import Ending, Reason, Role, Target, TrainingJob
@@ -14,7 +14,7 @@ def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
     """0/0 completes an Indexed Job at once and ends its pods (docs/kubernetes.md 10)."""
     if job.clean_up is CleanUp.NONE:
         return Step(job.key, _times_to_live(job))
-    why = phases.verdict(job.key, ending)
+    why = reasons.ended(job.key, ending)
     # A Job that is 0/0 already only waits for its controller.
     others = [role for role in job.live if role.tandem and role.size and not role.told_to_end]
     writes = [

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from edl import addresses, contract, host_lists
+from edl import addresses, contract, host_lists, reasons
 from edl.frameworks import FRAMEWORKS
-from edl.model import Code, Leaving, Pod, Reason, Role, TrainingJob
+from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import newcomers, patches
 from edl.steps.removal import going, reason
@@ -105,7 +105,7 @@ def _workers(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> _Wor
 def _leaving(job: TrainingJob, role: Role, size: int, resize: Resize | None) -> Leaving:
     staying = {pod.name for pod in _staying(job, role, size)}
     names = frozenset(pod.name for pod in role.pods if pod.active and pod.name not in staying)
-    before = job.leaving.reason if job.leaving else Reason(Code.UNKNOWN)
+    before = job.leaving.reason if job.leaving else reasons.UNKNOWN
     why = reason(role) if role.removing else before
     return Leaving(names, size, resize.reason if resize else why)
 

@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from edl import contract, phases, start_refusals
+from edl import contract, phases, reasons, start_refusals
 from edl.model import Refusal, TrainingJob
-from edl.planner import reasons
 from edl.planner.plan import Admission
 from edl.steps import patches
 from edl.steps.start import start

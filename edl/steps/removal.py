@@ -9,9 +9,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from edl import contract
-from edl.model import Code, JobKey, Pod, Reason, Role, Target, TrainingJob
-from edl.model.reasons import PodNames
+from edl import contract, reasons
+from edl.model import JobKey, Pod, Reason, Role, Target, TrainingJob
 from edl.planner.plan import Evacuation
 from edl.writes import Delete, Patch, Write
 
@@ -69,5 +68,4 @@ def _untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
 
 def reason(role: Role) -> Reason:
     """Why they go: their user named them, or the plan says so."""
-    named = Reason(Code.PODS_REMOVED, PodNames(tuple(sorted(role.removing))))
-    return role.evacuated or named
+    return role.evacuated or reasons.removed(role.removing)

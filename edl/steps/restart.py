@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
 
-from edl import contract, messages
+from edl import contract, messages, reasons
 from edl.model import TrainingJob
-from edl.planner import reasons
 from edl.planner.plan import Resize
 from edl.steps import patches
 from edl.steps.changes import resized, told

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from edl import contract
-from edl.model import Code, Reason, Resizing, Role, TrainingJob
+from edl import contract, reasons
+from edl.model import Reason, Resizing, Role, TrainingJob
 from edl.model.reasons import Growth
 from edl.planner.plan import Resize
 from edl.steps import patches
@@ -46,7 +46,7 @@ def failure(role: Role) -> Reason:
     """Why a growth is taken back."""
     timeout = role.scaling.timeout if role.scaling else None
     seconds = timeout.total_seconds() if timeout else None
-    return Reason(Code.SCALE_FAILED, Growth(role.wanted, before(role), seconds))
+    return reasons.scale_failed(Growth(role.wanted, before(role), seconds))
 
 
 def overdue(role: Role, now: datetime) -> bool:

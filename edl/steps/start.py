@@ -7,7 +7,7 @@ from edl import addresses, contract, history, messages, pins
 from edl.frameworks import FRAMEWORKS
 from edl.history import Entry, Operation
 from edl.model import Reason, Resizing, Restart, Role, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.plan import Admission, Suspension
 from edl.steps import patches
 from edl.steps.keys import keys
@@ -95,7 +95,7 @@ def _pins(role: Role, nodes: Sequence[str]) -> dict[str, str | None]:
 def _told(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
 ) -> dict[str, str]:
-    again = Operation.RESTARTED if reasons.restarts(role) else Operation.RESUMED
+    again = Operation.RESTARTED if last_reasons.restarts(role) else Operation.RESUMED
     # Of a start that was left half done the others have begun before.
     operation = again if job.started_at and role.history else Operation.STARTED
     return history.annotation(role, [Entry(now, operation, size, size, why[0].code, why[1])])

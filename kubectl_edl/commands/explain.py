@@ -53,10 +53,12 @@ Examples:
   "settings": {"policy", "loadCeiling", "source"},
   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
     "message"} or null,
-  "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "message", "stops"}],
+  "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "reason", "message",
+   "stops"}],
   "waitingPods": [{"name", "job", "node", "message"}], "operations": as kubectl edl history}
   STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}
   kind: Room, TooLarge, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised, Itself
+  (docs/reasons.md has these and the other codes)
 """
 
 

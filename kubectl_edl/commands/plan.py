@@ -4,9 +4,8 @@ from typing import Final
 
 import click
 
+from edl import reasons
 from edl.errors import Forbidden
-from edl.model import Reason
-from edl.model.reasons import Told
 from edl.phases import ending
 from edl.planner.plan import Held
 from kubectl_edl.deciding import Asked, Deciding, asking, deciding
@@ -114,7 +113,7 @@ def _last_said(world: World, connection: Connection, by: Deciding, error: Forbid
     survey = survey_training(connection, "", now)
     said = ((job.key, why(job)) for job in survey.jobs if not ending(job))
     held = tuple(
-        Held(key, Reason(one.reason, Told(one.message))) for key, one in said if one.reason
+        Held(key, reasons.quoted(one.reason, one.message)) for key, one in said if one.reason
     )
     hint = f"hint: a plan needs the whole cluster; this is what the reconciler last said: {error}"
     planned = Planned(now, connection.namespace, by, (), held, complete=False)

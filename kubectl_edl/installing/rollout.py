@@ -11,13 +11,11 @@ from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.installing.applying import found
 from kubectl_edl.refusals import Refused, TimedOut
+from kubectl_edl.unplaced import NO_IMAGE
 from kubectl_edl.world import World
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
 _PAUSE: Final = 0.5
-_NO_IMAGE: Final = frozenset(
-    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
-)
 _CRASHES: Final = 3
 _CONFIGURATION: Final = Target("MutatingWebhookConfiguration", "", "edl")
 
@@ -61,7 +59,7 @@ def _hopeless(cluster: ClusterWithLogs) -> Iterator[str]:
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (status.get("state") or {}).get("waiting") or {}
             name = pod["metadata"]["name"]
-            if waiting.get("reason") in _NO_IMAGE:
+            if waiting.get("reason") in NO_IMAGE:
                 yield _no_image(status["image"], waiting)
             if status.get("restartCount", 0) >= _CRASHES and waiting:
                 yield (

@@ -7,10 +7,11 @@ from datetime import datetime
 from math import inf
 from typing import Final
 
+from edl.history import OperationPhase
 from edl.writes import Json
 from kubectl_edl.changes import Change
 from kubectl_edl.obstacles import Obstacle
-from kubectl_edl.operations import SCALING, Past, past
+from kubectl_edl.operations import Past, past
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.forms import print_report
 from kubectl_edl.printers.report import Report
@@ -183,7 +184,7 @@ def _last(view: JobView, now: datetime) -> str:
     last = next(reversed(past(view.job)), None)
     if last is None:
         return ""
-    ago = "now" if last.phase == SCALING else f"{age(last.at, now)} ago"
+    ago = "now" if last.phase is OperationPhase.SCALING else f"{age(last.at, now)} ago"
     return f"{last.phase} {ago}: {last.operation} {last.text}"
 
 

@@ -10,9 +10,10 @@ from msgspec import structs
 
 from edl.forecast.estimate import Estimate
 from edl.inject import unrequested
+from edl.messages import cause, remedy
 from edl.model import Budget, JobKey, Reason, Role
+from edl.model.causes import Cause, Hindrance, Itself
 from edl.model.reasons import NoEligibleNode
-from edl.planner.causes import Cause, Hindrance, Itself
 from edl.planner.explain import Explanation, RoleExplained, Stops
 from edl.resources import Resources
 from edl.writes import Json
@@ -25,7 +26,7 @@ from kubectl_edl.printers.table import Column, Table
 from kubectl_edl.screens.history import operation_document
 from kubectl_edl.screens.queue import quantities
 from kubectl_edl.unplaced import Unplaced
-from kubectl_edl.views import JobView, time_text
+from kubectl_edl.views import JobView, Why, time_text, why_of, why_of_role
 from kubectl_edl.whens import document as when_document
 from kubectl_edl.whens import when
 
@@ -173,8 +174,11 @@ def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
         if role.name in explained.roles:
             sizes = (one.now, one.after) if one else (shown.size, shown.size)
             figures = (*sizes, role.min, role.max)
-            why = one.why if one else role.problem or role.message
-            yield (role.name, *map(str, figures), why)
+            yield (role.name, *map(str, figures), _why(role, one).message)
+
+
+def _why(role: Role, one: RoleExplained | None) -> Why:
+    return why_of(one.why) if one and one.why else why_of_role(role)
 
 
 def _obstacles(explained: Explained) -> Iterator[str]:
@@ -198,12 +202,12 @@ def _is_fixed(stops: Stops) -> bool:
 
 def _stops(title: str, stops: Stops) -> str:
     lines = [title]
-    for number, cause in enumerate(stops.causes, 1):
+    for number, one in enumerate(stops.causes, 1):
         then = "and then, " if number > 1 else ""
-        lines.append(f"  {number}. {then}{cause.says}")
-        if cause.remedy:
-            lines.append(f"     would help: {cause.remedy}")
-    if not stops.complete and any(cause.remedy for cause in stops.causes):
+        lines.append(f"  {number}. {then}{cause(one)}")
+        if helps := remedy(one):
+            lines.append(f"     would help: {helps}")
+    if not stops.complete and any(map(remedy, stops.causes)):
         lines.append("  There may be more in the way behind this.")
     return "".join(f"{line}\n" for line in lines)
 
@@ -230,9 +234,7 @@ def _document(explained: Explained) -> Json:
         "ahead": [str(key) for key in found.ahead] if found else [],
         "estimate": when_document(estimate) if estimate else None,
         "start": _stops_document(found.start) if found else None,
-        "roles": [_role_document(one) for one in found.roles if one.role in explained.roles]
-        if found
-        else [],
+        "roles": _role_documents(explained, found) if found else [],
         "waitingPods": [
             {"name": pod.name, "job": pod.job, "node": pod.node or None, "message": pod.why}
             for pod in explained.unplaced
@@ -241,14 +243,19 @@ def _document(explained: Explained) -> Json:
     }
 
 
-def _role_document(one: RoleExplained) -> Json:
-    return {
-        "name": one.role,
-        "size": one.now,
-        "next": one.after,
-        "message": one.why,
-        "stops": _stops_document(one.stops),
-    }
+def _role_documents(explained: Explained, found: Explanation) -> list[Json]:
+    roles = {role.name: role for role in explained.view.job.roles}
+    return [
+        {
+            "name": one.role,
+            "size": one.now,
+            "next": one.after,
+            **_why(roles[one.role], one).document,
+            "stops": _stops_document(one.stops),
+        }
+        for one in found.roles
+        if one.role in explained.roles
+    ]
 
 
 def _stops_document(stops: Stops | None) -> Json | None:
@@ -256,14 +263,14 @@ def _stops_document(stops: Stops | None) -> Json | None:
         return None
     return {
         "complete": stops.complete,
-        "causes": [_cause_document(cause) for cause in stops.causes],
+        "causes": [_cause_document(one) for one in stops.causes],
     }
 
 
-def _cause_document(cause: Cause) -> Json:
+def _cause_document(one: Cause) -> Json:
     """Its kind, the sentences, and its own fields."""
-    own = {name: _plain(value) for name, value in structs.asdict(cause).items()}  # type: ignore[arg-type]  # every Cause is a Struct
-    return {"kind": cause.kind, "says": cause.says, "remedy": cause.remedy} | own
+    own = {name: _plain(value) for name, value in structs.asdict(one).items()}
+    return {"kind": one.kind.value, "says": cause(one), "remedy": remedy(one)} | own
 
 
 def _plain(value: object) -> object:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.contract import CleanUp
 from edl.model import Ending, Phase, Pod, PodPhase, Resizing, Role, Scaling
 from edl.phases import ending, phase, runs, waits
-from edl.planner import reasons
 from edl.steps.hosts import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
 

@@ -8,10 +8,9 @@ import time
 
 import pytest
 
-from edl import contract
+from edl import contract, reasons
 from edl.history import Operation, entries
 from edl.messages import message
-from edl.planner import reasons
 from tests.integration.conftest import PENDING_LIMIT
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web
 

@@ -48,7 +48,7 @@ def test_a_job_at_its_max_is_told_so_and_grows_with_what_is_named(shell: Shell) 
     assert plan["settings"] == {"policy": "fair", "loadCeiling": 0.97, "source": "reconciler"}
     (role,) = answer(shell, "explain", "sweep")["roles"]
     first = role["stops"]["causes"][0]
-    assert (first["kind"], first["bound"], first["value"]) == ("Bound", "max", 3)
+    assert (first["kind"], first["bound"], first["value"]) == ("Bound", "Max", 3)
     assert shell.edl("scale", "sweep", "--max", "2").returncode == 0
     shell.until("sweep", lambda now: now["roles"][0]["running"] == 2)
 

@@ -215,7 +215,7 @@ def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:
     stage.create(bad)
     what, way_out = in_the_way(stage, "broken")[0]
     assert "min 9 is above max 2" in what
-    assert way_out == "correct it, delete the Jobs and apply them again"
+    assert way_out == "correct it; Jobs that are wrong themselves are deleted and applied again"
 
 
 def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
@@ -224,10 +224,8 @@ def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
     waits = job("waits", framework="none")
     waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
     stage.put(waits)
-    assert in_the_way(stage, "waits")[0] == (
-        'there is no PriorityClass "nope": create it, or name another',
-        "create the PriorityClass: kubectl create priorityclass nope --value=VALUE",
-    )
+    what, _ = in_the_way(stage, "waits")[0]
+    assert what.startswith('there is no PriorityClass "nope": create it (kubectl create ')
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 50))

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import generate_latest
 
+from edl import reasons
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.act import Report
 from edl.kube.fake import FakeCluster
 from edl.model import ClusterState, Code, JobKey, PodPhase, Target
-from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Evacuation, Held, Plan, Resize, Suspension

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from edl import clearings
+from edl import clearings, reasons
 from edl.feasibility.eligibility import NAME_FIELD, Eligibility
 from edl.model import (
     ClusterState,
@@ -26,7 +26,6 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
-from edl.planner import reasons
 from edl.planner.plan import Plan
 from edl.resources import Resources
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import JobKey, Reason, Resizing, TrainingJob
-from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker

@@ -8,8 +8,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import Charge, ClusterState, JobKey, Role
-from edl.planner import reasons
 from edl.planner.budgets import Line
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling

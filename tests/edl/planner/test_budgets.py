@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.messages import message
 from edl.model import Budget, Charge, ClusterState, JobKey, Node, Resizing, TrainingJob
-from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, told

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.cooldowns import Cooldown, cooldown
 from edl.model import Code, JobKey, Resizing, TrainingJob
-from edl.planner import reasons
 from tests.edl.planner.plans import ALL, held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 

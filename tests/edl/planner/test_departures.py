@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.messages import message
 from edl.model import Code, JobKey, Leaving, TrainingJob
-from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.departures import with_departures
 from edl.planner.limits import Limits

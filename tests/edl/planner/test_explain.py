@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from edl import messages, reasons
 from edl.messages import message
 from edl.model import (
     Budget,
@@ -16,11 +17,21 @@ from edl.model import (
     Term,
     TrainingJob,
 )
-from edl.planner import reasons
-from edl.planner.causes import Bound, Cause, Itself, Others, Promised, Until
+from edl.model.causes import (
+    Bound,
+    Cause,
+    Itself,
+    Kept,
+    LoadCeiling,
+    NoNode,
+    Others,
+    Promised,
+    Room,
+    Spent,
+    Until,
+)
 from edl.planner.decide import decide
 from edl.planner.explain import Explanation, explain
-from edl.planner.lacks import Kept, LoadCeiling, NoNode, Room, Spent
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.situation import Situation
@@ -74,32 +85,32 @@ def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
     (cause,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
     assert isinstance(cause, Room)
     assert (cause.nodes, cause.node, cause.missing) == (2, "b", Resources.of({"cpu": 500}))
-    assert cause.says == (
+    assert messages.cause(cause) == (
         "no room for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes that it "
         "may use"
     )
-    assert cause.remedy == "500m CPU more free on b"
+    assert messages.remedy(cause) == "500m CPU more free on b"
 
 
 def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
     (cause,) = start("mnist", *things)
-    assert cause.says == (
+    assert messages.cause(cause) == (
         "one worker asks for 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
     )
-    assert cause.remedy == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
+    assert messages.remedy(cause) == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
 
 
 def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     full = busy(node("a", 2, gpu=1), room(1))
     (cause,) = start("mnist", full, node("b", 8), worker("mnist", 1, 1, shape=gpu))
-    assert cause.says == (
+    assert messages.cause(cause) == (
         "no room for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it may use has "
         "all of it free at once"
     )
-    assert cause.remedy == "1 CPU more free on a"
+    assert messages.remedy(cause) == "1 CPU more free on a"
 
 
 @pytest.mark.parametrize("taken", [0, 2])
@@ -108,26 +119,29 @@ def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: fl
     large = worker("fat", 1, 1, shape=shape(9))
     (cause,) = start("fat", *nodes, large)
     assert (
-        cause.says
+        messages.cause(cause)
         == "one worker asks for 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
     )
-    assert cause.remedy == "smaller pods, or a node with 9 CPU"
+    assert messages.remedy(cause) == "smaller pods, or a node with 9 CPU"
 
 
 def test_what_it_names_is_what_it_lacks_whoever_else_asks_for_room() -> None:
     """In a full cluster, with others ahead, it is still one pod that is too large."""
     others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]
     causes = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
-    assert causes[0].says == "one worker asks for 9 CPU, the only node that it may use has 4 CPU"
-    assert causes[0].remedy.startswith("smaller pods, or ")
+    assert (
+        messages.cause(causes[0])
+        == "one worker asks for 9 CPU, the only node that it may use has 4 CPU"
+    )
+    assert messages.remedy(causes[0]).startswith("smaller pods, or ")
 
 
 def test_a_device_that_no_node_has_is_said_so() -> None:
     (cause,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
-    assert cause.says == (
+    assert messages.cause(cause) == (
         "one worker asks for 8 nvidia.com/gpu, and no node that it may use has any"
     )
-    assert cause.remedy == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
+    assert messages.remedy(cause) == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
 
 
 def test_a_gang_names_each_role_that_does_not_fit() -> None:
@@ -137,10 +151,10 @@ def test_a_gang_names_each_role_that_does_not_fit() -> None:
         ("Room", "worker"),
         ("Room", "ps"),
     ]
-    assert causes[0].says == (
+    assert messages.cause(causes[0]) == (
         "no room for 2 of 4 worker (2 CPU each): no CPU free on the only node that it may use"
     )
-    assert causes[0].remedy == "room for 2 more pods of 2 CPU, on nodes like a"
+    assert messages.remedy(causes[0]) == "room for 2 more pods of 2 CPU, on nodes like a"
 
 
 def test_rules_about_other_pods_are_no_want_of_room() -> None:
@@ -149,11 +163,11 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
     alone = shape(1, rules=apart)
     (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
     assert isinstance(cause, Kept)
-    assert cause.says == (
+    assert messages.cause(cause) == (
         "no room: its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
         "nodes that it may use"
     )
-    assert cause.remedy == "one more node like a, with 1 CPU free and nobody there yet"
+    assert messages.remedy(cause) == "one more node like a, with 1 CPU free and nobody there yet"
     running = worker("mnist", 1, 9, on=["a", "b"], shape=alone)
     (cause,) = growth("mnist", *nodes, running)
     assert isinstance(cause, Kept)
@@ -165,46 +179,49 @@ def test_no_node_at_all_names_the_rule() -> None:
     wants = shape(1, node_selector=(("disk", "ssd"),))
     (cause,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=wants))
     assert isinstance(cause, NoNode)
-    assert cause.says == (
+    assert messages.cause(cause) == (
         "no node matches its node selector disk=ssd: worker may use none of the nodes"
     )
-    assert cause.remedy == "a node that worker may use, with 1 CPU free for each pod"
+    assert messages.remedy(cause) == "a node that worker may use, with 1 CPU free for each pod"
 
 
 def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
     (cause,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
     assert isinstance(cause, LoadCeiling)
-    assert cause.says == (
+    assert messages.cause(cause) == (
         "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU are, and one more worker asks for "
         "1 CPU"
     )
-    assert cause.remedy == "a load ceiling of 100 %, or 300m CPU more idle in the cluster"
+    assert messages.remedy(cause) == "a load ceiling of 100 %, or 300m CPU more idle in the cluster"
 
 
 def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
     max_, room_ = growth("mnist", node("a", 4), runs("mnist", 4, high=4))
     assert isinstance(max_, Bound)
-    assert (max_.says, max_.remedy) == ("worker is at its max, 4", "a larger max of worker")
+    assert (messages.cause(max_), messages.remedy(max_)) == (
+        "worker is at its max, 4",
+        "a larger max of worker",
+    )
     assert isinstance(room_, Room)
 
 
 def test_a_manual_size_is_named_with_the_way_out() -> None:
     (cause,) = growth("mnist", node("a", 8), runs("mnist", 4, wanted=4))
-    assert cause.says == "worker is at its manual size, 4"
-    assert cause.remedy == "another manual size of worker, or none (scale --auto)"
+    assert messages.cause(cause) == "worker is at its manual size, 4"
+    assert messages.remedy(cause) == "another manual size of worker, or none (scale --auto)"
 
 
 def test_work_items_bound_the_pods() -> None:
     items = {"resizing": Resizing.ITEMS, "tandem": False, "remaining": 3}
     (cause,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
-    assert cause.says == "worker has 3 work items left to do, and a pod for each"
+    assert messages.cause(cause) == "worker has 3 work items left to do, and a pod for each"
 
 
 def test_a_cooldown_says_until_when() -> None:
     (cause,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
     assert isinstance(cause, Until)
     assert cause.until == at(6)
-    assert cause.says == "cooldown: its size changed a moment ago (until 12:00:06 UTC)"
+    assert messages.cause(cause) == "cooldown: its size changed a moment ago (until 12:00:06 UTC)"
 
 
 def test_whoever_gets_the_room_first_is_named() -> None:
@@ -213,13 +230,13 @@ def test_whoever_gets_the_room_first_is_named() -> None:
     assert isinstance(room_, Room)
     assert isinstance(others, Others)
     assert others.jobs == (JobKey("ns", "less"),)
-    assert others.says == "room goes first to ns/less"
+    assert messages.cause(others) == "room goes first to ns/less"
 
 
 def test_pending_pods_of_others_come_first_too() -> None:
     causes = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
     assert [cause.kind for cause in causes] == ["Room", "Others"]
-    assert causes[1].says == "room goes first to pending pods such as web/web-1"
+    assert messages.cause(causes[1]) == "room goes first to pending pods such as web/web-1"
 
 
 def test_who_waits_behind_another_is_told_whom() -> None:
@@ -229,14 +246,17 @@ def test_who_waits_behind_another_is_told_whom() -> None:
     assert (found.position, found.ahead) == (2, (first.key,))
     assert found.start is not None
     (cause,) = found.start.causes
-    assert cause.says == "the job that has waited longest starts first: ns/first"
+    assert messages.cause(cause) == "the job that has waited longest starts first: ns/first"
 
 
 def test_room_that_is_being_freed_is_promised() -> None:
     high = worker("high", 2, 2, priority=1)
     (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
     assert isinstance(cause, Promised)
-    assert (cause.says, cause.remedy) == ("2 pods wait for the room of pods that are leaving", "")
+    assert (messages.cause(cause), messages.remedy(cause)) == (
+        "2 pods wait for the room of pods that are leaving",
+        "",
+    )
 
 
 def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:
@@ -261,13 +281,13 @@ def test_what_is_promised_comes_by_itself() -> None:
 def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
     causes = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
     assert [cause.kind for cause in causes] == ["Itself", "Room"]
-    assert causes[0].remedy == "resuming it (kubectl edl resume)"
+    assert messages.remedy(causes[0]) == "resuming it (kubectl edl resume)"
 
 
 def test_a_fixed_role_always_has_as_many() -> None:
     (cause,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
     assert isinstance(cause, Itself)
-    assert cause.says == "worker always has 2"
+    assert messages.cause(cause) == "worker always has 2"
 
 
 def test_a_budget_says_how_much_is_left_and_needed() -> None:
@@ -284,15 +304,15 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     assert found.roles[0].stops is not None
     (cause,) = found.roles[0].stops.causes
     assert isinstance(cause, Spent)
-    assert cause.says == (
+    assert messages.cause(cause) == (
         'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
     )
-    assert cause.remedy == '5 requests.cpu in ResourceQuota "team" of namespace ns'
+    assert messages.remedy(cause) == '5 requests.cpu in ResourceQuota "team" of namespace ns'
 
 
 def test_sizes_before_and_after_come_with_the_reason() -> None:
     (found,) = explained("mnist", node("a", 6), runs("mnist", 4)).roles
-    assert (found.now, found.after, found.why) == (4, 6, "idle room: 6 of 8 fit")
+    assert (found.now, found.after, found.why) == (4, 6, reasons.grown(6, 8))
 
 
 def test_who_ended_has_nothing_in_the_way() -> None:

@@ -8,7 +8,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.planner.causes import Itself, Promised
+from edl.model.causes import Itself, Promised
 from edl.planner.decide import decide
 from edl.planner.explain import Explanation, Stops, explain
 from edl.planner.limits import Limits

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import Code, JobKey, Node, PodPhase, Resizing
-from edl.planner import reasons
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan, Resize
 from tests.edl.planner.acting import act

@@ -6,7 +6,7 @@ import pytest
 
 from edl.model import Code, JobKey, Reason, Restart, Role
 from edl.model.reasons import Minimum, Other, PendingPods, Size
-from edl.planner import reasons
+from edl.planner import last_reasons
 from tests.edl.planner.states import role
 
 ME, OTHER = JobKey("team", "me"), JobKey("team", "other")
@@ -31,31 +31,31 @@ EVERY = {Restart.NONE, Restart.STOPPED, Restart.STARTED}
 
 Holds = Callable[[Role], object]
 MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
-    "restarts": (reasons.restarts, {one: {STOPPED} for one in CHANGES}),
-    "gang_pending": (reasons.gang_pending, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
-    "stayed_pending": (reasons.stayed_pending, {Reason(Code.UNSCHEDULABLE): EVERY}),
+    "restarts": (last_reasons.restarts, {one: {STOPPED} for one in CHANGES}),
+    "gang_pending": (last_reasons.gang_pending, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
+    "stayed_pending": (last_reasons.stayed_pending, {Reason(Code.UNSCHEDULABLE): EVERY}),
     "grew_in_vain": (
-        lambda found: reasons.grew_in_vain(ME, found),
+        lambda found: last_reasons.grew_in_vain(ME, found),
         {
             Reason(Code.GROWTH_UNSCHEDULABLE): {STOPPED, STARTED},
             Reason(Code.RECLAIMED, Minimum(ME)): {STOPPED, STARTED},
         },
     ),
-    "for_manual_size": (reasons.for_manual_size, {Reason(Code.MANUAL_SIZE): {STOPPED}}),
-    "grows": (reasons.grows, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
+    "for_manual_size": (last_reasons.for_manual_size, {Reason(Code.MANUAL_SIZE): {STOPPED}}),
+    "grows": (last_reasons.grows, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
     "made_room": (
-        reasons.made_room,
+        last_reasons.made_room,
         {one: {STARTED} for one in CHANGES if one.code is Code.RECLAIMED},
     ),
     "yielded_to": (
-        lambda found: reasons.yielded_to(Code.FAIR_SHARING, found) == OTHER,
+        lambda found: last_reasons.yielded_to(Code.FAIR_SHARING, found) == OTHER,
         {
             Reason(Code.RECLAIMED, Other(OTHER)): {STARTED},
             Reason(Code.RECLAIMED, Minimum(OTHER)): {STARTED},
             GAVE: {STARTED},
         },
     ),
-    "balanced": (lambda found: reasons.balanced(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
+    "balanced": (lambda found: last_reasons.balanced(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
 }
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.messages import message
 from edl.model import ClusterState
-from edl.planner import reasons
 from edl.planner.decide import decide, outcome
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.messages import message
 from edl.model import ClusterState, Resizing, TrainingJob
-from edl.planner import reasons
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.contract import CleanUp
 from edl.messages import message
 from edl.model import (
@@ -23,7 +24,6 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.reasons import Roles
-from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Admission, Held, Plan, Suspension

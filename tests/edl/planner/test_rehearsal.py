@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import Resizing, TrainingJob
-from edl.planner import reasons
 from edl.planner.plan import Admission, Plan
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started

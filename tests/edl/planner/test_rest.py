@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import ClusterState, Ending, Pod, PodPhase, Resizing, Scaling
-from edl.planner import reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import (

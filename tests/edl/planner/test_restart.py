@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import Code, JobKey, PodPhase, Resizing, Role, TrainingJob
-from edl.planner import reasons
+from edl.planner import last_reasons
 from edl.planner.limits import Limits
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
@@ -253,7 +254,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     (resize,) = plan.resizes
     assert resize.reason == replace(reasons.room_for_minimum(mine.key), attempts=1)
     back = replace(parts[1], last=reasons.restart(resize.reason))
-    assert reasons.grew_in_vain(mine.key, back)
+    assert last_reasons.grew_in_vain(mine.key, back)
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -8,8 +8,8 @@ from hypothesis import assume, example
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import ClusterState, JobKey, Pod, Resizing, Taint, TrainingJob
-from edl.planner import reasons
 from edl.planner.evacuate import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.model import ClusterState
-from edl.planner import reasons
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan

@@ -2,9 +2,8 @@
 
 from msgspec.structs import replace
 
-from edl import contract, start_refusals
+from edl import contract, reasons, start_refusals
 from edl.model import ClusterState, Ending, Refusal, TrainingJob
-from edl.planner import reasons
 from edl.planner.plan import Admission, Held, Plan
 from edl.steps import Steps, steps
 from edl.steps.start import start

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.model import Resizing, Role, Scaling
-from edl.planner import reasons
 from edl.planner.plan import Resize
 from edl.steps.hosts import LEAVE
 from edl.steps.life import live

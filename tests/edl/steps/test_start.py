@@ -2,10 +2,9 @@ import json
 
 from msgspec.structs import replace
 
-from edl import contract, pins
+from edl import contract, pins, reasons
 from edl.model import Resizing, Scaling
 from edl.model.last_changes import text_of
-from edl.planner import reasons
 from edl.planner.plan import Admission, Suspension
 from edl.steps.start import start, stop
 from edl.writes import Create, Patch, Step

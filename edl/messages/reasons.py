@@ -1,4 +1,4 @@
-"""What users read of a reason: a decision has no sentence but those made here.
+"""What users read of a reason.
 
 No clock readings: the same situation always reads the same.
 """
@@ -15,6 +15,7 @@ from edl.model.reasons import (
     Code,
     FixedSize,
     Growth,
+    Lack,
     Load,
     Minimum,
     Need,
@@ -38,7 +39,7 @@ from edl.model.reasons import (
 )
 from edl.resources import CPU
 
-SCARCE: Final[Mapping[str, str]] = {
+SCARCE: Final[Mapping[Scarce, str]] = {
     Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
     Scarce.DEVICES: "the shares that others have of its GPUs",
 }
@@ -251,17 +252,17 @@ def _(about: AboveBudget, code: Code) -> _Sentence:  # noqa: ARG001
 def _(about: Shortage, code: Code) -> _Sentence:
     pods, needs = sum(need.pods for need in about.needs), _needs(about.needs)
     if code is not Code.NEVER_FITS:
-        text = f"short of {_scarce(about.scarce)}: needs {needs}"
+        text = f"short of {_lack(about.lack)}: needs {needs}"
         return _Sentence(text, f"{about.fitting} of {pods} pods fit")
     return _Sentence(
-        f"too large, short of {_scarce(about.scarce)}: needs {needs}",
+        f"too large, short of {_lack(about.lack)}: needs {needs}",
         f"only {about.fitting} of {pods} pods would fit even if no training job ran",
     )
 
 
 @_about.register
 def _(about: NoRoom, code: Code) -> _Sentence:  # noqa: ARG001
-    return _Sentence(f"no node has room for {about.requests}: short of {_scarce(about.scarce)}")
+    return _Sentence(f"no node has room for {about.requests}: short of {_lack(about.lack)}")
 
 
 @_about.register
@@ -291,6 +292,8 @@ def _needs(needs: Sequence[Need]) -> str:
     return ", ".join(f"{need.pods} x {need.requests} ({need.role})" for need in needs)
 
 
-def _scarce(scarce: str) -> str:
-    found = SCARCE.get(scarce)
-    return f"nodes that {found} leave to it" if found else resource(scarce)
+def _lack(lack: Lack) -> str:
+    if lack.scarce is Scarce.RESOURCE:
+        return resource(lack.resource)
+    found = SCARCE.get(lack.scarce)
+    return f"nodes that {found} leave to it" if found else "nodes"

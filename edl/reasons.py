@@ -1,17 +1,20 @@
-"""The reasons of the planner's decisions, and what a plan reads off the last one."""
+"""Every reason that there is: no other module makes one, so each code keeps to its subjects."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import Budget, Demand, JobKey, Role
+from edl.model import Budget, Demand, Ending, JobKey, Role
 from edl.model.reasons import (
     AboveBudget,
     Attempt,
     Attempted,
     Code,
+    FixedSize,
+    Growth,
+    Lack,
     Load,
     Minimum,
     Need,
@@ -20,6 +23,7 @@ from edl.model.reasons import (
     Other,
     PendingPods,
     Period,
+    PodNames,
     Pods,
     Reason,
     Restart,
@@ -27,6 +31,7 @@ from edl.model.reasons import (
     Shortage,
     Size,
     Taints,
+    Told,
     Usage,
 )
 from edl.resources import Resources
@@ -52,6 +57,11 @@ LEFT_ALONE: Final = Reason(Code.NEARLY_DONE)
 GREW_IN_VAIN: Final = Reason(Code.GROWTH_UNSCHEDULABLE)
 MINIMUM_FIRST: Final = Reason(Code.MINIMUM_FIRST)
 NOT_NOW: Final = Reason(Code.NOT_PLANNED)
+AT_MIN: Final = Reason(Code.AT_MIN)
+FIXED: Final = Reason(Code.FIXED_SIZE)
+SCALED: Final = Reason(Code.SCALE_SUCCEEDED)
+UNOBSERVED: Final = Reason(Code.UNOBSERVED)
+UNKNOWN: Final = Reason(Code.UNKNOWN)
 
 TIMED: Final = frozenset({Code.COOLDOWN, Code.BACK_OFF})
 """What time alone ends."""
@@ -118,16 +128,16 @@ def goes_first(key: JobKey) -> Reason:
     return Reason(Code.QUEUE_ORDER, Other(key))
 
 
-def no_room(requests: Resources, scarce: str) -> Reason:
-    return Reason(Code.INSUFFICIENT_CAPACITY, NoRoom(requests, scarce))
+def no_room(requests: Resources, lack: Lack) -> Reason:
+    return Reason(Code.INSUFFICIENT_CAPACITY, NoRoom(requests, lack))
 
 
-def gang(needs: Sequence[Need], fitting: int, scarce: str) -> Reason:
-    return Reason(Code.INSUFFICIENT_CAPACITY, Shortage(tuple(needs), fitting, scarce))
+def gang(needs: Sequence[Need], fitting: int, lack: Lack) -> Reason:
+    return Reason(Code.INSUFFICIENT_CAPACITY, Shortage(tuple(needs), fitting, lack))
 
 
-def never(needs: Sequence[Need], fitting: int, scarce: str) -> Reason:
-    return Reason(Code.NEVER_FITS, Shortage(tuple(needs), fitting, scarce))
+def never(needs: Sequence[Need], fitting: int, lack: Lack) -> Reason:
+    return Reason(Code.NEVER_FITS, Shortage(tuple(needs), fitting, lack))
 
 
 def no_node(found: NoEligibleNode) -> Reason:
@@ -143,6 +153,34 @@ def above_budget(budget: Budget) -> Reason:
     return Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget))
 
 
+def fixed(role: Role) -> Reason:
+    return Reason(Code.FIXED_SIZE, FixedSize(role.name, role.size))
+
+
+def removed(pods: Iterable[str]) -> Reason:
+    """Its user named these pods."""
+    return Reason(Code.PODS_REMOVED, PodNames(tuple(sorted(pods))))
+
+
+def scale_failed(growth: Growth) -> Reason:
+    return Reason(Code.SCALE_FAILED, growth)
+
+
+def ended(key: JobKey, end: Ending) -> Reason:
+    """How a training job ended."""
+    return Reason(Code.COMPLETE if end is Ending.COMPLETE else Code.FAILED, Other(key))
+
+
+def incomplete(missing: Sequence[str]) -> Reason:
+    """It waits for the Jobs of these roles."""
+    return Reason(Code.INCOMPLETE, Roles(tuple(missing)))
+
+
+def quoted(code: Code, text: str) -> Reason:
+    """In the words of a validation, of the API server, or of what stands on a Job."""
+    return Reason(code, Told(text))
+
+
 def restart(reason: Reason) -> Reason:
     """Why a training job is stopped and started again at another size."""
     return replace(reason, restart=Restart.STOPPED)
@@ -156,62 +194,6 @@ def restarted(reason: Reason) -> Reason:
 def grew_smaller(reason: Reason) -> Reason:
     """Why a job has started that was stopped to grow, and came back smaller."""
     return replace(restarted(GREW_IN_VAIN), attempts=reason.attempts)
-
-
-def restarts(role: Role) -> bool:
-    """Whether a role was stopped in order to start again at the size that it has now."""
-    return role.restart is Restart.STOPPED
-
-
-def gang_pending(role: Role) -> bool:
-    """Whether its last start came to nothing, because the scheduler placed its pods otherwise."""
-    return role.last is not None and role.last.code is Code.GANG_UNSCHEDULABLE
-
-
-def stayed_pending(role: Role) -> bool:
-    """Whether a role's last change gave back what no node took, by a restart or without one."""
-    return role.last is not None and role.last.code is Code.UNSCHEDULABLE
-
-
-def grew_in_vain(key: JobKey, role: Role) -> bool:
-    """Whether this job came back smaller than it had grown, or in the way of its own minimum."""
-    last = role.last
-    if last is None or last.restart is Restart.NONE:
-        return False
-    in_its_way = last.code is Code.RECLAIMED and last.about == Minimum(key)
-    return in_its_way or last.code is Code.GROWTH_UNSCHEDULABLE
-
-
-def for_manual_size(role: Role) -> bool:
-    """Whether a role was stopped because its user had asked for another size."""
-    return restarts(role) and role.last is not None and role.last.code is Code.MANUAL_SIZE
-
-
-def made_room(role: Role) -> bool:
-    """Whether a role came back smaller because a claim needed the room."""
-    last = role.last
-    return last is not None and last.restart is Restart.STARTED and last.code is Code.RECLAIMED
-
-
-def yielded_to(gives: Code, role: Role) -> JobKey | None:
-    """The job for which a role came back smaller: for its claim, or what the policy balances."""
-    last = role.last
-    if last is None or last.restart is not Restart.STARTED:
-        return None
-    if last.code in (Code.RECLAIMED, gives) and isinstance(last.about, Other | Minimum):
-        return last.about.job
-    return None
-
-
-def grows(role: Role) -> bool:
-    """Whether a role was stopped because there was room for more of it."""
-    return restarts(role) and role.last is not None and role.last.code is Code.IDLE_CAPACITY
-
-
-def balanced(gives: Code, role: Role) -> bool:
-    """Whether a role gave a replica, without a restart, for what the policy balances."""
-    last = role.last
-    return last is not None and last.restart is Restart.NONE and last.code is gives
 
 
 def promises(reason: Reason) -> bool:

@@ -1,0 +1,9 @@
+"""What users read of decisions and explanations: no other package makes these sentences.
+
+No clock readings: the same situation always reads the same.
+"""
+
+from edl.messages.causes import cause, remedy
+from edl.messages.reasons import lasting, message, messages
+
+__all__ = ["cause", "lasting", "message", "messages", "remedy"]

@@ -1,0 +1,204 @@
+"""What users read of a cause: what is in the way, and what would change it."""
+
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Final
+
+from edl.messages.reasons import SCARCE, message, node_rule, resource, rule
+from edl.model.causes import (
+    Bound,
+    Bounds,
+    Cause,
+    Hindrance,
+    Itself,
+    Kept,
+    LoadCeiling,
+    NoNode,
+    Others,
+    Promised,
+    Room,
+    Spent,
+    TooLarge,
+    Until,
+)
+from edl.resources import Resources, amount_text
+
+_NAMED: Final = 3
+"""So many that come first are named, the others counted."""
+
+_REMEDIES: Final[Mapping[Hindrance, str]] = {
+    Hindrance.PAUSED: "resuming it (kubectl edl resume)",
+    Hindrance.PROBLEM: "putting this right",
+    Hindrance.MISSING: "creating its other Jobs",
+}
+
+
+@singledispatch
+def cause(found: Cause) -> str:
+    """What is in the way, as a part of a sentence."""
+    raise TypeError(f"no sentence for {found!r}")
+
+
+@singledispatch
+def remedy(found: Cause) -> str:  # noqa: ARG001 (a sentence's shape)
+    """What would change it; empty where it passes by itself."""
+    return ""
+
+
+@cause.register
+def _(found: Bound) -> str:
+    if found.bound is Bounds.ITEMS:
+        return f"{found.role} has {found.value} work items left to do, and a pod for each"
+    limit = "max" if found.bound is Bounds.MAX else "manual size"
+    return f"{found.role} is at its {limit}, {found.value}"
+
+
+@remedy.register
+def _(found: Bound) -> str:
+    return {
+        Bounds.MAX: f"a larger max of {found.role}",
+        Bounds.MANUAL: f"another manual size of {found.role}, or none (scale --auto)",
+        Bounds.ITEMS: "",
+    }[found.bound]
+
+
+@cause.register
+def _(found: Until) -> str:
+    return f"{message(found.reason)} (until {found.until:%H:%M:%S} UTC)"
+
+
+@cause.register
+def _(found: Others) -> str:
+    names = [
+        *(f"its own {name}" for name, _ in found.roles),
+        *map(str, found.jobs),
+        *(f"pending pods such as {pod}" for pod in found.pods),
+    ]
+    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{rule(found.rule)} {', '.join(names[:_NAMED])}{rest}"
+
+
+@remedy.register
+def _(found: Others) -> str:  # noqa: ARG001
+    return "room for them too"
+
+
+@cause.register
+def _(found: Promised | Itself) -> str:
+    return message(found.reason)
+
+
+@remedy.register
+def _(found: Itself) -> str:
+    return _REMEDIES.get(found.what, "")
+
+
+@cause.register
+def _(found: Room) -> str:
+    if found.wanted == 1:
+        return f"no room for one {found.role} ({found.requests}): {_most(found)}"
+    some = f"{found.pods} of {found.wanted}" if found.fitting else str(found.wanted)
+    return f"no room for {some} {found.role} ({found.requests} each): {_most(found)}"
+
+
+def _most(found: Room) -> str:
+    """How much is free where most is free; of what no node has enough of."""
+    places = _places(found.nodes)
+    short = _short(found.requests, found.free)
+    if not short:
+        return f"none of {places} has all of it free at once"
+    most = _of(found.free, short)
+    if most:
+        return f"at most {most} free on one of {places}"
+    return f"no {' and '.join(resource(name) for name, _ in short)} free on {places}"
+
+
+@remedy.register
+def _(found: Room) -> str:
+    if found.pods == 1:
+        return f"{found.missing} more free on {found.node}"
+    return f"room for {found.pods} more pods of {found.requests}, on nodes like {found.node}"
+
+
+@cause.register
+def _(found: TooLarge) -> str:
+    short = _short(found.requests, found.largest)
+    if not short:
+        return f"one {found.role} asks for {found.requests}, and no node has all of it at once"
+    has = _of(found.largest, short)
+    if not has:
+        return f"one {found.role} asks for {short}, and no node that it may use has any"
+    where = "the only node" if found.nodes == 1 else f"the largest of the {found.nodes} nodes"
+    return f"one {found.role} asks for {short}, {where} that it may use has {has}"
+
+
+@remedy.register
+def _(found: TooLarge) -> str:
+    nodes = "a node" if found.pods == 1 else f"{found.pods} nodes"
+    each = "" if found.pods == 1 else " each"
+    return f"smaller pods, or {nodes} with {found.requests}{each}"
+
+
+@cause.register
+def _(found: NoNode) -> str:
+    return f"{node_rule(found.rule)}: {found.role} may use none of the nodes"
+
+
+@remedy.register
+def _(found: NoNode) -> str:
+    return f"a node that {found.role} may use, with {found.requests} free for each pod"
+
+
+@cause.register
+def _(found: Kept) -> str:
+    places = _places(found.nodes)
+    return f"no room: {SCARCE[found.rule]} keep one more {found.role} off {places}"
+
+
+@remedy.register
+def _(found: Kept) -> str:
+    noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
+    each = "" if found.pods == 1 else " on each"
+    return f"{noun} like {found.node}, with {found.requests} free{each} and nobody there yet"
+
+
+@cause.register
+def _(found: LoadCeiling) -> str:
+    name = found.resource
+    return (
+        f"the load ceiling of {found.share * 100:g} % keeps {amount_text(name, found.kept)} idle:"
+        f" {amount_text(name, found.idle)} are, and one more {found.role} asks for "
+        f"{amount_text(name, found.needed)}"
+    )
+
+
+@remedy.register
+def _(found: LoadCeiling) -> str:
+    more = amount_text(found.resource, found.needed + found.kept - found.idle)
+    return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
+
+
+@cause.register
+def _(found: Spent) -> str:
+    budget = found.budget
+    return f"{budget}: {budget.text(found.left)} left, needs {budget.text(found.needed)}"
+
+
+@remedy.register
+def _(found: Spent) -> str:
+    budget = found.budget
+    enough = budget.text(budget.hard + found.lacks)
+    return f"{enough} {budget.resource} in {budget.source} of namespace {budget.namespace}"
+
+
+def _short(requests: Resources, most: Resources) -> Resources:
+    """What no node has enough of, as one pod asks for it; empty if each is there somewhere."""
+    return Resources.of({name: need for name, need in requests if need > most.get(name)})
+
+
+def _of(amounts: Resources, names: Resources) -> Resources:
+    return Resources.of({name: amounts.get(name) for name, _ in names})
+
+
+def _places(nodes: int) -> str:
+    return "the only node that it may use" if nodes == 1 else f"the {nodes} nodes that it may use"
