@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import singledispatch
 from typing import Final
 
-from edl.messages.reasons import SCARCE, message, node_rule, resource, rule
+from edl.messages.reasons import SCARCE, message, node_rule, precedence, resource
 from edl.model.causes import (
     Bound,
     Bounds,
@@ -75,7 +75,7 @@ def _(found: Others) -> str:
         *(f"pending pods such as {pod}" for pod in found.pods),
     ]
     rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{rule(found.rule)} {', '.join(names[:_NAMED])}{rest}"
+    return f"{precedence(found.rule)} {', '.join(names[:_NAMED])}{rest}"
 
 
 @remedy.register

@@ -113,7 +113,7 @@ def messages(reasons: Sequence[Reason]) -> str:
     return "; ".join(map(message, reasons))
 
 
-def rule(code: Code) -> str:
+def precedence(code: Code) -> str:
     """Why others come first, before their names."""
     if code is Code.QUEUE_ORDER:
         return "the job that has waited longest starts first:"

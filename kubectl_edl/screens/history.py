@@ -32,7 +32,7 @@ def history_report(
     rows = tuple(
         (
             one.operation.value,
-            one.phase,
+            one.phase.value,
             one.text,
             one.code.value if one.code else "",
             one.message,
@@ -75,7 +75,7 @@ def operation_document(one: Past) -> Json:
     return {
         "at": time_text(one.at),
         "operation": one.operation.value,
-        "phase": one.phase,
+        "phase": one.phase.value,
         "sizes": [
             {"role": role, "before": before, "after": after} for role, before, after in one.sizes
         ],

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from edl import host_lists, messages
-from edl.model import Code, Reason, Restart
+from edl.model import Code, JobKey, Reason, Restart
 from edl.model.budgets import Budget
+from edl.model.causes import Others
 from edl.model.last_changes import read_reason, text_of
 from edl.model.reasons import About, AboveBudget
 
@@ -63,7 +64,7 @@ def test_whatever_is_read_has_a_sentence(reason: Reason) -> None:
 @pytest.mark.parametrize("code", Code)
 def test_a_code_alone_has_a_sentence(code: Code) -> None:
     assert messages.message(Reason(code))
-    assert messages.rule(code)
+    assert messages.cause(Others(code, (JobKey("ns", "first"),)))
 
 
 def test_a_reason_that_would_fill_a_job_is_none() -> None:

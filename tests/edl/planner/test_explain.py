@@ -33,6 +33,7 @@ from edl.model.causes import (
 from edl.planner.decide import decide
 from edl.planner.explain import Explanation, explain
 from edl.planner.limits import Limits
+from edl.planner.mending import mended as without
 from edl.planner.policies import POLICIES
 from edl.planner.situation import Situation
 from edl.resources import Resources
@@ -329,7 +330,7 @@ def test_explaining_costs_the_plan_nothing_and_changes_nothing() -> None:
 def test_a_rule_that_time_ends_is_mended_by_the_time_that_it_names() -> None:
     now = situation(node("a", 4))
     for seconds, then in ((60, 60), (-60, 0)):
-        mended = Until("it waits", at(seconds)).mended(now, JobKey("ns", "mnist"))
+        mended = without(now, JobKey("ns", "mnist"), [Until(reasons.COOLDOWN, at(seconds))])
         assert mended.state.observed_at == at(then)
 
 
@@ -338,7 +339,7 @@ def test_room_for_several_pods_is_mended_by_more_nodes_and_for_one_by_a_larger_o
         full, mnist = busy(node("a", 8), room(4)), worker("mnist", pods, pods, shape=shape(8))
         there = situation(full, mnist)
         (cause,) = start("mnist", full, mnist)
-        mended = cause.mended(there, JobKey("ns", "mnist"))
+        mended = without(there, JobKey("ns", "mnist"), [cause])
         assert len(mended.state.nodes) == nodes
 
 
