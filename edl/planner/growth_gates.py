@@ -96,7 +96,7 @@ def _still_gives(board: Board, standing: Standing, changed: datetime) -> bool:
     """
     role = standing.role
     return (
-        reasons.balanced(board.policy.gives, role)
+        last_reasons.balanced(board.policy.gives, role)
         and any(pod.terminating for pod in role.pods)
         and not board.past(changed, board.limits.queue_patience)
     )
