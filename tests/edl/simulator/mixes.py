@@ -6,7 +6,19 @@ from hypothesis import strategies as st
 
 from edl.model import Node, Shape
 from edl.resources import Resources
-from edl.simulator import ENDLESS, Kind, Seat, Service, Settings, Training, Work, World, queued
+from edl.simulator import (
+    ENDLESS,
+    Change,
+    Kind,
+    NodeEvent,
+    Seat,
+    Service,
+    Settings,
+    Training,
+    Work,
+    World,
+    queued,
+)
 
 _ITEMS = 10_000
 
@@ -15,8 +27,8 @@ def _shape(cpu: str, **rules: tuple[tuple[str, str], ...]) -> Shape:
     return Shape(Resources.parse({"cpu": cpu, "pods": 1}), **rules)
 
 
-def _node(name: str, gpus: int = 0) -> Node:
-    room = {"cpu": 8, "memory": "32Gi", "pods": 110, "nvidia.com/gpu": gpus}
+def _node(name: str, gpus: int = 0, cpu: int = 8) -> Node:
+    room = {"cpu": cpu, "memory": "32Gi", "pods": 110, "nvidia.com/gpu": gpus}
     return Node(name, Resources.parse(room), Resources(), Resources())
 
 
@@ -103,3 +115,55 @@ def mixes(draw: st.DrawFn) -> World:
     random = draw(st.randoms(use_true_random=False))
     settings = Settings(start_up=1, shut_down=draw(st.integers(0, 3)), tie=random.randrange)
     return World(tuple(nodes), tuple(trainings), (web,), settings=settings)
+
+
+_CHURN = 60.0
+"""Seconds until a churn is over."""
+
+
+def churn(seed: int) -> tuple[World, float]:
+    """What `tests/attack` does to a cluster, and when nothing changes from outside any more.
+
+    Training jobs come, some of them end, other owners' pods come and go, nodes are cordoned; pods
+    take up to half a minute to be ready and to leave.
+    """
+    random = Random(seed)  # noqa: S311 (it only mixes)
+    cpu = random.choice([4, 5, 8])
+    nodes = [_node(f"node-{number}", cpu=cpu) for number in range(random.choice([3, 4, 6]))]
+    pairs = random.randint(2, len(nodes) * cpu // 5)
+    trainings = [one for number in range(pairs) for one in _twins(random, number)]
+    web = [(random.uniform(0, _CHURN), random.randint(0, 14)) for _ in range(4)]
+    service = Service("web", _CORE, (*sorted(web), (_CHURN, random.choice([0, 0, 9]))))
+    off = random.sample(nodes, len(nodes) // 3)
+    events = [NodeEvent(random.uniform(0, _CHURN), Change.CORDONED, one) for one in off]
+    events += [NodeEvent(_CHURN, Change.UNCORDONED, one) for one in off if random.random() < 0.7]
+    waits = {"shut_down": random.choice([1, 2, 3, 12]), "round": random.choice([0.1, 0.5, 1])}
+    settings = Settings(start_up=1, tie=random.randrange, **waits)
+    events.sort(key=lambda event: event.at)
+    return (
+        World(tuple(nodes), tuple(trainings), (service,), tuple(events), settings=settings),
+        _CHURN,
+    )
+
+
+def _twins(random: Random, number: int) -> list[Training]:
+    """Two equal training jobs, one a second after the other."""
+    framework = random.choice(["none", "pytorch", "tensorflow", "horovod"])
+    alone = {"tensorflow": ("chief", "ps"), "horovod": ("launcher",)}.get(framework, ())
+    low, shape = random.randint(1, 3), _shape(random.choice(["500m", "1", "2"]))
+    cast = [
+        *(Seat(name, 1, 1, shape) for name in alone),
+        Seat("worker", low, low + random.randint(0, 6), shape),
+    ]
+    at, waits = random.uniform(0, _CHURN - 5), random.choice([None, None, 8.0, 15.0, 31.0])
+    work = random.choice([ENDLESS, ENDLESS, Work(60)])
+    return [
+        Training(
+            queued(f"{framework[:2]}{number}-{twin}", Kind(framework), cast),
+            work,
+            at=at + twin,
+            start_up=waits,
+            shut_down=waits,
+        )
+        for twin in (0, 1)
+    ]

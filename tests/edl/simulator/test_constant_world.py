@@ -4,14 +4,15 @@ from datetime import timedelta
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from edl.model import ClusterState
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy
 from edl.simulator import Elastic, Watcher, World, simulate
-from tests.edl.simulator.mixes import mix, mixes
+from tests.edl.simulator.mixes import churn, mix, mixes
 
 _SETTLED = 180.0
 
@@ -65,3 +66,17 @@ _HOUR = 3600.0
 def test_any_mix_rests_when_all_cooldowns_are_over(policy: Policy, world: World) -> None:
     found = moves(world, Elastic(policy, _QUICK), until=2 * _HOUR)
     assert [move for move in found if move.at > _HOUR] == []
+
+
+@pytest.mark.laws
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 9_999))
+@example(2008)
+def test_a_cluster_rests_when_a_churn_is_over(seed: int) -> None:
+    """Also where pods take longer to leave than a cooldown: the scheduler fills other nodes first.
+
+    Ten minutes are two times as long as anything waits for its turn (`Limits.queue_patience`).
+    """
+    world, over = churn(seed)
+    found = moves(world, Elastic(POLICIES["fair"]), until=over + 900)
+    assert [move for move in found if move.at > over + 600] == []
