@@ -12,13 +12,14 @@ from itertools import groupby
 
 from edl import reasons
 from edl.feasibility.devices import Horizon
-from edl.model import Code, JobKey
+from edl.model import JobKey
 from edl.planner import last_reasons
 from edl.planner.board import Board
 from edl.planner.fit import Fit
 from edl.planner.idle import moments
 from edl.planner.landing import leaves_room
 from edl.planner.ledger import Ledger, Promise
+from edl.planner.policies import Policy
 from edl.planner.precedence import Precedence
 from edl.planner.standing import Standing
 
@@ -44,8 +45,9 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
 
     The scheduler places pods of several shapes in any order: small ones in the room that the plan
     sees for a large one. That would stay pending, be given back, and asked for again. Pods that
-    find room beside all others wait for those that may not. A role that gave a replica a moment ago
-    comes after the roles for which it gave.
+    find room beside all others wait for those that may not. Of these the least satisfied role comes
+    first, to which others would give replicas in the next plan. A role that gave a replica a moment
+    ago comes after the roles for which it gave.
     """
     who, coming = growing(board), _on_their_way(board)
     if not who:
@@ -59,7 +61,7 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
     for one in who:
         together[one.fit] += one.coming
     scarce = {fit for fit in together if _may_stay_pending(fit, together, capacity, cost)}
-    who.sort(key=partial(_turn, board.policy.gives, scarce))
+    who.sort(key=partial(_turn, board.policy, scarce))
     refused: dict[Fit, int] = {}
     """The fewest pods of a shape that wait: pods only come, so as many more will wait, too."""
     for one in who:
@@ -76,10 +78,13 @@ def let_larger_pods_go_first(board: Board, cost: Callable[[Fit, Fit], int]) -> N
             coming = after
 
 
-def _turn(gives: Code, scarce: AbstractSet[Fit], one: Standing) -> tuple[bool, bool, float, int]:
-    """Its place among the roles that grow."""
-    gave = last_reasons.balanced(gives, one.role)
-    return gave, one.fit not in scarce, -one.bulk, one.rank
+def _turn(
+    policy: Policy, scarce: AbstractSet[Fit], one: Standing
+) -> tuple[bool, bool, float, float, int]:
+    """Its place among the roles that grow: the least satisfied would be given replicas next."""
+    gave = last_reasons.balanced(policy.gives, one.role)
+    share = policy.share(one, one.lasting - one.beyond)
+    return gave, one.fit not in scarce, share, -one.bulk, one.rank
 
 
 def _on_their_way(board: Board) -> Counter[Fit]:

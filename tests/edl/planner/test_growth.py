@@ -150,6 +150,15 @@ def test_a_succeeded_replica_needs_no_room() -> None:
     assert sizes(plan_for(cluster(node("a", 3), mine, other))) == {"other": 2}
 
 
+def test_of_roles_whose_pods_might_take_each_others_nodes_the_least_satisfied_grows_first() -> None:
+    """Two of the large pods might go to node a: `large` would give replicas to `small` next."""
+    zone = (("zone", "a"),)
+    small = worker("small", 1, 5, shape=shape(0.5, node_selector=zone), on=["a"])
+    large = worker("large", 1, 9, shape=shape(2), on=["a", "a", *["b"] * 4])
+    nodes = (node("a", 6.5, labels={"zone": "a"}), node("b", 12))
+    assert sizes(plan_for(cluster(*nodes, small, large))) == {"small": 5}
+
+
 # Equal shares.
 
 
