@@ -140,6 +140,12 @@ def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_
     assert sizes(plan) == {}
 
 
+def test_a_replica_yields_its_zone_to_a_pod_that_may_not_be_beside_it() -> None:
+    running = worker("train", 1, 2, shape=ruled(), on=["node-0", "node-1"])
+    web = demand("web", shape(1, rules=rules("web", apart=(Term(ZONE, app("train")),))))
+    assert sizes(plan_for(cluster(*hosts("a", "b"), running, web))) == {"train": 1}
+
+
 def test_workers_spread_evenly_over_zones() -> None:
     wanted = worker("train", 1, 9, shape=ruled(**EVENLY))
     one_each = [*hosts("a", cpu=8), *(replace(n, name="x") for n in hosts("b", cpu=2))]
