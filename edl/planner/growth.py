@@ -140,7 +140,7 @@ def _is_allowed(ceiling: Ceiling, standing: Standing) -> bool:
 
 def _comes_at_once(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
     """Whether nothing but room keeps one more from coming now."""
-    if standing.held or (standing.bill and not standing.bill.allows(now=True)):
+    if standing.held or standing.gave or (standing.bill and not standing.bill.allows(now=True)):
         return False
     if len(standing.seats) < standing.role.min:
         return True

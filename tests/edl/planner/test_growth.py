@@ -174,6 +174,14 @@ def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
     assert sizes(plan_for(later)) == {"poor": 4}
 
 
+def test_a_role_that_gives_takes_nothing_now_that_would_keep_its_size_as_it_is() -> None:
+    """Its replica on z would stay, and `takes` wait for ever; there is room for another on x."""
+    gives = worker("gives", 1, 7, on=["x", "y", "z"], queued=-1)
+    takes = worker("takes", 1, 6, shape=shape(2), on=["w"], queued=-9)
+    nodes = (node("w", 2), node("x", 2.5), node("y", 1), node("z", 2))
+    assert sizes(plan_for(cluster(*nodes, gives, takes))) == {"gives": 2}
+
+
 def test_no_role_grows_to_as_much_as_one_that_gives_although_that_takes_again_elsewhere() -> None:
     """The scheduler might put the new pod into the room for `takes`: `grows` would give next."""
     half = shape(0.5)
