@@ -177,10 +177,17 @@ class Judge:
             yield Violation("no half starts", name, what)
         for pod in self._all("Pod"):
             hosts = _hosts(pod["metadata"].get("annotations", {}))
-            if hosts and not _leaves(pod):
+            if hosts and not _leaves(pod) and pod["status"].get("phase") not in _ENDED:
                 self.judged["listed hosts exist"] += 1
-                if missing := [host for host in hosts if not self._pod_of_host(pod, host)]:
-                    yield Violation("listed hosts exist", _name(pod), ", ".join(sorted(missing)))
+                yield from self._missing(pod, hosts)
+
+    def _missing(self, launcher: Json, hosts: set[str]) -> Iterator[Violation]:
+        """Hosts that should have left the list. The last one stays: a list is never empty."""
+        pods = {host: self._pod_of_host(launcher, host) for host in sorted(hosts)}
+        rest = [host for host, pod in pods.items() if pod and _ready(pod) and not _leaves(pod)]
+        for host in [host for host, pod in pods.items() if not pod and rest]:
+            subject = f"{_name(launcher)} lists {host}"
+            yield Violation("listed hosts exist", subject, f"beside {', '.join(rest)}")
 
     def _halves(self) -> Iterator[tuple[str, str]]:
         trainings = defaultdict(list)

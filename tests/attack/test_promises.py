@@ -127,6 +127,20 @@ def test_a_host_that_comes_back_at_once_was_taken_off_in_vain(
     assert broken(judge) == says
 
 
+@pytest.mark.parametrize(
+    ("there", "says"), [(("j-worker-1-abcde",), ["listed hosts exist"]), ((), [])]
+)
+def test_a_host_without_a_pod_leaves_the_list_but_for_the_last_one(
+    judge: Judge, there: tuple[str, ...], says: list[str]
+) -> None:
+    hosts = "j-worker-0.j.ns:1\nj-worker-1.j.ns:1\n"
+    for found in (pod("j-launcher-0-abcde", hosts=hosts), *map(pod, there)):
+        judge.see("Pod", "ADDED", found, 0)
+    judge.look(0)
+    judge.look(PATIENCE + 1)
+    assert broken(judge) == says
+
+
 def test_twins_start_in_their_order(judge: Judge) -> None:
     judge.started = {("ns", "first"): 9.0, ("ns", "second"): 2.0}
     judge.twins(("ns", "second"), ("ns", "first"), slack=3)
