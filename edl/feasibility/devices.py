@@ -8,10 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import chain
 from typing import Final, NamedTuple
 
 from edl.feasibility.eligibility import Ints
-from edl.model import Node, Role, Shape
+from edl.model import Device, Node, Pod, Role, Shape
 from edl.model.devices import Held, Share
 
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
@@ -75,10 +76,24 @@ class _Place(NamedTuple):
     """Once it has left, what was free of each then."""
 
 
-class Mark(NamedTuple):
-    """How the devices stood: their room, and the places of each packing."""
+class Gpus(dict[int, list[_Gpu]]):
+    """The devices of each node, by row of the grid: read once somebody asks for them.
 
-    room: tuple[tuple[_Gpu, Held, Held], ...]
+    `nodes` are those with devices; where nobody counts them, their sums decide.
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = {row: node for row, node in enumerate(nodes) if node.devices}
+
+    def __missing__(self, row: int) -> list[_Gpu]:
+        found = self[row] = list(map(_read, self.nodes[row].devices))
+        return found
+
+
+class Mark(NamedTuple):
+    """How the devices stood: the room of those that were read, and the places of each packing."""
+
+    room: dict[int, list[tuple[_Gpu, Held, Held]]]
     places: tuple[tuple["Packing", dict[int, list[_Place]], dict[int, list[_Place]]], ...]
 
 
@@ -87,8 +102,7 @@ class Packing:
     """The pods of one shape on the devices of all nodes."""
 
     share: Share
-    gpus: dict[int, list[_Gpu]]
-    """By row of the grid; nodes whose devices nobody counts are left out: their sums decide."""
+    gpus: Gpus
     refused: frozenset[int]
     """Nodes with another model of GPU."""
     places: defaultdict[int, list[_Place]] = field(default_factory=lambda: defaultdict(list))
@@ -100,18 +114,17 @@ class Packing:
         """Whether a node has devices for one more; `now`: also before leaving pods are gone."""
         if row in self.refused:
             return False
-        found = self.gpus.get(row)
-        return found is None or bool(self._choose(found, now=now))
+        return row not in self.gpus.nodes or bool(self._choose(self.gpus[row], now=now))
 
     def returns(self, row: int, *, now: bool, bound: bool) -> bool:
         """Whether who left may come back: a bound pod only to where, in truth, it still is."""
-        if row in self.gpus and bound and self.left[row]:
+        if row in self.gpus.nodes and bound and self.left[row]:
             return self._left(row) is not None
         return self.allows(row, now=now)
 
     def change(self, row: int, pods: int, *, now: bool) -> None:
         """Pods that are placed, or go (negative): now as well as soon, or only soon."""
-        if row in self.gpus:
+        if row in self.gpus.nodes:
             for _ in range(abs(pods)):
                 self._come(row, now=now) if pods > 0 else self._go(row, now=now)
 
@@ -161,16 +174,17 @@ class Packing:
     def most(self, pods: Ints, horizon: Horizon) -> Ints:
         """Of so many pods a node by its sums, those that its devices take; int64[nodes]."""
         most = pods.copy()
-        for row, found in self.gpus.items():
+        for row in self.gpus.nodes:
             if most[row] > 0:
-                most[row] = min(most[row], self._on(row, found, horizon))
+                most[row] = min(most[row], self._on(row, horizon))
         most[list(self.refused)] = 0
         return most
 
-    def _on(self, row: int, found: Sequence[_Gpu], horizon: Horizon) -> int:
+    def _on(self, row: int, horizon: Horizon) -> int:
         """How many pods the devices of one node take; what stays as it is is counted once."""
         known = self._known.get((horizon, row))
         if known is None:
+            found = self.gpus[row]
             known = self._count([gpu.free(horizon) for gpu in found], found)
             if horizon in (Horizon.OBSERVED, Horizon.EMPTY):
                 self._known[horizon, row] = known
@@ -213,30 +227,25 @@ class Devices:
     """A `Packing` for each shape with a share; all of them follow what the grid takes and gives."""
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
-        self._nodes = {row: node for row, node in enumerate(nodes) if node.devices}
-        self.gpus = {row: _free(node) for row, node in enumerate(nodes) if node.devices}
-        self._by_uuid = {
-            (node.name, device.uuid): (row, gpu)
-            for row, node in enumerate(nodes)
-            for device, gpu in zip(node.devices, self.gpus.get(row, ()), strict=True)
-            if device.uuid
-        }
+        self.gpus = Gpus(nodes)
+        self._rows = {node.name: row for row, node in self.gpus.nodes.items()}
         self._packings: dict[Shape, Packing] = {}
         for role in roles:
             self._seat(role)
 
     def mark(self) -> Mark:
         """How all of them stand, to come `back_to` when placements are undone."""
-        room = ((gpu, gpu.now, gpu.soon) for found in self.gpus.values() for gpu in found)
         packings = self._packings.values()
         return Mark(
-            tuple(room),
+            {row: [(gpu, gpu.now, gpu.soon) for gpu in found] for row, found in self.gpus.items()},
             tuple((one, _copied(one.places), _copied(one.left)) for one in packings),
         )
 
     def back_to(self, mark: Mark) -> None:
         """As it was, device by device: taken anew, pods might not find the same ones."""
-        for gpu, now, soon in mark.room:
+        for row in self.gpus.keys() - mark.room.keys():
+            del self.gpus[row]
+        for gpu, now, soon in chain.from_iterable(mark.room.values()):
             gpu.now, gpu.soon = now, soon
         for packing, places, left in mark.places:
             packing.places.clear()
@@ -250,7 +259,8 @@ class Devices:
             return None
         if shape not in self._packings:
             share = shape.share
-            others = (row for row, node in self._nodes.items() if not has_model(node, share))
+            nodes = self.gpus.nodes.items()
+            others = (row for row, node in nodes if not has_model(node, share))
             self._packings[shape] = Packing(share, self.gpus, frozenset(others))
         return self._packings[shape]
 
@@ -260,14 +270,21 @@ class Devices:
         if packing is None:
             return
         for pod in sorted(role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name)):
-            found = [self._by_uuid[key] for uuid in pod.devices
-                     if (key := (pod.node, uuid)) in self._by_uuid]  # fmt: skip
-            if found and not pod.ended:
-                gpus = tuple(gpu for _, gpu in found)
+            row, gpus = self._of(pod)
+            if gpus and not pod.ended:
                 for gpu in gpus:
                     gpu.alone = gpu.alone.plus(gpu.part(packing.share))
                 if not pod.terminating:
-                    packing.places[found[0][0]].append(_Place(gpus, bound=True))
+                    packing.places[row].append(_Place(gpus, bound=True))
+
+    def _of(self, pod: Pod) -> tuple[int, tuple[_Gpu, ...]]:
+        """The row of a pod's node, and those devices of it that the pod names."""
+        row = self._rows.get(pod.node, -1)
+        if row < 0 or not pod.devices:
+            return row, ()
+        pairs = zip(self.gpus.nodes[row].devices, self.gpus[row], strict=True)
+        by_uuid = {device.uuid: gpu for device, gpu in pairs if device.uuid}
+        return row, tuple(by_uuid[uuid] for uuid in pod.devices if uuid in by_uuid)
 
 
 def _copied(places: Mapping[int, list[_Place]]) -> dict[int, list[_Place]]:
@@ -279,10 +296,7 @@ def devices(nodes: Sequence[Node], roles: Iterable[Role]) -> Devices | None:
     return Devices(nodes, roles) if any(node.devices for node in nodes) else None
 
 
-def _free(node: Node) -> list[_Gpu]:
-    found = []
-    for device in node.devices:
-        now = device.free
-        soon = now.plus(device.leaving) if any(device.leaving) else now
-        found.append(_Gpu(device.memory, now, now, soon, now))
-    return found
+def _read(device: Device) -> _Gpu:
+    now = device.free
+    soon = now.plus(device.leaving) if any(device.leaving) else now
+    return _Gpu(device.memory, now, now, soon, now)

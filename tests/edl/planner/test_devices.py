@@ -251,8 +251,8 @@ def decided(
     """The board after everything was decided, and what was free before, by row."""
     board = set_up(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
     assert board.grid.devices is not None
-    before = {row: [(gpu.now, gpu.soon) for gpu in found]
-              for row, found in board.grid.devices.gpus.items()}  # fmt: skip
+    gpus = board.grid.devices.gpus
+    before = {row: [(gpu.now, gpu.soon) for gpu in gpus[row]] for row in gpus.nodes}
     seat(board, Ledger(), Ceiling(board))
     return board, before
 
