@@ -1,6 +1,7 @@
 """Where the next pod of a shape goes: node after node, the fullest first (best fit)."""
 
 from collections.abc import Iterator
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -18,6 +19,9 @@ _NOWHERE: Final = -1
 _FEW: Final = 16
 """Nodes are looked at apart by labels with at most as many values (zones)."""
 
+_MANY: Final = 256
+"""So many nodes are looked at in one go."""
+
 _least: Final = itemgetter(0)
 
 Mark: TypeAlias = tuple[int, ...]
@@ -31,41 +35,53 @@ class Cursor:
     unless room came back to it (`Grid.freed`).
     """
 
-    __slots__ = ("_at", "_cells", "_eligible", "_freed", "_order", "_seen")
+    __slots__ = ("_ahead", "_at", "_cells", "_eligible", "_fitting", "_freed", "_order", "_seen")
 
     def __init__(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> None:
         self._cells = grid.cells(need, now=now)
-        self._eligible = eligible.tolist()
+        self._eligible = memoryview(eligible)  # type: ignore[arg-type]
         self._freed = grid.freed
-        self._order = _fullest_first(need, self._nodes(grid, need, eligible, now=now), grid.soon)
+        self._fitting = partial(fitting, grid, need, now=now)
+        self._order = _fullest_first(need, self._among(np.flatnonzero(eligible)), grid.soon)
+        self._ahead: list[int] = []
+        """The next nodes that had room, the last one first."""
         self._at = 0
+        """Where in order those end."""
         self._seen = len(grid.freed)
 
-    def _nodes(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:
-        """Those to go through in order; bool[nodes]."""
-        return fitting(grid, need, eligible, now=now)
+    def _among(self, rows: Ints) -> Ints:
+        """Those of its nodes to go through in order."""
+        return self._fitting(rows)
 
     def find(self) -> int:
         """The next node that takes one more pod; -1 if there is none."""
-        freed, eligible, order, fits = self._freed, self._eligible, self._order, self._fits
-        for at in range(self._seen, len(freed)):
-            if eligible[freed[at]] and fits(freed[at]):
-                self._seen = at
-                return freed[at]
-        self._seen = len(freed)
-        for at in range(self._at, len(order)):
-            if fits(order[at]):
-                self._at = at
-                return order[at]
-        self._at = len(order)
-        return -1
+        freed, fits, ahead = self._freed, self._fits, self._ahead
+        while self._seen < len(freed):
+            row = freed[self._seen]
+            if self._eligible[row] and fits(row):
+                return row
+            self._seen += 1
+        while ahead or self._look_ahead():
+            if fits(ahead[-1]):
+                return ahead[-1]
+            ahead.pop()
+        return _NOWHERE
+
+    def _look_ahead(self) -> bool:
+        """Whether any node is left; of many at once it takes less time than of each."""
+        while not self._ahead and self._at < len(self._order):
+            rows = self._order[self._at : self._at + _MANY]
+            self._ahead += self._fitting(rows)[::-1].tolist()
+            self._at += _MANY
+        return bool(self._ahead)
 
     def mark(self) -> Mark:
         """Where it stands, to come `back_to` when placements are undone."""
-        return self._at, self._seen
+        return max(self._at - _MANY, 0), self._seen
 
     def back_to(self, mark: Mark) -> None:
         self._at, self._seen = mark
+        self._ahead.clear()
 
     def _fits(self, row: int) -> bool:
         for cells, amount in self._cells:  # noqa: SIM110 (the innermost loop: all() costs three times as much)
@@ -121,18 +137,19 @@ class RuledCursor(Cursor):
     one of them has eased; what forbids a zone is asked of the zone, not of each of its nodes.
     """
 
-    __slots__ = ("_coarse", "_fine", "_fit", "_grid", "_is_now", "_lane_of", "_lanes")
+    __slots__ = ("_coarse", "_fine", "_fit", "_grid", "_is_now", "_lane_of", "_lanes", "_rows")
 
     def __init__(self, grid: Grid, fit: "Fit", *, now: bool) -> None:
         super().__init__(grid, fit.need, fit.eligible, now=now)
+        self._rows: list[int] = self._order.tolist()
         self._grid, self._fit, self._is_now = grid, fit, now
         self._coarse, self._fine = (fit.binding or Binding()).parted(_FEW)
         self._lanes = self._parted()
         self._lane_of: dict[int, tuple[_Lane, int]] = {}
 
-    def _nodes(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:  # noqa: ARG002 (as its base)
+    def _among(self, rows: Ints) -> Ints:
         """Those without room, too: room may come back to them."""
-        return eligible
+        return rows
 
     def _parted(self) -> list[_Lane]:
         shared = [
@@ -140,7 +157,7 @@ class RuledCursor(Cursor):
             for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
         ]
         lanes: dict[tuple[int, ...], list[int]] = {}
-        for place, row in enumerate(self._order):
+        for place, row in enumerate(self._rows):
             lanes.setdefault(tuple([of[row] for of in shared]), []).append(place)
         return [_Lane(places) for places in lanes.values()]
 
@@ -151,11 +168,11 @@ class RuledCursor(Cursor):
         if near is not None and near.begins(now=self._is_now):
             return next(filter(self._takes, self._most_room_first(near)), _NOWHERE)
         ease = self._fine.ease
-        best = len(self._order)
+        best = len(self._rows)
         for least, lane in sorted(((lane.least(ease), lane) for lane in self._lanes), key=_least):
             if least < best and (place := self._first(lane, ease)) >= 0:
                 best = min(best, place)
-        return self._order[best] if best < len(self._order) else _NOWHERE
+        return self._rows[best] if best < len(self._rows) else _NOWHERE
 
     def mark(self) -> Mark:
         return (self._seen, *(min((lane.at, *lane.back)) for lane in self._lanes))
@@ -167,7 +184,7 @@ class RuledCursor(Cursor):
 
     def _first(self, lane: _Lane, ease: int) -> int:
         """The first place of a lane that takes one more pod; -1 if there is none."""
-        places, order, count = lane.places, self._order, len(lane.places)
+        places, order, count = lane.places, self._rows, len(lane.places)
         while lane.at < count and not self._fits(order[places[lane.at]]):
             lane.at += 1
         if not self._coarse.allows(order[places[0]], now=self._is_now):
@@ -192,7 +209,7 @@ class RuledCursor(Cursor):
         """Room came back to nodes."""
         if not self._lane_of:
             self._lane_of = {
-                self._order[place]: (lane, at)
+                self._rows[place]: (lane, at)
                 for lane in self._lanes
                 for at, place in enumerate(lane.places)
             }
@@ -212,24 +229,22 @@ class RuledCursor(Cursor):
         capacity = self._fit.capacity(room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE)
         inside = domains.rows >= 0
         total = np.bincount(domains.rows[inside], capacity[inside], domains.size + 1)
-        rows = np.array(self._order, dtype=np.int64)
+        rows = self._order
         return iter(rows[np.argsort(-total[domains.rows[rows]], kind="stable")].tolist())
 
 
-def fitting(grid: Grid, need: Need, eligible: Mask, *, now: bool) -> Mask:
-    """Nodes of these with room for one more pod; bool[nodes]."""
-    found = eligible.copy()
+def fitting(grid: Grid, need: Need, rows: Ints, *, now: bool) -> Ints:
+    """Those of these nodes with room for one more pod."""
+    found = np.ones(len(rows), dtype=np.bool_)
     for line, amount in need:
-        found &= grid.soon[line] >= amount
+        found &= grid.soon[line, rows] >= amount
         if now:
-            found &= grid.now[line] >= amount
-    return found
+            found &= grid.now[line, rows] >= amount
+    return rows[found]
 
 
-def _fullest_first(need: Need, nodes: Mask, room: Ints) -> list[int]:
-    rows = np.flatnonzero(nodes)
+def _fullest_first(need: Need, rows: Ints, room: Ints) -> Ints:
     if not need or not rows.size:
-        return [int(row) for row in rows]
+        return rows
     left = fewest(room[line, rows] // amount for line, amount in need)
-    order: list[int] = rows[np.argsort(left, kind="stable")].tolist()
-    return order
+    return rows[np.argsort(left, kind="stable")]

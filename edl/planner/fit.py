@@ -78,7 +78,8 @@ class Fit:
 
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""
-        return self.is_plain and not fitting(self._grid, self.need, self.eligible, now=False).any()
+        rows = np.flatnonzero(self.eligible)
+        return self.is_plain and not fitting(self._grid, self.need, rows, now=False).size
 
     def _cursor(self, *, now: bool) -> Cursor:
         if self.binding is None and self.packing is None:
