@@ -157,12 +157,14 @@ class Binding:
     @property
     def ease(self) -> int:
         """As long as it is the same, what is forbidden stays so."""
-        near = self.near.counts if self.near else ()
-        return (
-            sum(count.eased for count in self.apart)
-            + sum(level.pods.eased for level in self.levels)
-            + sum(count.eased + count.met for count in near)
-        )
+        found = 0
+        for count in self.apart:
+            found += count.eased
+        for level in self.levels:
+            found += level.pods.eased
+        for count in self.near.counts if self.near else ():
+            found += count.eased + count.met
+        return found
 
     def parted(self, few: int) -> tuple["Binding", "Binding"]:
         """Those of its rules over at most so many domains, and the others."""

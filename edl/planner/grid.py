@@ -116,17 +116,31 @@ class Grid:
     def fits(self, row: int, need: Need, *, now: bool) -> bool:
         return all(cells[row] >= amount for cells, amount in self.cells(need, now=now))
 
-    def take(self, row: int, fit: "Fit", *, now: bool) -> None:
+    def take(self, row: int, fit: "Fit", pods: int = 1, *, now: bool) -> None:
         """Reserve the room of a pod of this shape: `now` as well as soon, or only soon."""
-        self._change(row, fit, -1, now=now)
+        soon, at_once, counts = self._soon, self._now if now else None, self._open[row]
+        idle_soon, idle_now = self.idle_soon, self.idle_now
+        for line, amount in fit.need:
+            less = amount * pods
+            soon[line][row] -= less
+            if at_once:
+                at_once[line][row] -= less
+            if counts:
+                idle_soon[line] -= less
+                if at_once:
+                    idle_now[line] -= less
+        if fit.binding is not None:
+            fit.binding.change(row, pods, now=now)
+        if fit.packing is not None:
+            fit.packing.change(row, pods, now=now)
 
     def untake(self, row: int, fit: "Fit", *, now: bool) -> None:
         """Undo a `take` that no cursor has seen since."""
-        self._change(row, fit, 1, now=now)
+        self.take(row, fit, -1, now=now)
 
     def give(self, row: int, fit: "Fit", *, now: bool) -> None:
         """The opposite of `take`; a bound pod gives its room back soon, not now."""
-        self._change(row, fit, 1, now=now)
+        self.untake(row, fit, now=now)
         self.freed.append(row)
 
     def postpone(self, rows: Sequence[int], fit: "Fit") -> None:
@@ -134,8 +148,8 @@ class Grid:
         self.freed += rows
         if not fit.is_plain:  # shapes that count pods count them again
             for row in rows:
-                self._change(row, fit, 1, now=True)
-                self._change(row, fit, -1, now=False)
+                self.untake(row, fit, now=True)
+                self.take(row, fit, now=False)
             return
         counted = sum(map(self._open.__getitem__, rows))
         for line, amount in fit.need:
@@ -143,23 +157,6 @@ class Grid:
             for row in rows:
                 cells[row] += amount
             self.idle_now[line] += amount * counted
-
-    def _change(self, row: int, fit: "Fit", sign: int, *, now: bool) -> None:
-        soon, at_once, counts = self._soon, self._now if now else None, self._open[row]
-        idle_soon, idle_now = self.idle_soon, self.idle_now
-        for line, amount in fit.need:
-            more = amount * sign
-            soon[line][row] += more
-            if at_once:
-                at_once[line][row] += more
-            if counts:
-                idle_soon[line] += more
-                if at_once:
-                    idle_now[line] += more
-        if fit.binding is not None:
-            fit.binding.change(row, -sign, now=now)
-        if fit.packing is not None:
-            fit.packing.change(row, -sign, now=now)
 
     def kept_idle(self, ceiling: float) -> dict[int, int]:
         """By line: how much of all schedulable cpu and memory growth must leave idle."""

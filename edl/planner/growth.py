@@ -96,10 +96,6 @@ def grow(board: Board, ceiling: Ceiling) -> list[Standing]:
     return stuck
 
 
-def _calm(board: Board, standing: Standing) -> bool:
-    return board.calm == inf or standing.starts or board.share(standing) < board.calm
-
-
 def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | None) -> bool:
     """One replica more: now, or as room that is kept for it until leaving pods have freed it."""
     # What is allowed and found at once is so soon, too: the usual case asks once.
@@ -144,7 +140,8 @@ def _comes_at_once(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
         return False
     if len(standing.seats) < standing.role.min:
         return True
-    return _calm(board, standing) and ceiling.allows(standing.fit, now=True)
+    calm = board.calm == inf or standing.starts or board.share(standing) < board.calm
+    return calm and ceiling.allows(standing.fit, now=True)
 
 
 def _row(standing: Standing, homes: Homes | None, *, now: bool) -> int:
