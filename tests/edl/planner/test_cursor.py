@@ -129,3 +129,26 @@ def test_room_that_came_back_to_a_node_is_found_again() -> None:
     assert cursor.find() == -1
     board.grid.give(0, fit, now=False)
     assert cursor.find() == 0
+
+
+def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> None:
+    room = {row: 1 + row % 3 for row in range(900)}
+    nodes = (node(f"node-{row:03}", pods) for row, pods in room.items())
+    board = set_up(cluster(*nodes, worker("w", 1, 1, shape=shape(1))), POLICIES["fair"], Limits())
+    fit = board.rows_of(shape(1)).fit
+    expected = [row for row in sorted(room, key=room.__getitem__) for _ in range(room[row])]
+
+    def place(pods: int) -> list[int]:
+        rows = []
+        for _ in range(pods):
+            rows.append(fit.both.find())
+            board.grid.take(rows[-1], fit, now=True)
+        return rows
+
+    assert place(500) == expected[:500]
+    mark = fit.both.mark()
+    for row in place(1000):
+        board.grid.untake(row, fit, now=True)
+    fit.both.back_to(mark)
+    assert place(1300) == expected[500:]
+    assert fit.both.find() == -1
