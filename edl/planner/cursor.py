@@ -185,10 +185,10 @@ class RuledCursor(Cursor):
     def _first(self, lane: _Lane, ease: int) -> int:
         """The first place of a lane that takes one more pod; -1 if there is none."""
         places, order, count = lane.places, self._rows, len(lane.places)
-        if not self._coarse.allows(order[places[0]], now=self._is_now):
-            return _NOWHERE
         while lane.at < count and not self._fits(order[places[lane.at]]):
             lane.at += 1
+        if not self._coarse.allows(order[places[0]], now=self._is_now):
+            return _NOWHERE
         if lane.ease != ease:
             lane.ease, lane.next = ease, lane.at
         for at in sorted(lane.back):
