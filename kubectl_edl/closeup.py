@@ -7,7 +7,7 @@ from kubectl_edl.changes import last_changes
 from kubectl_edl.find import training_job
 from kubectl_edl.incarnations import jobs_of
 from kubectl_edl.obstacles import obstacles
-from kubectl_edl.pacing import pacing, published
+from kubectl_edl.pacing import pace, published
 from kubectl_edl.printers.report import Report
 from kubectl_edl.screens.detail import Detail, detail_report
 from kubectl_edl.survey import Survey, allowed
@@ -38,6 +38,6 @@ def closeup(
     pods = allowed(lambda: unplaced(connection.cluster, found.key.namespace, jobs), "", [])
     shown = view(found)
     stuck = obstacles(shown, pods, changes, now)
-    cooldown = pacing(found, published(settings))
-    detail = Detail(shown, changes, stuck, {pod.name: pod.why for pod in pods}, cooldown)
+    why = {pod.name: pod.why for pod in pods}
+    detail = Detail(shown, changes, stuck, why, pace(found, published(settings)))
     return shown, detail_report(detail, now).hinting(hints)

@@ -1,4 +1,4 @@
-"""How often a training job is resized at most, in a sentence."""
+"""How often a training job is resized at most: as a sentence, and for documents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import contract
 from edl.cooldowns import cooldown
@@ -13,8 +14,11 @@ from edl.model import Resizing
 from kubectl_edl.printers.age import duration
 
 if TYPE_CHECKING:
+    from edl.frameworks.needs import Cooldown
     from edl.model import TrainingJob
+    from edl.writes import Json
 
+_RECONCILER: Final = "reconciler"
 _LONGEST: Final = 3650 * 24 * 3600.0
 
 
@@ -39,16 +43,27 @@ def published(settings: str | None) -> Pacing:
     return found if all(0 <= seconds <= _LONGEST for seconds in known) else Pacing()
 
 
-def pacing(job: TrainingJob, usual: Pacing) -> str:
-    """`resizes at most every 60s (torchrun's default)`; empty if never, and if that is unknown."""
+def pace(job: TrainingJob, usual: Pacing) -> Cooldown | None:
+    """Its cooldown, with the source; None if it is never resized, or if that is unknown."""
     ways = {role.resizing for role in job.live} - {Resizing.FIXED}
-    if not ways:
-        return ""
-    restarts = Resizing.RESTART in ways
-    seconds = usual.restart_cooldown if restarts else usual.growth_cooldown
+    seconds = usual.restart_cooldown if Resizing.RESTART in ways else usual.growth_cooldown
     found = cooldown(job, timedelta(seconds=seconds or 0))
-    if not found.source and seconds is None:
+    if not ways or (not found.source and seconds is None):
+        return None
+    return replace(found, source=found.source or _RECONCILER)
+
+
+def text(found: Cooldown | None) -> str:
+    """`resizes at most every 60s (torchrun's default)`; empty for None."""
+    if found is None:
         return ""
-    default = f"{found.source or 'the reconciler'}'s default"
-    whose = found.source if found.source == contract.COOLDOWN else default
+    source, own = found.source, found.source == contract.COOLDOWN
+    whose = source if own else f"{'the ' * (source == _RECONCILER)}{source}'s default"
     return f"resizes at most every {duration(found.least)} ({whose})"
+
+
+def document(found: Cooldown | None) -> Json | None:
+    """For `-o json`."""
+    if found is None:
+        return None
+    return {"seconds": found.least.total_seconds(), "source": found.source}

@@ -23,8 +23,9 @@ def fleet(
     """All training jobs that are selected; `above` is a line over their picture."""
     survey = survey_training(asked.connection, selector, now, asked)
     views = tuple(view(job) for job in survey.jobs)
-    report = list_report(views, now, asked.connection.namespace, above)
-    return views, report.hinting((*survey.hints, *_leadership(asked, now).hints))
+    lead = _leadership(asked, now)
+    report = list_report(views, now, asked.connection.namespace, above, lead.settings)
+    return views, report.hinting((*survey.hints, *lead.hints))
 
 
 def one(asked: Asked, name: str, now: datetime) -> tuple[tuple[JobView, ...], Report]:

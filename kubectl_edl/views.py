@@ -117,7 +117,7 @@ def view(job: TrainingJob) -> JobView:
     return JobView(job, now, tuple(_role(role, now) for role in job.roles))
 
 
-def document(shown: JobView) -> Json:
+def document(shown: JobView, cooldown: Json | None) -> Json:
     """One training job for `-o json`. Documented in `kubectl edl status --help`."""
     job = shown.job
     return {
@@ -134,6 +134,7 @@ def document(shown: JobView) -> Json:
         "pending": shown.pending,
         "priority": job.priority,
         "paused": job.paused,
+        "cooldown": cooldown,
         "startedAt": time_text(job.started_at),
         "missingRoles": list(job.missing),
         "roles": [_role_document(role) for role in shown.roles],

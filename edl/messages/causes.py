@@ -64,7 +64,7 @@ def _(found: Bound) -> str:
 
 @cause.register
 def _(found: Until) -> str:
-    return f"{message(found.reason)} (until {found.until:%H:%M:%S} UTC)"
+    return message(found.reason, found.until)
 
 
 @cause.register

@@ -4,6 +4,7 @@ No clock readings: the same situation always reads the same.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import singledispatch
 from typing import Final, NamedTuple
 
@@ -97,10 +98,11 @@ class _Sentence(NamedTuple):
     figures: str = ""
 
 
-def message(reason: Reason) -> str:
-    """The whole sentence."""
+def message(reason: Reason, until: datetime | None = None) -> str:
+    """The whole sentence; `until`: when time alone ends what it says."""
     found = _sentence(reason)
-    return "; ".join(filter(None, (_RESTART[reason.restart] + found.text, found.figures)))
+    text = "; ".join(filter(None, (_RESTART[reason.restart] + found.text, found.figures)))
+    return f"{text} (until {until:%H:%M:%S} UTC)" if until else text
 
 
 def lasting(reason: Reason) -> str:

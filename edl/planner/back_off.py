@@ -31,14 +31,14 @@ _MOST_WORTHWHILE: Final = 2
 """Doublings at most after any other: 20 minutes."""
 
 
-def backs_off(board: Board, standing: Standing) -> Reason | None:
-    """What is said while a role keeps its size after a change that reached nothing."""
+def backs_off(board: Board, standing: Standing) -> tuple[Reason, datetime] | None:
+    """Why, and until when, a role keeps its size after a change that reached nothing."""
     job, role = standing.job, standing.role
-    why = vain(board, job, role)
-    if why is None:
+    why, changed = vain(board, job, role), last_changed(job, role)
+    if why is None or changed is None:
         return None
     wait = _rest(board, role) if standing.restarts else 2 * board.limits.pending_limit
-    return None if board.past(last_changed(job, role), wait) else why
+    return None if board.past(changed, wait) else (why, changed + wait)
 
 
 def doubled(cooldown: timedelta, standing: Standing) -> timedelta:

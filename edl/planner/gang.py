@@ -1,6 +1,7 @@
 """A gang: the suspended roles of a training job, which start all at once or not at all."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -177,10 +178,12 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
     return max(size, most if role.remaining is None else min(most, role.remaining))
 
 
-def again_later(board: Board, found: Gang) -> bool:
-    """Whether its last start came to nothing, and that was a moment ago."""
-    started, limit = found.job.started_at, board.limits.gang_limit
-    return found.again and started is not None and not board.past(started, 2 * limit)
+def again_later(board: Board, found: Gang) -> datetime | None:
+    """Until when it waits after a start that came to nothing; None if it does not."""
+    started, wait = found.job.started_at, 2 * board.limits.gang_limit
+    if not found.again or started is None or board.past(started, wait):
+        return None
+    return started + wait
 
 
 def lingers(board: Board, found: Gang) -> bool:

@@ -76,7 +76,8 @@ def _cool(board: Board, standing: Standing) -> None:
         # In the Job controller's back-off more of it would only stand empty.
         standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
     elif later := backs_off(board, standing):
-        standing.held, standing.reserves = later, False
+        standing.held, standing.until = later
+        standing.reserves = False
         standing.cooling = standing.restarts
     elif role.size >= role.min and (left := _left(board, standing, changed)) > timedelta():
         board.wake.append(left)
@@ -85,6 +86,7 @@ def _cool(board: Board, standing: Standing) -> None:
         # A role that made room by a restart would take it back before the claim has started.
         at_once = standing.manual and not last_reasons.made_room(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
+        standing.until = None if at_once else board.at + left
     elif _still_gives(board, standing, changed):
         _rest(board, standing, reasons.COOLDOWN)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from edl.model import JobKey, Reason
@@ -32,17 +33,22 @@ class Ledger:
     admitted: dict[JobKey, tuple[Reason, list[Standing]]] = field(default_factory=dict)
     suspended: dict[JobKey, Reason] = field(default_factory=dict)
     held: dict[JobKey, Reason] = field(default_factory=dict)
+    until: dict[JobKey, datetime] = field(default_factory=dict)
+    """When what holds a job ends, where time alone ends it."""
     queue: list[JobKey] = field(default_factory=list)
     """Those of `held` that wait in the queue, the first first."""
     promises: list[Promise] = field(default_factory=list)
     moves: list["Move"] = field(default_factory=list)
     """Replicas that leave a node for pods which may use few nodes."""
 
-    def hold(self, key: JobKey, reason: Reason) -> None:
-        self.held.setdefault(key, reason)
+    def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
+        if key not in self.held:
+            self.held[key] = reason
+            if until is not None:
+                self.until[key] = until
 
-    def wait(self, key: JobKey, reason: Reason) -> None:
-        self.hold(key, reason)
+    def wait(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
+        self.hold(key, reason, until)
         self.queue.append(key)
 
     def promise(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
@@ -52,12 +58,12 @@ class Ledger:
         """The queue first, in its order; `ahead` names the first few of the queue."""
         first = tuple(self.queue[:_SHOWN_AHEAD])
         queued = [
-            Held(key, self.held[key], position, first[: position - 1])
+            Held(key, self.held[key], position, first[: position - 1], self.until.get(key))
             for position, key in enumerate(self.queue, 1)
         ]
         waiting = set(self.queue)
         rest = sorted(key for key in self.held if key not in waiting)
-        return (*queued, *[Held(key, self.held[key]) for key in rest])
+        return (*queued, *[Held(key, self.held[key], until=self.until.get(key)) for key in rest])
 
 
 def note_yield(standings: Iterable[Standing], reason: Reason) -> None:

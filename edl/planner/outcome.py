@@ -94,7 +94,8 @@ class Outcome:
         if unready := phases.unready(standing.job):
             self.ledger.hold(key, unready)
         elif standing.after < standing.cap:
-            self.ledger.hold(key, standing.held or self.why_no_more(standing))
+            reason = standing.held or self.why_no_more(standing)
+            self.ledger.hold(key, reason, standing.until)
 
     def why_no_more(self, standing: Standing) -> Reason:
         """What keeps a role that could use more from it, where nothing holds it."""

@@ -1,6 +1,6 @@
 """What `decide` found: what to do, and for everybody who waits, why."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -68,6 +68,8 @@ class Held(msgspec.Struct, frozen=True):
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
     """The first of those who come before it in the queue, at most eight."""
+    until: datetime | None = None
+    """The end of a cooldown or back-off, where `reason` is one."""
 
 
 class Plan(msgspec.Struct, frozen=True):

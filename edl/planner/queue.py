@@ -167,8 +167,8 @@ class Queue:
         key = found.job.key
         if head := next((one for one in self._heads if delays(found, one)), None):
             self.ledger.wait(key, reasons.goes_first(head.job.key))
-        elif again_later(self.board, found):
-            self.ledger.wait(key, reasons.GANG_AGAIN_LATER)
+        elif until := again_later(self.board, found):
+            self.ledger.wait(key, reasons.GANG_AGAIN_LATER, until)
         elif found.bill and found.bill.head:
             self.ledger.wait(key, reasons.goes_first(found.bill.head))
         elif refused := self._refused.get((found.question, self._level(found.job))):

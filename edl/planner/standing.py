@@ -69,6 +69,8 @@ class Standing:
     floor: int = 0
     cap: int = 0
     held: Reason | None = None
+    until: datetime | None = None
+    """When `held` ends, where time alone ends it."""
     reserves: bool = True
     """While held, room for its growth is kept for it (a cooldown ends soon)."""
     cooling: bool = False

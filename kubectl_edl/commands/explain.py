@@ -51,6 +51,8 @@ Examples:
   "metadata": {"name", "namespace"}, "phase", "reason", "message", "position", "ahead",
   "complete": false where the cluster may not be read: then nothing but its state is known,
   "settings": {"policy", "loadCeiling", "source"},
+  "cooldown": {"seconds", "source": "edl.dev/cooldown"|"reconciler"|PROGRAM,
+    "until": no resize before, or null} or null,
   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
     "message"} or null,
   "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "reason", "message",

@@ -53,7 +53,7 @@ Examples:
   "changes": [{"namespace", "name", "action", "sizes": [{"role", "before", "after"}], "pods",
                "reason", "message"}],
   "held": [{"namespace", "name", "position" (null if it runs), "ahead", "reason",
-            "message"}],
+            "message", "until": end of a cooldown or back-off, or null}],
   "elsewhere": changes in namespaces that are not shown,
   "recheckAfterSeconds": when time alone may change it, or null}
 """

@@ -51,6 +51,7 @@ Examples:
   {"apiVersion": "edl.dev/v1", "kind": "TrainingJob",
    "metadata": {"name", "namespace", "creationTimestamp"},
    "framework", "phase", "reason", "message", "pending", "priority", "paused",
+   "cooldown": {"seconds", "source": "edl.dev/cooldown"|"reconciler"|PROGRAM} or null,
    "startedAt", "missingRoles",
    "roles": [{"name", "job", "size", "min", "max", "running", "pending", "resizing", "wanted",
               "ending", "resizedAt", "reason", "message",

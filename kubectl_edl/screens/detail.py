@@ -7,8 +7,10 @@ from datetime import datetime
 from math import inf
 from typing import Final
 
+from edl.frameworks.needs import Cooldown
 from edl.history import OperationPhase
 from edl.writes import Json
+from kubectl_edl import pacing
 from kubectl_edl.changes import Change
 from kubectl_edl.obstacles import Obstacle
 from kubectl_edl.operations import Past, past
@@ -50,8 +52,8 @@ class Detail:
     changes: Sequence[Change]
     obstacles: tuple[Obstacle, ...] = ()
     why: Mapping[str, str] | None = None
-    cooldown: str = ""
-    """How often it is resized at most."""
+    cooldown: Cooldown | None = None
+    """None where it is not known, or never resized."""
 
 
 def detail_report(detail: Detail, now: datetime) -> Report:
@@ -68,7 +70,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
     return Report(
         sections=(header, tree(forest, Depth.PODS), *last),
         objects=(
-            document(view)
+            document(view, pacing.document(detail.cooldown))
             | {
                 "changes": [_change_document(one) for one in detail.changes],
                 "decisions": [operation_document(one) for one in told],
@@ -171,7 +173,7 @@ def _header(detail: Detail, now: datetime) -> str:
         "Started": started,
         "Changed": _last(view, now),
         "Held at": ", ".join(_held(role) for role in view.roles if role.role.wanted is not None),
-        "Cooldown": detail.cooldown,
+        "Cooldown": pacing.text(detail.cooldown),
         "Reason": view.why.message,
     }
     return "".join(

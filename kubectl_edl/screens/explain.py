@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from edl.forecast.estimate import Estimate
+from edl.frameworks.needs import Cooldown
 from edl.inject import unrequested
 from edl.messages import cause, remedy
 from edl.model import Budget, JobKey, Reason, Role
@@ -17,9 +18,9 @@ from edl.model.reasons import NoEligibleNode
 from edl.planner.explain import Explanation, RoleExplained, Stops
 from edl.resources import Resources
 from edl.writes import Json
+from kubectl_edl import pacing
 from kubectl_edl.deciding import Deciding
 from kubectl_edl.operations import Past
-from kubectl_edl.pacing import Pacing, pacing
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
@@ -129,11 +130,23 @@ def _held(role: Role) -> str:
     )
 
 
-def _pacing(explained: Explained) -> str:
+def _cooldown(explained: Explained) -> Cooldown | None:
     limits = explained.deciding.settings.limits
     growth, restart = limits.growth_cooldown, limits.restart_cooldown
-    usual = Pacing(growth.total_seconds(), restart.total_seconds())
-    return pacing(explained.view.job, usual)
+    usual = pacing.Pacing(growth.total_seconds(), restart.total_seconds())
+    return pacing.pace(explained.view.job, usual)
+
+
+def _until(explained: Explained) -> datetime | None:
+    """The end of a cooldown or back-off, as the plan says it."""
+    found, key = explained.explanation, explained.view.job.key
+    held = found.plan.held if found else ()
+    return next((one.until for one in held if one.job == key), None)
+
+
+def _pacing(explained: Explained) -> str:
+    text, until = pacing.text(_cooldown(explained)), _until(explained)
+    return f"{text}, not before {until:%H:%M:%S} UTC" if text and until else text
 
 
 def _unrequested(explained: Explained) -> str:
@@ -230,6 +243,7 @@ def _document(explained: Explained) -> Json:
         **explained.view.why.document,
         "complete": found is not None,
         "settings": explained.deciding.document,
+        "cooldown": _cooldown_document(explained),
         "position": (found.position or None) if found else None,
         "ahead": [str(key) for key in found.ahead] if found else [],
         "estimate": when_document(estimate) if estimate else None,
@@ -241,6 +255,11 @@ def _document(explained: Explained) -> Json:
         ],
         "operations": [operation_document(one) for one in explained.past],
     }
+
+
+def _cooldown_document(explained: Explained) -> Json | None:
+    found = pacing.document(_cooldown(explained))
+    return found and found | {"until": time_text(_until(explained))}
 
 
 def _role_documents(explained: Explained, found: Explanation) -> list[Json]:

@@ -119,7 +119,9 @@ def _held_rows(planned: Planned) -> list[_Row]:
 
 
 def _message(planned: Planned, held: Held) -> str:
-    return ": ".join(filter(None, (planned.short.get(held.job, ""), message(held.reason))))
+    return ": ".join(
+        filter(None, (planned.short.get(held.job, ""), message(held.reason, held.until)))
+    )
 
 
 def _nothing(planned: Planned) -> str:
@@ -178,4 +180,5 @@ def _held(held: Held) -> Json:
         "ahead": [str(key) for key in held.ahead],
         "reason": held.reason.code.value,
         "message": message(held.reason),
+        "until": time_text(held.until),
     }

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from edl.writes import Json
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.paint import meaning
 from kubectl_edl.printers.report import Made, Report
@@ -34,10 +35,17 @@ _LOW: Final = 12
 """Lines of a terminal that has room for the training jobs alone."""
 
 
-def list_report(views: Sequence[JobView], now: datetime, namespace: str, above: str = "") -> Report:
+def list_report(
+    views: Sequence[JobView],
+    now: datetime,
+    namespace: str,
+    above: str = "",
+    settings: str | None = None,
+) -> Report:
     """One line a training job; `namespace` is empty for all, which then are a column.
 
-    Watched on a terminal it is a tree, with the line `above` over it.
+    Watched on a terminal it is a tree, with the line `above` over it. `settings` are the
+    reconciler's, as its Lease says them.
     """
     rows = tuple(_list_row(view, now) for view in views)
     if not namespace:
@@ -45,12 +53,19 @@ def list_report(views: Sequence[JobView], now: datetime, namespace: str, above: 
         rows = tuple((name, *row) for name, row in zip(names, rows, strict=True))
     return Report(
         sections=(Table(_LIST if namespace else (_NAMESPACE, *_LIST), rows),),
-        objects=Made(lambda number: document(views[number]), len(views)),
+        objects=Made(lambda number: _document(views[number], settings), len(views)),
         names=tuple(view.name for view in views),
         list_kind="TrainingJobList",
         nothing=_nothing(namespace).rstrip(),
         picture=partial(_picture, views, now, namespace, above),
     )
+
+
+def _document(shown: JobView, settings: str | None) -> Json:
+    from kubectl_edl import pacing  # noqa: PLC0415 (not for a table)
+
+    cooldown = pacing.pace(shown.job, pacing.published(settings))
+    return document(shown, pacing.document(cooldown))
 
 
 def _picture(

@@ -1,14 +1,20 @@
 """How often a training job is resized at most, as `status JOB` and `explain` say it."""
 
+import json
+
 import pytest
+import yaml
+from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Resizing
+from edl.model.last_changes import text_of
+from edl.planner import reasons
 from edl.planner.settings import Settings, render
 from edl.writes import Json
-from kubectl_edl.pacing import Pacing, pacing, published
+from kubectl_edl.pacing import Pacing, pace, published, text
 from tests.edl.planner.states import worker
-from tests.kubectl_edl.stage import Stage, job, lease
+from tests.kubectl_edl.stage import Stage, job, lease, node, pod
 
 TORCHRUN = "resizes at most every 60s (torchrun's default)"
 OWN = "resizes at most every 5m (edl.dev/cooldown)"
@@ -46,7 +52,7 @@ def test_a_size_that_never_changes_has_none(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    "settings",
     [
         None,
         "",
@@ -58,9 +64,9 @@ def test_a_size_that_never_changes_has_none(command: str) -> None:
         '{"limits": {"growth_cooldown": 1e300}}',
     ],
 )
-def test_what_the_lease_does_not_say_is_not_known(text: str | None) -> None:
-    assert published(text) == Pacing()
-    assert pacing(worker("mnist", 1, 4), Pacing()) == ""
+def test_what_the_lease_does_not_say_is_not_known(settings: str | None) -> None:
+    assert published(settings) == Pacing()
+    assert pace(worker("mnist", 1, 4), Pacing()) is None
 
 
 def test_it_reads_what_a_reconciler_writes() -> None:
@@ -69,6 +75,33 @@ def test_it_reads_what_a_reconciler_writes() -> None:
 
 def test_a_job_that_restarts_has_the_other_default() -> None:
     restarting = worker("mnist", 1, 4, resizing=Resizing.RESTART)
-    assert pacing(restarting, Pacing(10, 300)) == (
-        "resizes at most every 5m (the reconciler's default)"
-    )
+    found = text(pace(restarting, Pacing(10, 300)))
+    assert found == "resizes at most every 5m (the reconciler's default)"
+
+
+def test_documents_have_it_with_its_source() -> None:
+    stage = Stage()
+    stage.put(torch(cooldown="5m"))
+    found = {"seconds": 300, "source": contract.COOLDOWN}
+    (listed,) = json.loads(stage.run("status", "-o", "json").out)["items"]
+    near = yaml.safe_load(stage.run("status", "bert", "-o", "yaml").out)
+    explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
+    assert listed["cooldown"] == near["cooldown"] == found
+    assert explained["cooldown"] == found | {"until": None}
+
+
+def test_explain_and_plan_say_when_the_next_restart_is_allowed() -> None:
+    """The reconciler's five minutes, doubled twice by two restarts soon after another."""
+    stage = Stage()
+    stage.create(node("node-1", cpu="8"))
+    runs = stage.put(job("bert", framework="tensorflow", min="1", max="4"), suspend=False)
+    stage.create(pod(runs, 0))
+    last = replace(reasons.restarted(reasons.grown(1, 4)), attempts=2)
+    changed = {contract.RESIZED_AT: "2026-11-21T11:55:00Z", contract.LAST_CHANGE: text_of(last)}
+    stage.patch("bert", {"metadata": {"annotations": changed}})
+    end = "12:15:00 UTC"
+    assert f"default), not before {end}" in cooldown(stage, "explain")
+    assert f"cooldown: its size changed a moment ago (until {end})" in stage.run("plan").out
+    explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
+    (held,) = json.loads(stage.run("plan", "-o", "json").out)["held"]
+    assert explained["cooldown"]["until"] == held["until"] == "2026-11-21T12:15:00Z"

@@ -182,6 +182,7 @@ def test_json_and_yaml_say_the_same_in_the_documented_shape(stage: Stage) -> Non
         "pending": 1,
         "priority": 0,
         "paused": False,
+        "cooldown": {"seconds": 10, "source": "reconciler"},
         "startedAt": None,
         "missingRoles": [],
     }
@@ -213,7 +214,10 @@ def test_the_documented_shape_names_every_field(stage: Stage) -> None:
     stage.create(event("mnist-chief", "Started", "the gang fits", minutes_ago=4))
     one = json.loads(stage.run("status", "mnist", "-o", "json").out)
     role = one["roles"][0]
-    parts = (one["metadata"], role, role["pods"][0], one["changes"][0], one["obstacles"][0])
+    parts = (
+        *(one["metadata"], one["cooldown"], role, role["pods"][0]),
+        *(one["changes"][0], one["obstacles"][0]),
+    )
     fields = {*one, *(field for part in parts for field in part)}
     assert [field for field in fields if f'"{field}"' not in (status.COMMAND.help or "")] == []
 
