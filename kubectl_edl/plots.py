@@ -5,10 +5,13 @@ matplotlib is an extra (`plots`): nobody else needs it.
 
 from __future__ import annotations
 
+from datetime import timedelta
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from edl.resources import PODS
+from kubectl_edl.printers.age import duration
 from kubectl_edl.refusals import Misused, Refused
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ _MOST_BARS: Final = 60
 _COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
 """Paul Tol's bright scheme: to be told apart without seeing all colours."""
 _HOUR: Final = 3600
+_MINUTE: Final = 60
+_WAITS: Final = "waits"
+_RUNS: Final = ((0.25, "runs, a quarter of its max"), (0.5, "half"), (1.0, "its max"))
+"""Shades of the Gantt that the legend names: parts of a job's max."""
 
 
 def check(path: str) -> None:
@@ -43,30 +50,37 @@ def check(path: str) -> None:
 
 def plot(runs: Sequence[Run], path: str) -> None:
     """A column of four panels a run, into the file. Raises Refused where it cannot be written."""
-    figure, axes = _pyplot().subplots(
-        4,
-        len(runs),
-        figsize=(8 * len(runs), 13),
-        squeeze=False,
-        sharex=True,
-        gridspec_kw={"height_ratios": [3, 1, 1.5, 4]},
-        layout="constrained",
-    )
-    for run, column in zip(runs, axes.T, strict=True):
-        scale, unit = _unit(run.result)
-        panel = _Panels(run.result, scale)
-        column[0].set_title(f"{run.variant.name}: {summary(run.result)}")
-        panel.sizes(column[0])
-        panel.queue(column[1])
-        panel.utilisation(column[2])
-        panel.gantt(column[3])
-        column[3].set_xlabel(f"time ({unit})")
+    figure = drawn(runs)
     try:
         figure.savefig(path, metadata={} if path.endswith(".png") else {"Date": None})
     except OSError as error:
         raise Refused(f"--plot {path}: cannot be written: {error.strerror or error}") from error
     finally:
         _pyplot().close(figure)
+
+
+def drawn(runs: Sequence[Run]) -> Any:  # noqa: ANN401 (an extra's class)
+    """The figure: runs that are compared share their axes."""
+    figure, axes = _pyplot().subplots(
+        4,
+        len(runs),
+        figsize=(8 * len(runs), 13),
+        squeeze=False,
+        sharex=True,
+        sharey="row",
+        gridspec_kw={"height_ratios": [3, 1, 1.5, 4]},
+        layout="constrained",
+    )
+    for run, column in zip(runs, axes.T, strict=True):
+        scale, unit = _unit(run.result)
+        panel = _Panels(run.result, scale)
+        column[0].set_title(f"{run.variant.name}: {summary(run.result)}", loc="left")
+        panel.sizes(column[0])
+        panel.queue(column[1])
+        panel.utilisation(column[2])
+        panel.gantt(column[3])
+        column[3].set_xlabel(f"time ({unit})")
+    return figure
 
 
 def _pyplot() -> Any:  # noqa: ANN401 (an extra's module)
@@ -82,12 +96,13 @@ def _pyplot() -> Any:  # noqa: ANN401 (an extra's module)
 
 
 def _unit(result: Result) -> tuple[float, str]:
-    return (_HOUR, "hours") if result.until >= 2 * _HOUR else (1, "seconds")
+    return (_HOUR, "hours") if result.until >= 2 * _HOUR else (_MINUTE, "minutes")
 
 
 def summary(result: Result) -> str:
     least = ">" if result.never else ""
-    wait = f"mean wait {least}{result.waits.mean:.0f} s"
+    mean = result.waits.mean
+    wait = f"mean wait {least}{duration(timedelta(seconds=mean)) if isfinite(mean) else mean}"
     return f"{wait}, {result.ended} of {len(result.jobs)} jobs ended"
 
 
@@ -107,11 +122,16 @@ class _Panels:
         return [*times, self._until / self._scale], [*values, *values[-1:]]
 
     def sizes(self, axis: Any) -> None:  # noqa: ANN401
-        """Replicas on nodes of each job."""
-        for number, job in enumerate(self._result.jobs):
+        """Replicas on nodes of each job: by name, as far as there are colours for them."""
+        jobs = self._result.jobs
+        few = len(jobs) <= len(_COLOURS)
+        for number, job in enumerate(jobs):
             times, sizes = self._steps(job.track.size, float)
-            axis.step(times, sizes, where="post", lw=1, color=_COLOURS[number % len(_COLOURS)])
+            name = job.key.name if few else "" if number else f"each of {len(jobs)} jobs"
+            look = {"color": _COLOURS[number]} if few else {"color": _COLOURS[0], "alpha": 0.5}
+            axis.step(times, sizes, where="post", lw=1, label=name, **look)
         axis.set_ylabel("replicas of each job")
+        _legend(axis)
 
     def queue(self, axis: Any) -> None:  # noqa: ANN401
         times, waiting = self._steps(self._result.timeline.queue, float)
@@ -129,12 +149,11 @@ class _Panels:
             shares = [100 * part / full for part, full in zip(parts, most, strict=True)]
             axis.step(times, shares, where="post", label=name, color=_COLOURS[number])
         axis.set_ylim(0, 105)
-        axis.set_ylabel("asked for (%)")
-        if names:
-            axis.legend(loc="lower right")
+        axis.set_ylabel("requested (%)")
+        _legend(axis)
 
     def gantt(self, axis: Any) -> None:  # noqa: ANN401
-        """A line a job: grey while it waits, then darker the nearer it is to its max."""
+        """A line a job, in the colours that its legend names."""
         jobs = self._result.jobs[:_MOST_BARS]
         for number, job in enumerate(jobs):
             self._bar(axis, number, job)
@@ -142,6 +161,9 @@ class _Panels:
         axis.set_yticks(range(len(jobs)), [job.key.name for job in jobs], fontsize=6)
         more = len(self._result.jobs) - len(jobs)
         axis.set_ylabel(f"jobs (and {more} more)" if more else "jobs")
+        for part, label in ((0, _WAITS), *_RUNS):
+            axis.bar(0, 0, color=[_shade(part)], label=label)
+        _legend(axis)
 
     def _bar(self, axis: Any, number: int, job: Outcome) -> None:  # noqa: ANN401
         end = self._until if job.track.ended is None else job.track.ended
@@ -152,6 +174,13 @@ class _Panels:
             facecolors=[_shade(size / job.max) for *_, size in spans],
             linewidth=0,
         )
+
+
+def _legend(axis: Any) -> None:  # noqa: ANN401
+    """Above the panel, where it covers no line; none where nothing is named."""
+    if axis.get_legend_handles_labels()[1]:
+        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
+        axis.legend(**place, ncols=4, fontsize=8, frameon=False)
 
 
 def _shade(part: float) -> tuple[str, float]:

@@ -65,4 +65,33 @@ def test_the_mean_wait_in_a_title_is_a_least_one_where_somebody_never_ran() -> N
     starved = "nodes: [{cpu: 2}]\njobs: [{cpu: 1, work: 60}, {cpu: 9, work: 60}]\n"
     given = read_scenario(Source("starved.yaml", starved)).world
     (found,) = run([Variant("plain", given, Plain())], 595, StringIO())
-    assert plots.summary(found.result) == "mean wait >300 s, 1 of 2 jobs ended"
+    assert plots.summary(found.result) == "mean wait >5m, 1 of 2 jobs ended"
+
+
+def legends(jobs: int) -> tuple[list[list[str]], list[tuple[float, float]]]:
+    """The legends of two runs' panels, from the top, and the limits of their y axes."""
+    text = f"nodes: [{{cpu: 2}}]\njobs: [{{count: {jobs}, name: job, cpu: 1, work: 60}}]\n"
+    given = read_scenario(Source("scenario.yaml", text)).world
+    found = run([Variant(name, given, Plain()) for name in ("one", "two")], 595, StringIO())
+    figure = plots.drawn(found)
+    shown = [
+        [text.get_text() for text in panel.get_legend().get_texts()]
+        for panel in figure.axes
+        if panel.get_legend()
+    ]
+    return shown, [panel.get_ylim() for panel in figure.axes]
+
+
+def test_legends_name_every_colour_and_runs_share_their_axes() -> None:
+    shown, limits = legends(2)
+    assert shown == [
+        *[["job-0", "job-1"]] * 2,
+        *[["cpu"]] * 2,
+        *[["waits", "runs, a quarter of its max", "half", "its max"]] * 2,
+    ]
+    assert limits[::2] == limits[1::2]
+
+
+def test_more_jobs_than_colours_have_one_colour() -> None:
+    shown, _ = legends(8)
+    assert shown[:2] == [["each of 8 jobs"]] * 2
