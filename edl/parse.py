@@ -189,7 +189,7 @@ def _mode(form: Form, framework: Framework, cast: Sequence[Seat]) -> Mode | None
     if not absent and not framework.decider(roles):
         form.found(
             path,
-            f"nobody in the cast decides when {framework.name} is done",
+            f"no role of the cast decides when {framework.name} is done",
             f"name the whole cast, with a {' or '.join(framework.deciders)}",
         )
     return mode
@@ -264,7 +264,7 @@ def _restart(form: Form) -> Restart | None:
         return None
     path = form.annotation_path(contract.RESTART)
     if form.is_pod:
-        form.found(path, "nobody makes a bare pod again", "set its spec.restartPolicy instead")
+        form.found(path, "a bare pod is not recreated", "set its spec.restartPolicy instead")
         return None
     found = form.choice(contract.RESTART, Restart, Restart.ON_FAILURE)
     # The API server fills in Always, which no Job may keep.

@@ -87,7 +87,7 @@ def _problem(text: str) -> str:
         return f"min {low} is above max {high}"
     if high > MOST_REPLICAS:
         return f"{MOST_REPLICAS:,} at most: the API server takes no more of one Job"
-    return "" if low else "from 1: a role of nobody ends at once"
+    return "" if low else "from 1: a role of 0 ends at once"
 
 
 def _seat(role: str, text: str) -> Seat:

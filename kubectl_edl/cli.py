@@ -34,7 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "completion": "A script that completes kubectl edl in your shell.",
     "install": "Install kubectl-edl into a cluster.",
     "upgrade": "Bring an installation to this version, or to other values.",
-    "uninstall": "Take kubectl-edl out of a cluster, without a Job of anybody.",
+    "uninstall": "Take kubectl-edl out of a cluster, without any Job.",
     "version": "The plugin's version.",
 }
 """Each command and its line in the overview, which must not load the command's module."""

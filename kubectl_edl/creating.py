@@ -63,7 +63,7 @@ def rehearse(connection: Connection, manifests: Sequence[Json]) -> list[Json]:
     stored = [answer for answer in answers if not isinstance(answer, Finding)]
     if any(contract.INJECTED_MAX not in _annotations(one) for one in stored):
         raise Refused(
-            "nobody completes labelled Jobs in this cluster, they would run as ordinary Jobs: "
+            "no webhook of this cluster completes labelled Jobs, they would run as ordinary ones: "
             "install kubectl-edl there first; --dry-run client -o yaml writes the manifests"
         )
     return stored

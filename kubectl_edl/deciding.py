@@ -44,7 +44,7 @@ class Deciding:
         whose = {
             "reconciler": "as the reconciler says",
             "flags": "as asked for; the reconciler may say otherwise",
-            "default": "assumed; nobody says what the reconciler decides by",
+            "default": "assumed; the reconciler's own settings are not known",
         }[self.source]
         return f"{self.settings} ({whose})"
 

@@ -63,7 +63,7 @@ def check(job: TrainingJob) -> Pod:
     running = (pod for role in launchers for pod in role.pods if pod.ready and not pod.terminating)
     pod = next(running, None)
     if pod is None:
-        raise Refused(f"{job.key.name}: its launcher does not run: --script would find nobody")
+        raise Refused(f"{job.key.name}: its launcher does not run: --script has no pod to run in")
     return pod
 
 

@@ -78,7 +78,7 @@ def _say_created(world: World, name: str, fresh: Json, flags: str) -> None:
     metadata = fresh["metadata"]
     if contract.INJECTED_MAX not in (metadata.get("annotations") or {}):
         world.warn(
-            f"warning: nobody completed {name}, it runs as an ordinary Job: "
+            f"warning: no webhook completed {name}, it runs as an ordinary Job: "
             "is the webhook of kubectl-edl installed in this cluster?"
         )
     job = (metadata.get("labels") or {}).get(contract.JOB) or name
@@ -131,7 +131,7 @@ def _recreate(
 
 def _question(rebirth: Rebirth) -> str:
     active = (rebirth.found.get("status") or {}).get("active") or 0
-    return f'Job "{rebirth.target.name}" has {active} active pods: end them and start anew?'
+    return f'Job "{rebirth.target.name}" has {active} active pods: end them and start over?'
 
 
 def _wait_until_gone(
@@ -144,7 +144,7 @@ def _wait_until_gone(
         except NotFound:
             return
         if now["metadata"]["uid"] != uid:
-            raise Refused("somebody else created a Job of this name meanwhile")
+            raise Refused("another client created a Job of this name meanwhile")
         world.sleep(_PAUSE.total_seconds())
     seconds = timeout.total_seconds()
     raise Refused(f"it is still there after {seconds:g} s (a finalizer?); --timeout waits longer")

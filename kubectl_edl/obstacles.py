@@ -83,7 +83,7 @@ def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:
     del now
     yield Obstacle(
         view.why.message,
-        f"kubectl edl logs {_flags(view)} says why; delete its Jobs and apply them to try again",
+        f"kubectl edl logs {_flags(view)} shows why; delete its Jobs and apply them to try again",
     )
 
 

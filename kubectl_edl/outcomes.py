@@ -62,7 +62,7 @@ def _came(job: TrainingJob, goal: Goal) -> str | None:
         raise Refused(f"{goal.job.name} has ended meanwhile")
     if role.wanted != goal.size:
         now = "given back" if role.wanted is None else f"held at {role.wanted}"
-        raise Refused(f"{goal.job.name}: somebody changed it meanwhile: {goal.role} is {now}")
+        raise Refused(f"{goal.job.name}: another client changed it meanwhile: {goal.role} is {now}")
     names = {pod.name for pod in role.pods}
     if role.removing or names & goal.removed or not _is_there(role, goal):
         return None
@@ -94,7 +94,7 @@ def _check_time(goal: Goal, begun: datetime, now: datetime) -> None:
     grace = _GRACE if goal.limited else timedelta()
     if now - begun < goal.timeout + grace:
         return
-    why = "; nobody has taken it back: does the reconciler run?" if goal.limited else ""
+    why = "; it was not taken back: does the reconciler run?" if goal.limited else ""
     raise TimedOut(
         f"{goal.job.name}: {goal.role} is not at {goal.size} after "
         f"{goal.timeout.total_seconds():g} s{why}"

@@ -151,7 +151,7 @@ def _hints(jobs: list[Json]) -> Iterator[str]:
         kind = framework.kinds.get(labels.get(contract.ROLE, "")) if framework else None
         if kind and kind.serves:
             name = job["metadata"]["name"]
-            yield f"hint: nobody ends {name} when the training is done: kubectl delete job {name}"
+            yield f"hint: nothing ends {name} when the training is done: kubectl delete job {name}"
 
 
 def _lift_budgets(connection: Connection, done: _Done, writing: Writing) -> Iterator[str]:

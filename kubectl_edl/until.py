@@ -52,7 +52,7 @@ class Wait:
         if self._wanted.goals and missed:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
             wished = " or ".join(goal.value for goal in self._wanted.goals)
-            raise TimedOut(f"not {wished} in time: {names}; kubectl edl status JOB says why")
+            raise TimedOut(f"not {wished} in time: {names}; see kubectl edl status JOB")
 
     @property
     def _reached(self) -> bool:

@@ -132,7 +132,7 @@ def check_identity(new: Json, old: Json) -> None:
 def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
     if name == contract.FRAMEWORK and name not in after:
         return f"kubectl edl unlabel {_name(old)} takes all of ours off, and the Job runs on"
-    return "delete the Job and create it anew"
+    return "delete the Job and create it again"
 
 
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
@@ -219,7 +219,7 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
     most = whole(annotations(old).get(contract.INJECTED_MAX, ""))
     if most is not None and spec.max > most:
         path = f"metadata.labels[{contract.MAX}]"
-        allowed = f"at most {most}: its pods were completed for that many; create it anew for more"
+        allowed = f"at most {most}: its pods were completed for that many; recreate it for more"
         raise Denied([Finding(path, f"{spec.max}", allowed)])
     if findings := [*_too_low(new, old, spec), *ceilings.outgrown(new, old, spec, policy)]:
         raise Denied(findings)
@@ -231,7 +231,7 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
         return []
     if spec.min >= (fewest := _fewest(old, FRAMEWORKS[spec.framework].fewest)):
         return success.findings(new, spec)
-    allowed = f"at least {fewest}: its pods wait for so many; create it anew for fewer"
+    allowed = f"at least {fewest}: its pods wait for so many; recreate it for fewer"
     return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.min}", allowed)]
 
 

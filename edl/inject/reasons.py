@@ -12,9 +12,9 @@ from edl import contract, entries
 
 _RANKS: Final = "pods here are ranks, one index each: as many completions as pods"
 _GPU: Final = f"whole GPUs that {contract.GPU} asks for, limited as they are requested"
-_SHARE: Final = f"KubeShare's word for {contract.GPU}, or 2.0's for what was said in 1.0's"
+_SHARE: Final = f"{contract.GPU} by KubeShare's name, or a name of 1.0 as 2.0 has it"
 _ACCOUNT: Final = "an account of the training job's own, with just the rights that its pods need"
-_RESTART: Final = f"what {contract.RESTART} says, in a Job's words"
+_RESTART: Final = f"{contract.RESTART} as fields of a Job"
 _IDENTITY: Final = (contract.FRAMEWORK, contract.JOB, contract.ROLE)
 
 JOB: Final[Mapping[str, str]] = {
@@ -49,7 +49,7 @@ POD_METADATA: Final[Mapping[str, str]] = {
 }
 
 _CONTAINER: Final[Mapping[str, str]] = {
-    f"env {contract.COMPLETION_INDEX_ENV}": "its index, first: $(…) expands only what comes before",
+    f"env {contract.COMPLETION_INDEX_ENV}": "its index, defined before the variables that use it",
     "env *": "{meaning}",
     "ports *": "where its peers reach it",
     "command": "what this role runs when neither command nor args say otherwise",
@@ -70,7 +70,7 @@ POD: Final[Mapping[str, str]] = {
     "subdomain": "its pods have addresses: HOST.SUBDOMAIN.NAMESPACE.svc",
     "hostname": "the address that its peers expect",
     "affinity nodeAffinity": "whole GPUs, so not on nodes whose GPUs KubeShare shares",
-    "affinity podAffinity": "rather beside its own training job, where there is a choice",
+    "affinity podAffinity": "prefers nodes that run pods of its training job already",
     f"nodeSelector {contract.SHARED_GPU_NODE}": "only nodes whose GPUs KubeShare shares",
     "priorityClassName": "its namespace's default",
     "schedulerName": "KubeShare's scheduler hands out shares of GPUs",

@@ -191,9 +191,9 @@ def _refused(around: Around) -> Iterator[str]:
 def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
     """They would wait for each other at different places."""
     if len({spec.mode for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.MODE}: create them anew with the same"
+        yield f"its Jobs disagree on {contract.MODE}: recreate them with the same"
     if len({spec.port for spec in specs}) > 1:
-        yield f"its Jobs disagree on {contract.PORT}: create them anew with the same"
+        yield f"its Jobs disagree on {contract.PORT}: recreate them with the same"
 
 
 def _ended_before(around: Around) -> Iterator[str]:

@@ -29,7 +29,7 @@ _NAMED: Final = 3
 _REMEDIES: Final[Mapping[Hindrance, str]] = {
     Hindrance.PAUSED: "resuming it (kubectl edl resume)",
     Hindrance.PROBLEM: "putting this right",
-    Hindrance.MISSING: "creating its other Jobs",
+    Hindrance.MISSING: "creating its missing Jobs",
 }
 
 

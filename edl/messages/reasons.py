@@ -54,37 +54,40 @@ _RESTART: Final[Mapping[Restart, str]] = {
 
 _PLAIN: Final[Mapping[Code, str]] = {
     Code.MANUAL_SIZE: "manual size",
-    Code.ABOVE_MAX: "above its max",
+    Code.ABOVE_MAX: "scaled down to its max",
     Code.PAUSED: "paused",
-    Code.UNSCHEDULABLE: "pods stayed pending: no node takes them",
-    Code.GANG_UNSCHEDULABLE: "pods of its minimum stayed pending: back to the queue",
-    Code.GROWTH_UNSCHEDULABLE: "as many as it had grown to found no place together",
+    Code.UNSCHEDULABLE: "pods stayed Pending: no node takes them",
+    Code.GANG_UNSCHEDULABLE: "pods of its minimum stayed Pending: back to the queue",
+    Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size found a node",
     Code.NODE_UNSCHEDULABLE: "its node is cordoned: it moves to another one",
     Code.POD_LOST: "a pod was lost, and the others cannot go on without it",
-    Code.CONTAINER_RESTARTED: "a container began again, and the others do not know it",
-    Code.PLACEMENT_ORDER: "waits until pods that come before it have their nodes",
-    Code.MINIMUM_FIRST: "it starts with its minimum, and gets more when that has its nodes",
-    Code.PODS_TERMINATING: "waiting until its previous pods have left",
-    Code.REBALANCING: "waits until replicas have moved to a job with a smaller share",
-    Code.COOLDOWN: "cooldown: its size changed a moment ago",
-    Code.PODS_MISSING: "waits until its lost pods have been made again",
-    Code.PODS_SUCCEEDED: "some of its pods are done: it is not restarted any more",
+    Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot go on with it",
+    Code.PLACEMENT_ORDER: "waiting for pods ahead of it to be scheduled",
+    Code.MINIMUM_FIRST: "starts with its minimum, and is scaled up when those pods are scheduled",
+    Code.PODS_TERMINATING: "waiting for its previous pods to terminate",
+    Code.REBALANCING: "waiting for replicas to move to a job with a smaller share",
+    Code.COOLDOWN: "cooldown after its last start or resize",
+    Code.PODS_MISSING: "waiting for its lost pods to be recreated",
+    Code.PODS_SUCCEEDED: "some of its pods have succeeded: it is not restarted any more",
     Code.NEARLY_DONE: "nearly finished: it keeps its size",
     Code.FIXED_SIZE: "its size is fixed",
     Code.AT_MIN: "its min",
-    Code.UNOBSERVED: "waits for the reconciler to look at it",
-    Code.UNKNOWN: "for a reason that is not known any more",
-    Code.NOT_PLANNED: "there is room, and the plan does not give it to it now",
+    Code.UNOBSERVED: "waiting for the reconciler to look at it",
+    Code.UNKNOWN: "its reason is not known any more",
+    Code.NOT_PLANNED: "there is room, but the plan does not use it for this job now",
 }
 """Of reasons that are about nothing else."""
 _UNKNOWN: Final = _PLAIN[Code.UNKNOWN]
 """Of a code with what it is never about: others may have written it."""
 
-_RECLAIMED: Final = "makes room for"
-_TO: Final[Mapping[Code, str]] = {
+_RECLAIMED: Final = "to make room for"
+_BALANCED: Final[Mapping[Code, str]] = {
     Code.FAIR_SHARING: "equal share with",
     Code.FIFO_ORDER: "came after",
-    Code.UTILIZATION: "better use of the room by",
+    Code.UTILIZATION: "better utilization by",
+}
+_TO: Final[Mapping[Code, str]] = {
+    **_BALANCED,
     Code.RECLAIMED: _RECLAIMED,
     Code.PREEMPTED: _RECLAIMED,
 }
@@ -119,9 +122,8 @@ def precedence(code: Code) -> str:
     """Why others come first, before their names."""
     if code is Code.QUEUE_ORDER:
         return "the job that has waited longest starts first:"
-    if code is Code.MINIMUM_FIRST:
-        return "makes room for the minimum of"
-    return _TO.get(code, "room goes first to")
+    first = "room goes first to"
+    return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else _BALANCED.get(code, first)
 
 
 _ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
@@ -164,14 +166,13 @@ def _(about: Other, code: Code) -> _Sentence:
         return _Sentence(f"{about.job} has waited longest and starts first")
     if code in _ENDED:
         return _Sentence(f"{about.job.name} {_ENDED[code]}")
-    queued = "queued " if code is Code.RECLAIMED else ""
-    return _Sentence(f"{_TO[code]} {queued}{about.job}" if code in _TO else _UNKNOWN)
+    return _Sentence(f"{_TO[code]} {about.job}" if code in _TO else _UNKNOWN)
 
 
 @_about.register
 def _(about: Minimum, code: Code) -> _Sentence:
     if code is Code.INSUFFICIENT_CAPACITY:
-        return _Sentence("pods of its minimum wait for a node")
+        return _Sentence("pods of its minimum are waiting for a node")
     return _Sentence(f"{_RECLAIMED} the minimum of {about.job}")
 
 
@@ -186,7 +187,7 @@ def _(about: Pods, code: Code) -> _Sentence:
         one = "the pod of its minimum fits"
         return _Sentence(one if about.count == 1 else f"all {about.count} pods of its minimum fit")
     waiting = "1 pod waits" if about.count == 1 else f"{about.count} pods wait"
-    return _Sentence(f"{waiting} for the room of pods that are leaving")
+    return _Sentence(f"{waiting} for terminating pods to free room")
 
 
 @_about.register
@@ -198,7 +199,7 @@ def _(about: PodNames, code: Code) -> _Sentence:  # noqa: ARG001
 def _(about: Roles, code: Code) -> _Sentence:
     names = ", ".join(about.names)
     if code is Code.INCOMPLETE:
-        return _Sentence(f"waits for the Jobs of {names}")
+        return _Sentence(f"waiting for the Jobs of {names}")
     return _Sentence(f"{names} added to complete the start")
 
 
@@ -221,7 +222,7 @@ def _(about: Growth, code: Code) -> _Sentence:  # noqa: ARG001
 @_about.register
 def _(about: Taints, code: Code) -> _Sentence:  # noqa: ARG001
     keys = ", ".join(about.keys)
-    return _Sentence(f"its node is taken away ({keys}): it moves to another one")
+    return _Sentence(f"its node is being removed ({keys}): it moves to another one")
 
 
 @_about.register
@@ -232,7 +233,7 @@ def _(about: Load, code: Code) -> _Sentence:  # noqa: ARG001
 
 @_about.register
 def _(about: Period, code: Code) -> _Sentence:  # noqa: ARG001
-    return _Sentence(f"grows when nothing was started or resized for {about.seconds:g} s")
+    return _Sentence(f"scaled up when nothing has been started or resized for {about.seconds:g} s")
 
 
 @_about.register
@@ -254,17 +255,17 @@ def _(about: AboveBudget, code: Code) -> _Sentence:  # noqa: ARG001
 def _(about: Shortage, code: Code) -> _Sentence:
     pods, needs = sum(need.pods for need in about.needs), _needs(about.needs)
     if code is not Code.NEVER_FITS:
-        text = f"short of {_lack(about.lack)}: needs {needs}"
+        text = f"insufficient {_lack(about.lack)}: needs {needs}"
         return _Sentence(text, f"{about.fitting} of {pods} pods fit")
     return _Sentence(
-        f"too large, short of {_lack(about.lack)}: needs {needs}",
+        f"too large, insufficient {_lack(about.lack)}: needs {needs}",
         f"only {about.fitting} of {pods} pods would fit even if no training job ran",
     )
 
 
 @_about.register
 def _(about: NoRoom, code: Code) -> _Sentence:  # noqa: ARG001
-    return _Sentence(f"no node has room for {about.requests}: short of {_lack(about.lack)}")
+    return _Sentence(f"no node has room for {about.requests}: insufficient {_lack(about.lack)}")
 
 
 @_about.register
@@ -284,9 +285,9 @@ def _(about: Told, code: Code) -> _Sentence:  # noqa: ARG001
 
 
 _ATTEMPTS: Final[Mapping[Attempted, str]] = {
-    Attempted.GANG: "its last start found no room for all pods: tries again later",
-    Attempted.GROWTH: "a larger size found no place: tries again later",
-    Attempted.RECLAMATION: "made room for a job that could not start: grows later",
+    Attempted.GANG: "back-off: its last start found no nodes for all pods",
+    Attempted.GROWTH: "back-off: a larger size found no nodes",
+    Attempted.RECLAMATION: "back-off: it made room for a job that could not start",
 }
 
 

@@ -55,7 +55,7 @@ def trusted(patient: Patient) -> Findings:
 
 
 def serving(patient: Patient) -> Findings:
-    """The serving certificate in its Secret: good, in time, and signed by who is trusted."""
+    """The serving certificate in its Secret: good, in time, and signed by the trusted authority."""
     cluster = patient.connection.cluster
     where, by = usual().serving, keeper(cluster)
     named = f"Secret {where.namespace}/{where.name}"
@@ -74,7 +74,7 @@ def serving(patient: Patient) -> Findings:
 def _problem(one: Trusted, patient: Patient) -> str:
     authorities = each_certificate(one.certificates)
     if not authorities:
-        return "it has no caBundle, so the API server believes nobody"
+        return "it has no caBundle, so the API server trusts no certificate of it"
     try:
         facts = [facts_of(authority) for authority in authorities]
     except CertificateError as error:
@@ -99,7 +99,7 @@ def _served(found: Pair, named: str, patient: Patient, fix: str) -> Findings:
         )
         return
     left = days_left(facts_of(certificate), now)
-    says = f"the serving certificate has {left}, signed by who is trusted"
+    says = f"the serving certificate has {left}, signed by the trusted authority"
     if is_due(certificate, now):
         yield warning(f"{says}; it should have been renewed by now", fix)
     else:

@@ -28,7 +28,7 @@ def leads(patient: Patient) -> Findings:
     elif found.clock_is_ahead:
         ahead = duration(-found.silence)
         yield warning(
-            f"{found.holder} leads, by a clock {ahead} ahead of the API server's",
+            f"{found.holder} leads, its clock {ahead} ahead of the API server's",
             "date -u; kubectl get nodes  # set the clocks by NTP",
         )
     else:
@@ -39,7 +39,7 @@ def settings(patient: Patient) -> Findings:
     """Whoever plans and explains must know by what it is decided."""
     found = deciding(patient.connection, Asked(), patient.now)
     if found.source == "reconciler" and not found.settings.unknown:
-        yield well(f"it decides by {found.settings}, and says so")
+        yield well(f"it decides by {found.settings}")
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in found.hints)
     yield warning(f"how it decides is not known: {hints}", "kubectl edl upgrade")

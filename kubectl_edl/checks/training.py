@@ -61,7 +61,7 @@ def unrequested(patient: Patient) -> Findings:
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.max} run whatever room there is",
             f"kubectl edl explain {job.key.name} -n {job.key.namespace}  "
-            "# then create it anew with resources.requests",
+            "# then recreate it with resources.requests",
         )
     if len(found) > _SHOWN:
         yield warning(f"and {len(found) - _SHOWN} more like them", "kubectl edl status -A")
@@ -96,7 +96,7 @@ def never(patient: Patient) -> Findings:
         )
     if not hopeless:
         tried = min(len(queued), _TRIED)
-        yield well(f"each of the {tried} queued could start" if queued else "nobody is queued")
+        yield well(f"each of the {tried} queued could start" if queued else "none is queued")
 
 
 def cron_jobs(patient: Patient) -> Findings:
@@ -175,7 +175,7 @@ def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
         )
     return warning(
         f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.missing)}: "
-        "nothing starts before the whole cast is there",
+        "no role starts before the Jobs of all roles exist",
         f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}",
     )
 

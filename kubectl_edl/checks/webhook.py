@@ -66,7 +66,7 @@ def answers(patient: Patient) -> Findings:
         yield well(f"the API server reaches it: a labelled Job came back completed ({namespace})")
     else:
         yield failure(
-            f"a labelled Job came back as it went: nobody is asked in namespace {namespace}",
+            f"a labelled Job came back unchanged: no webhook is called in namespace {namespace}",
             f"kubectl get mutatingwebhookconfiguration {CONFIGURATION} -o yaml",
         )
 

@@ -14,21 +14,21 @@ from kubectl_edl.world import Scope, World
 _HELP: Final = """The webhook's certificates: show, verify and renew them.
 
 The reconciler renews them, long before they expire; nothing of this is needed from day to day. The
-authority is kept in the Secret edl-system/edl-webhook-authority, what the webhook serves with in
-edl-system/edl-webhook-tls; the caBundle of the webhook configurations trusts the first.
+authority is kept in the Secret edl-system/edl-webhook-authority, the serving certificate in
+edl-system/edl-webhook-tls; the caBundle of the webhook configurations is the authority's.
 
 \b
 Examples:
   # How long they last, and where they are kept
   kubectl edl certs show
-  # Does the API server believe the webhook?
+  # Does the API server trust the webhook?
   kubectl edl certs verify
   # A new serving certificate now
   kubectl edl certs renew
 """
-_SHOW_HELP: Final = """Show the certificates: whose, signed by whom, days left, and where kept.
+_SHOW_HELP: Final = """Show the certificates: subject, issuer, days left, and where they are kept.
 
-authority signs, serving is what the webhook shows, trusted is what the API server believes. While
+authority signs, serving is what the webhook serves, trusted is the API server's caBundle. While
 an authority follows another, a predecessor stays trusted until all replicas serve the new one.
 
 \b
@@ -43,10 +43,10 @@ Examples:
   "notBefore", "notAfter"}]}
   name: authority, predecessor, serving or trusted.
 """
-_VERIFY_HELP: Final = """Verify that the API server believes the webhook.
+_VERIFY_HELP: Final = """Verify that the API server trusts the webhook.
 
-Looks at what is trusted and what is served with, and lets the API server ask the webhook about a
-labelled Job in a dry run. Exit code 1 when anything is broken.
+Compares the trusted authority with the serving certificate, and has the API server call the
+webhook with a labelled Job in a dry run. Exit code 1 when anything is broken.
 
 \b
 Examples:
@@ -57,19 +57,19 @@ Examples:
 _RENEW_HELP: Final = """Renew the serving certificate now; the webhook loads it by itself.
 
 With --authority the authority, and with it the certificate: the new one is trusted at once, the
-reconciler has what it signs served some seconds later, and the old one stays trusted until all
-replicas serve that, so that no review is lost. A Secret that is damaged or empty is filled anew.
+webhook serves the new certificate some seconds later, and the old authority stays trusted until all
+replicas serve it, so that no review is lost. A Secret that is damaged or empty is filled again.
 
 \b
 Examples:
-  # A key may have been seen by somebody
+  # A key may have leaked
   kubectl edl certs renew
-  # Everything
+  # A new authority, too
   kubectl edl certs renew --authority
 """
 _VERBS: Final[Mapping[str, str]] = {
-    "show": "Whose, signed by whom, days left, and where they are kept.",
-    "verify": "Whether the API server believes the webhook.",
+    "show": "Subject, issuer, days left, and where they are kept.",
+    "verify": "Whether the API server trusts the webhook.",
     "renew": "A new serving certificate now, or another authority.",
 }
 
@@ -103,7 +103,7 @@ def verify(ctx: click.Context, scope: Scope, reading: Reading) -> None:
 
 
 @click.command("renew", help=_RENEW_HELP, epilog=EXIT_CODES_HELP)
-@click.option("--authority", is_flag=True, help="The authority, too.")
+@click.option("--authority", is_flag=True, help="Renew the authority, too.")
 @a_cluster
 @click.pass_obj
 def renew(world: World, scope: Scope, *, authority: bool) -> None:

@@ -26,7 +26,7 @@ from kubectl_edl.world import Connection, Scope, World
 
 _HELP: Final = """Write or create the Jobs of a training job.
 
-One Job a role, with the labels that make it elastic. A role's option takes a number, or a range
+One Job per role, with the labels that make it elastic. A role's option takes a number, or a range
 as MIN..MAX. All Jobs are created, or none. With --dry-run client they are only written, for a
 file: no cluster is asked.
 
@@ -41,16 +41,19 @@ Examples:
   # What a framework takes
   kubectl edl create horovod --help
 """
-_FRAMEWORK_HELP: Final = """Write or create the Jobs of a training job of {name}.
+_FRAMEWORK_HELP: Final = """Write or create the Jobs of a {name} training job.
 
 SIZE is a number, or a range as MIN..MAX. COMMAND runs in every role that has no command of its
 own; without it the image's own does. Roles of which exactly one is needed are added.
 
 \b
 Examples:
-  kubectl edl create {name} demo --image IMAGE {example} -- COMMAND
+  # Create it
   kubectl edl create {name} demo --image IMAGE {example} \\
-    --dry-run client -o yaml -- COMMAND > demo.yaml
+    --cpu 2 --memory 4Gi -- COMMAND
+  # Only write it, for a file in git
+  kubectl edl create {name} demo --image IMAGE {example} \\
+    --cpu 2 --memory 4Gi --dry-run client -o yaml -- COMMAND > demo.yaml
 """
 
 
@@ -88,7 +91,7 @@ _DETAILS: Final = (
     _several("--pvc", metavar="CLAIM:PATH", text="A PersistentVolumeClaim in every pod."),
 )
 _WHOLE: Final = (
-    click.option("--slots", metavar="N", help="Processes a pod; default: its GPUs, else 1."),
+    click.option("--slots", metavar="N", help="Processes per pod; default: its GPUs, else 1."),
     click.option("--priority-class", metavar="NAME", help="The PriorityClass of its pods."),
 )
 

@@ -32,11 +32,11 @@ it: ssh -L 8180:localhost:8180 HOST.
 Examples:
   # This namespace, in your browser
   kubectl edl dashboard
-  # Everybody's, on a free port, and only print the address
+  # All namespaces, on a free port; only print the address
   kubectl edl dashboard -A --port 0 --no-open
   # Sizes can be set from the page, as by kubectl edl scale
   kubectl edl dashboard -A --allow-scale
-  # For colleagues
+  # Reachable from other machines
   kubectl edl dashboard -A --address 0.0.0.0
 """
 
@@ -107,5 +107,5 @@ def _caution(world: World, address: Address) -> None:
     if not address.loopback:
         world.warn(
             f"hint: others open it as http://{gethostname()}:{address.port}/ with the same token; "
-            "who sees the network sees the token"
+            "the token crosses the network in the clear"
         )

@@ -14,15 +14,15 @@ from kubectl_edl.world import Scope, World
 
 _HELP: Final = """Delete training jobs: every Job of each, with its pods.
 
-What stands around them (Service, PodDisruptionBudgets, a launcher's rights) goes with the Jobs.
-Asked first is whether that is meant; --yes says it. As kubectl delete it waits until the Jobs are
-gone; their pods end with their grace period. It takes the right to list and delete Jobs.
+What belongs to them (Service, PodDisruptionBudgets, a launcher's rights) goes with the Jobs.
+It asks for confirmation first, unless --yes is given. As kubectl delete it waits until the Jobs are
+gone; their pods end with their grace period. It needs the right to list and delete Jobs.
 
 \b
 Examples:
   # One training job, whatever Jobs it has
   kubectl edl delete mnist
-  # Several, without a question
+  # Several, without confirmation
   kubectl edl delete mnist bert --yes
   # All of an experiment
   kubectl edl delete -l experiment=lr-sweep

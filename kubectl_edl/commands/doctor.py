@@ -12,8 +12,8 @@ _HELP: Final = """Look whether everything is well: each check in one sentence, w
 
 The cluster's release, the webhook (by a dry run of a labelled Job: the API server must reach it),
 its certificates, the reconciler's leader, the accounts' rights and yours, and jobs that will not
-get on by themselves. Nothing is changed. What you may not see is said, and asks for an
-administrator.
+get on by themselves. Nothing is changed. Checks that need
+more rights than yours are named.
 
 Exit code 1 when anything is broken (✗). Warnings (!) do not count.
 
@@ -28,7 +28,7 @@ Examples:
 
 \b
 -o json: {"apiVersion": "edl.dev/v1", "kind": "Checkup", "result": VERDICT,
-  "complete" (false when the rest hung on a failure and was not looked at),
+  "complete" (false when a failure kept the other checks from being made),
   "checks": [{"section", "check", "verdict": VERDICT, "message", "fix"}]}
   VERDICT: ok, warning or failure. check: a name that stays the same.
 """

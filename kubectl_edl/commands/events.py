@@ -23,8 +23,8 @@ _HELP: Final = """List the Events of training jobs, their Jobs and their pods, t
 
 Ours (Started, Grown, Shrunk, …) and Kubernetes' own (Scheduled, Pulled, FailedScheduling, …) in
 one order, as kubectl events prints them. Kubernetes forgets Events after an hour; what a training
-job went through stays in kubectl edl history. Pods that are gone already count, by their names;
-what an earlier training job of the same name went through does not.
+job went through stays in kubectl edl history. Events of deleted pods are
+included, those of an earlier training job of the same name are not.
 
 \b
 Examples:
@@ -37,7 +37,7 @@ Examples:
 
 \b
 -o json: {"apiVersion": "v1", "kind": "EventList", "items": [Kubernetes' Event]}
--o wide adds SOURCE, who says so, and COUNT.
+-o wide adds SOURCE, the component that reports it, and COUNT.
 """
 
 

@@ -15,7 +15,7 @@ from kubectl_edl.world import Scope, World
 _HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler, their rights.
 
 Everything goes into the namespace edl-system, by server-side apply, in order; then both are waited
-for. Asked first is whether you may do all of it. What you chose is kept in the cluster, for the
+for. Your rights are checked first. What you chose is kept in the cluster, for the
 next upgrade. The values are those of the Helm chart: manifests/chart/README.md.
 
 \b

@@ -50,7 +50,7 @@ _LABELS: Final = (
     click.option("--role", help="The role; default: the framework's worker role."),
     click.option("--roles", metavar="CAST", help="chief=1,ps=2,worker=1..12"),
     click.option("--mode", help="The framework's mode."),
-    click.option("--gpu", metavar="N", help="GPUs a pod: 2, or a share: 0.5."),
+    click.option("--gpu", metavar="N", help="GPUs per pod: 2, or a share: 0.5."),
 )
 
 

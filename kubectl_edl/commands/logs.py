@@ -26,7 +26,7 @@ from kubectl_edl.world import Connection, Scope, World
 
 _HELP: Final = """Print what the pods of a training job print.
 
-All roles, in the cast's order, then by index; each line begins with whose it is: [worker-3].
+All roles, in the cast's order, then by index; each line begins with its role and index: [worker-3].
 With -f it goes on, takes in pods that come later, and ends when the training job has ended.
 JOB is a training job, or one of its Jobs for that role alone.
 
@@ -36,7 +36,7 @@ Examples:
   kubectl edl logs mnist
   # From now on, until it has ended
   kubectl edl logs mnist -f --tail 0
-  # One worker's last ten minutes, only its own words
+  # One worker's last ten minutes, without the prefix
   kubectl edl logs mnist --role worker --index 3 --since 10m --no-prefix
   # Why a chief was restarted
   kubectl edl logs mnist --role chief --previous
@@ -104,7 +104,7 @@ _OPTIONS: Final = (
     click.option("--since", type=Duration(), metavar="TIME", help="Not older than 90s, 10m, 1h."),
     click.option("-p", "--previous", is_flag=True, help="Of containers before their restart."),
     click.option("--timestamps", is_flag=True, help="Each line with its time."),
-    click.option("--prefix/--no-prefix", default=True, help="Each line with whose it is."),
+    click.option("--prefix/--no-prefix", default=True, help="Each line with its role and index."),
 )
 
 

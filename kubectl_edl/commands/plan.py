@@ -17,11 +17,11 @@ from kubectl_edl.survey import survey_cluster, survey_training
 from kubectl_edl.views import why
 from kubectl_edl.world import Connection, Scope, World
 
-_HELP: Final = """Show what the reconciler would do now, and whom it holds, and why.
+_HELP: Final = """Show what the reconciler would do now, which jobs it holds, and why.
 
-It is one step: what follows when it is done, `kubectl edl simulate` shows. The plan is made of the
-whole cluster, which you must be allowed to read; shown are the training jobs of the namespace.
-Nothing is changed. Without that right you see what the reconciler last said of your jobs.
+It is one step; kubectl edl simulate --live shows what follows. The plan is made of the whole
+cluster, which you must be allowed to read; shown are the training jobs of the namespace. Nothing is
+changed. Without that right you see the reasons that the reconciler last wrote on your jobs.
 
 \b
 ACTION is
@@ -29,21 +29,21 @@ ACTION is
   grow      it gets more replicas
   shrink    it gives some up
   restart   the same for a framework that cannot be resized while it runs
-  suspend   it leaves its nodes, for the queue or for a pause
-  move      pods leave a node that goes, and come back on another one
+  suspend   its pods end, and it goes back to the queue or is paused
+  move      pods are deleted on a node that is drained, and recreated on another one
 
-By which policy and load ceiling the reconciler decides, it says on its Lease
-(edl-system/edl-reconciler); --policy and --load-ceiling ask what others would do.
+The reconciler publishes its policy and load ceiling on its Lease (edl-system/edl-reconciler);
+--policy and --load-ceiling show what others would do.
 
 \b
 Examples:
   # What will happen next, and why not more
   kubectl edl plan
-  # The sizes before and after, of everybody
+  # The sizes before and after, in all namespaces
   kubectl edl plan -A --diff
   # What another policy would do
   kubectl edl plan -A --diff --policy throughput
-  # For a script: who would shrink
+  # For a script: which jobs would shrink
   kubectl edl plan -A -o json | jq -r '.changes[]|select(.action=="shrink").name'
 
 \b

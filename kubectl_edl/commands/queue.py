@@ -19,14 +19,14 @@ from kubectl_edl.show import follow, show
 from kubectl_edl.survey import Survey, survey_cluster, survey_training
 from kubectl_edl.world import Connection, Scope, World
 
-_HELP: Final = """Show who waits for room, for how much, who is ahead, and why.
+_HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.
 
 Positions count over the whole cluster, as the reconciler does; 0 starts now. WAITING-FOR is what
 the minimum of all roles asks for together; -o wide adds that minimum.
 
 STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
-whose end is not known; unknown where it hangs on such a job (-o json and kubectl edl explain say on
-which); never where the nodes that there are would not do even if they were empty. It comes from the
+whose end is not known; unknown where it depends on such a job (-o json and kubectl edl explain name
+it); never where the existing nodes would not suffice even if they were empty. It comes from the
 running jobs' progress, work items done and declared lengths (annotation edl.dev/duration: 2h30m),
 and assumes that no other job comes before it.
 
@@ -35,7 +35,7 @@ of priority and arrival.
 
 \b
 Examples:
-  # What of this namespace waits
+  # The queued jobs of this namespace
   kubectl edl queue
   # The whole queue, as it moves
   kubectl edl queue -A -w

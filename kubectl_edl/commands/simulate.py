@@ -20,31 +20,31 @@ _HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the
 The planner and the steps are the reconciler's own; simulated are the Job controller, the
 scheduler, the kubelets and the time. Nothing is changed anywhere.
 
-With -f a scenario is played under each --policy, and with --plain also as the cluster would do
-without us: Jobs run from their arrival at their max, and the scheduler takes pod by pod.
+With -f a scenario is played under each --policy, and with --plain also without kubectl-edl: Jobs
+run from their arrival at their max, and the scheduler takes pod by pod.
 With --live the cluster is played on from how it stands now, as it is and with what you ask for:
 more nodes, other bounds, another policy. Jobs end there as edl.dev/duration says, else never.
 
 \b
 Examples:
-  # A scenario under two policies and without us
+  # A scenario under two policies and without kubectl-edl
   kubectl edl simulate -f examples/simulate/mixed.yaml --policy fair --policy fifo --plain
   # Each job of it, and a picture
   kubectl edl simulate -f scenario.yaml -o wide --plot day.png
   # Jobs of a log on the nodes of a scenario
   kubectl edl simulate -f nodes.yaml --trace jobs.csv
-  # Who would start if there were ten more nodes
+  # Which jobs would start if there were ten more nodes
   kubectl edl simulate --live -A --add-nodes 10 --like gpu-node-1
-  # What a larger max would bring, and for whom less
+  # What a larger max would bring, and which jobs get less
   kubectl edl simulate --live --set job/mnist.max=40
 
 \b
-Scenarios: examples/simulate/README.md says every field. Traces are CSV, a line a job:
+Scenarios: examples/simulate/README.md says every field. Traces are CSV, one line per job:
   submit,name,min,max,cpu,memory,gpu,length|work,serial,priority,framework
   (times in seconds or as 5m, 2h30m; work: seconds of one replica; all but submit may be left out)
 
 \b
-Columns: WAIT until the minimum is ready: > where some never ran, who count until the end of the
+Columns: WAIT until the minimum is ready: > where some never ran, which count until the end of the
 simulation, never where none ran; COMPLETION from arrival to end; MAKESPAN from the first arrival
 to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked for, on
 average; BELOW-MIN the time in which jobs held nodes for less than their minimum; RESTARTS jobs
@@ -99,10 +99,12 @@ _OPTIONS: Final = (
         callback=_one_file,
         help="A scenario; - for stdin.",
     ),
-    click.option("--trace", multiple=True, metavar="CSV", help="Jobs of a log, besides."),
-    click.option("--policy", multiple=True, type=click.Choice(list(POLICIES)), help="Repeatable."),
-    click.option("--plain", is_flag=True, help="Also without us, for comparison."),
-    click.option("--seed", type=int, help="Of what is drawn; default: the scenario's."),
+    click.option("--trace", multiple=True, metavar="CSV", help="More jobs, of a log."),
+    click.option(
+        "--policy", multiple=True, type=click.Choice(list(POLICIES)), help="May be repeated."
+    ),
+    click.option("--plain", is_flag=True, help="Also without kubectl-edl."),
+    click.option("--seed", type=int, help="Of random draws; default: the scenario's."),
     click.option("--until", metavar="TIME", help="Stop there; default: its horizon; live: 10m."),
     click.option(
         "-o",
@@ -112,9 +114,13 @@ _OPTIONS: Final = (
     ),
     click.option("--plot", metavar="FILE", help="A picture: .png, .svg or .pdf."),
     click.option("--live", is_flag=True, help="Go on from the cluster as it stands."),
-    click.option("--add-nodes", type=click.IntRange(0, 100_000), help="With --live."),
-    click.option("--like", metavar="NODE", help="What is added: as NODE, or cpu=16,memory=64Gi."),
-    click.option("--set", multiple=True, metavar="CHANGE", help="job/NAME.max=40, .min, …"),
+    click.option(
+        "--add-nodes", type=click.IntRange(0, 100_000), help="So many nodes more; with --live."
+    ),
+    click.option("--like", metavar="NODE", help="What each has: as NODE, or cpu=16,memory=64Gi."),
+    click.option(
+        "--set", multiple=True, metavar="CHANGE", help="With --live: job/NAME.max=40, .min, …"
+    ),
 )
 
 

@@ -39,11 +39,11 @@ Examples:
   kubectl edl status
   # One of them, with its pods, last decisions and what is in its way
   kubectl edl status mnist
-  # Everybody's, as they change
+  # All namespaces, as they change
   kubectl edl status -A -w
   # In a script: wait until it has ended, or five hours
   kubectl edl status mnist --for Succeeded --timeout 5h
-  # For a script: who is queued
+  # For a script: which jobs are queued
   kubectl edl status -o json | jq -r '.items[] | select(.phase=="Queued") | .metadata.name'
 
 \b

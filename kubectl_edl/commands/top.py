@@ -50,7 +50,7 @@ Examples:
   kubectl edl top jobs
   # With a twentieth of the work that does not divide
   kubectl edl top jobs mnist --serial 0.05
-  # For a script: GPU-hours of everybody
+  # For a script: GPU-hours in all namespaces
   kubectl edl top jobs -A -o json | jq '[.items[].hours|select(.unit=="GPU").held]|add'
 
 \b
@@ -77,7 +77,7 @@ Examples:
   "schedulable", "trainingPods", "allocatable": {resource: quantity}, "requested", "idle",
   "used": {resource: quantity} or null}]}
 """
-_CLUSTER_HELP: Final = """The whole cluster: offered, requested by whom, idle, used.
+_CLUSTER_HELP: Final = """The whole cluster: offered, requested, idle, used.
 
 It needs the right to list nodes and all pods. QUEUED is what the minimum of all that waits asks
 for. HELD and at max are those of kubectl edl top jobs.

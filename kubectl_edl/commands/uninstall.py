@@ -13,9 +13,9 @@ from kubectl_edl.world import Scope, World
 
 _HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
 
-Jobs that run go on at the size that they have. Jobs that queue stay suspended: said first is how
-many, and how one is started by hand. Each has its own ttlSecondsAfterFinished again. Nothing else
-of ours stays behind.
+Jobs that run go on at the size that they have. Queued Jobs stay suspended: their number, and
+how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Nothing
+else of ours stays behind.
 
 \b
 Examples:

@@ -22,7 +22,7 @@ name, everything else comes out as it went in.
 
 \b
 Examples:
-  # It runs on, and nobody resizes it any more
+  # It runs on, and is not resized any more
   kubectl edl unlabel mnist
   # Let the API server check it, and change nothing
   kubectl edl unlabel mnist -n team-a --dry-run server

@@ -28,14 +28,14 @@ def sentences(cluster: ClusterWithLogs) -> list[str]:
 def _running(count: int) -> list[str]:
     if not count:
         return []
-    return [f"{_jobs(count)} on at the size of now: nobody resizes them, or ends their servers."]
+    return [f"{_jobs(count)} on at the size of now, neither resized nor ended any more."]
 
 
 def _queued(jobs: Sequence[Json]) -> list[str]:
     if not jobs:
         return []
     start = _patch(jobs[0], '"suspend":false')
-    return [f"{len(jobs)} suspended ({_names(jobs)}): nobody starts them. By hand: {start}"]
+    return [f"{len(jobs)} suspended ({_names(jobs)}): not started any more. By hand: {start}"]
 
 
 def _held(elastic: Sequence[Json]) -> list[str]:

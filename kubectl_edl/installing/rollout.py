@@ -41,7 +41,7 @@ def _missing(cluster: ClusterWithLogs) -> str:
         return f"{' and '.join(late)} {'are' if len(late) > 1 else 'is'} not rolled out"
     webhooks = (found(cluster, _CONFIGURATION) or {}).get("webhooks") or ()
     trusted = all(webhook["clientConfig"].get("caBundle") for webhook in webhooks)
-    return "" if trusted else "the API server was not told yet whom to trust (caBundle)"
+    return "" if trusted else "the API server has no caBundle for it yet"
 
 
 def _rolled_out(cluster: ClusterWithLogs, name: str) -> bool:

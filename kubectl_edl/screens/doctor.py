@@ -29,7 +29,7 @@ _COLOURS: Final[Mapping[Verdict, str]] = {
     Verdict.WARNING: paint.WAITS,
     Verdict.FAILURE: paint.BAD,
 }
-CUT_SHORT: Final = "The rest hangs on this, and was not looked at."
+CUT_SHORT: Final = "The other checks depend on this one, and were not made."
 
 
 def print_each(world: World, reading: Reading, examined: Iterable[Examined]) -> list[Examined]:

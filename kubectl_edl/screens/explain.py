@@ -173,7 +173,7 @@ def _place(found: Explanation) -> str:
     if not found.position:
         return ""
     if found.position == 1:
-        return "1st, nobody is ahead"
+        return "first in the queue"
     names = ", ".join(map(str, found.ahead[:_NAMED]))
     unnamed = found.position - 1 - len(found.ahead[:_NAMED])
     rest = f" and {unnamed} more" if unnamed else ""

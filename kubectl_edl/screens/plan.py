@@ -137,7 +137,7 @@ def _footer(planned: Planned) -> str:
         lines.append(f"{planned.elsewhere} more {noun} in other namespaces (-A shows all).")
     if planned.recheck_after is not None:
         wait = duration(max(planned.recheck_after, timedelta(seconds=1)))
-        lines.append(f"Looks again in {wait}, or when something changes.")
+        lines.append(f"Planned again in {wait}, or when something changes.")
     return "".join(f"{line}\n" for line in lines)
 
 

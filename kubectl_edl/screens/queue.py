@@ -68,7 +68,7 @@ def queue_report(queue: Sequence[Waiting], now: datetime, namespace: str) -> Rep
         objects=tuple(_document(waiting) for waiting in queue),
         names=tuple(f"{RESOURCE}/{waiting.job.key.name}" for waiting in queue),
         list_kind="QueuedTrainingJobList",
-        nothing=f"No training jobs wait{where}.",
+        nothing=f"No training jobs are queued{where}.",
     )
 
 

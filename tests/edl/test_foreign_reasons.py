@@ -75,7 +75,7 @@ def test_a_reason_that_would_fill_a_job_is_none() -> None:
 
 def test_workers_leave_whatever_is_said_of_why() -> None:
     """Their launcher works without them already."""
-    for reason in ('"makes room for a/b"', '{"code":"Odd"}', "null", "7"):
+    for reason in ('"to make room for a/b"', '{"code":"Odd"}', "null", "7"):
         found = host_lists.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
         assert found is not None
         assert (found.pods, found.reason.code) == ({"w-1"}, Code.UNKNOWN)

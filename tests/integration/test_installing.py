@@ -119,7 +119,7 @@ def test_it_comes_changes_and_goes_again(empty: Cluster) -> None:
 
     late = plugin(cluster, "install", "--timeout", "20")
     assert late.returncode == 5, late.stdout + late.stderr
-    assert "the API server was not told yet whom to trust (caBundle)" in late.stderr
+    assert "the API server has no caBundle for it yet" in late.stderr
 
     # As the webhook does it, which nobody runs here.
     kubeconfig = ("--kubeconfig", str(cluster.kubeconfig))

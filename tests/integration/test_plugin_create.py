@@ -167,7 +167,7 @@ def test_logs_of_a_job_say_what_the_node_says(installed: Stage) -> None:
 
 def test_logs_of_a_job_that_waits_say_for_what(installed: Stage) -> None:
     installed.apply(elastic("big", labels={"min": "400", "max": "400"}, parallelism=400))
-    installed.until(lambda: "short of CPU" in installed.message("big"), "the reason is known")
+    installed.until(lambda: "insufficient CPU" in installed.message("big"), "the reason is known")
     found = edl(installed, "logs", "big")
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr == f"error: big has no pods: it is Queued: {installed.message('big')}\n"

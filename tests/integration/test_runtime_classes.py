@@ -50,7 +50,9 @@ def test_growth_counts_the_overhead_on_the_nodes_that_the_class_selects(installe
 def test_a_gang_that_only_fits_without_its_overhead_is_not_started(installed: Stage) -> None:
     with runtime_class(installed) as name:
         installed.apply(kata("mnist", 17, 17, name))
-        installed.until(lambda: "short of CPU" in installed.message("mnist"), "it says what lacks")
+        installed.until(
+            lambda: "insufficient CPU" in installed.message("mnist"), "it says what lacks"
+        )
         assert installed.job("mnist")["spec"]["suspend"]
         assert not installed.pods("mnist")
 

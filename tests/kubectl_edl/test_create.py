@@ -223,7 +223,7 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
     ("sizes", "words"),
     [
         (("--workers", "many"), '--workers: "many" is no size; write a number, or a range as'),
-        (("--workers", "0"), '--workers: "0" is no size; from 1: a role of nobody ends at once'),
+        (("--workers", "0"), '--workers: "0" is no size; from 1: a role of 0 ends at once'),
         (
             ("--workers", "1..99999999999999999999"),
             '--workers: "1..99999999999999999999" is no size; 100,000 at most: the API server',

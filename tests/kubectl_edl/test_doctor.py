@@ -63,11 +63,11 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "\n"
         "Certificates\n"
         '  ✓ the API server trusts "kubectl-edl webhook authority", 3650 days left\n'
-        "  ✓ the serving certificate has 365 days left, signed by who is trusted\n"
+        "  ✓ the serving certificate has 365 days left, signed by the trusted authority\n"
         "\n"
         "Reconciler\n"
         "  ✓ one leads, and renewed its Lease 0s ago\n"
-        "  ✓ it decides by policy fair, load ceiling 97 %, and says so\n"
+        "  ✓ it decides by policy fair, load ceiling 97 %\n"
         "\n"
         "Rights\n"
         "  ✓ edl-webhook and edl-reconciler may do all that they must\n"
@@ -75,7 +75,7 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "\n"
         "Training jobs\n"
         "  ✓ there are none yet\n"
-        "  ✓ nobody is queued\n"
+        "  ✓ none is queued\n"
         "  ✓ nothing of ours is left behind by Jobs that are gone\n"
         "\n"
         "All is well: 16 checks.\n"
@@ -97,7 +97,7 @@ def test_nothing_installed_says_how_to_install_and_stops() -> None:
         "ValidatingWebhookConfiguration edl\n"
         "      fix: kubectl edl install --image IMAGE\n"
         "\n"
-        "The rest hangs on this, and was not looked at.\n"
+        "The other checks depend on this one, and were not made.\n"
         "\n"
         "1 failure, 1 check is well.\n"
     )
@@ -206,7 +206,9 @@ def test_a_webhook_that_nobody_asks_is_a_failure(stage: Stage, clinic: Clinic) -
     clinic.asks = False
     verdict, message, _ = only(stage, "webhook-answers")
     assert verdict == "failure"
-    assert message == "a labelled Job came back as it went: nobody is asked in namespace default"
+    assert (
+        message == "a labelled Job came back unchanged: no webhook is called in namespace default"
+    )
 
 
 def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, clinic: Clinic) -> None:
@@ -404,7 +406,7 @@ def test_pods_that_request_nothing_are_warned_of(stage: Stage) -> None:
             "default/greedy: no container of worker requests CPU or memory: its pods count as "
             "nothing, and all 60 run whatever room there is"
         ),
-        "kubectl edl explain greedy -n default  # then create it anew with resources.requests",
+        "kubectl edl explain greedy -n default  # then recreate it with resources.requests",
     )
     assert (
         "Requests:    worker requests no CPU and no memory: such pods count as nothing and fit "

@@ -12,8 +12,8 @@ QUEUED = """\
 Name:        bert
 Namespace:   default
 Phase:       Queued
-Reason:      waits for the reconciler to look at it
-Queue:       1st, nobody is ahead
+Reason:      waiting for the reconciler to look at it
+Queue:       first in the queue
 Starts:      unknown: default/small has no known end
 Cooldown:    resizes at most every 10s (the reconciler's default)
 Decided by:  policy fair, load ceiling 97 % (as the reconciler says)
@@ -51,15 +51,13 @@ def test_a_waiting_job_is_told_what_it_lacks(stage: Stage) -> None:
     assert tail == (
         "  1. no room for 1 of 3 worker (2 CPU each): no CPU free on the 2 nodes that it may use\n"
         "     would help: 2 CPU more free on node-1\n"
-        "  2. and then, 8 pods wait for the room of pods that are leaving\n"
+        "  2. and then, 8 pods wait for terminating pods to free room\n"
     )
 
 
 def test_with_what_it_names_it_starts(stage: Stage) -> None:
     stage.create(node("node-3", cpu="2"))
-    assert (
-        "shrink   small   worker=6→1   makes room for queued default/bert" in stage.run("plan").out
-    )
+    assert "shrink   small   worker=6→1   to make room for default/bert" in stage.run("plan").out
 
 
 def test_a_running_job_is_told_why_it_has_no_more(stage: Stage) -> None:

@@ -411,8 +411,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     assert left(on) == []
     assert on.job("runs")["spec"]["suspend"] is False
     assert run.err == (
-        "1 elastic Job goes on at the size of now: nobody resizes them, or ends their servers.\n"
-        "1 suspended (default/waits): nobody starts them. By hand: kubectl patch job waits "
+        "1 elastic Job goes on at the size of now, neither resized nor ended any more.\n"
+        "1 suspended (default/waits): not started any more. By hand: kubectl patch job waits "
         """-n default -p '{"spec":{"suspend":false}}'\n"""
         "1 with edl.dev/ttl-seconds-after-finished (default/waits): deleted so long after "
         "their own end.\n"

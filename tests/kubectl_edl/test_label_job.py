@@ -83,7 +83,7 @@ def test_nobody_to_ask_means_no(stage: Stage) -> None:
     found = stage.run("label", "resnet", *ELASTIC, "--recreate")
     assert found.code == 1
     assert found.err == (
-        'error: Job "resnet" has 2 active pods: end them and start anew? '
+        'error: Job "resnet" has 2 active pods: end them and start over? '
         "Nobody can answer here: add --yes\n"
     )
 
@@ -93,7 +93,7 @@ def test_on_a_terminal_the_user_is_asked(stage: Stage, answer: str, made_anew: b
     stage.answers = answer
     found = stage.run("label", "resnet", *ELASTIC, "--recreate")
     assert found.code == 0
-    assert found.err.startswith('Job "resnet" has 2 active pods: end them and start anew? [y/N] ')
+    assert found.err.startswith('Job "resnet" has 2 active pods: end them and start over? [y/N] ')
     assert (contract.FRAMEWORK in stage.job("resnet")["metadata"]["labels"]) is made_anew
 
 

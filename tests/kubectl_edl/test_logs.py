@@ -176,14 +176,14 @@ def test_a_job_without_pods_says_why() -> None:
         "metadata": {
             "annotations": {
                 contract.REASON: "InsufficientCapacity",
-                contract.MESSAGE: "short of CPU",
+                contract.MESSAGE: "insufficient CPU",
             }
         }
     }
     stage.patch("mnist-worker", reason)
     found = stage.run("logs", "mnist")
     assert (found.code, found.out) == (1, "")
-    assert found.err == "error: mnist has no pods: it is Queued: short of CPU\n"
+    assert found.err == "error: mnist has no pods: it is Queued: insufficient CPU\n"
     of_role = stage.run("logs", "mnist", "--role", "ps").err
     assert of_role.startswith("error: mnist has no pods of ps: it is Queued")
 

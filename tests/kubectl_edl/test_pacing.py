@@ -101,7 +101,7 @@ def test_explain_and_plan_say_when_the_next_restart_is_allowed() -> None:
     stage.patch("bert", {"metadata": {"annotations": changed}})
     end = "12:15:00 UTC"
     assert f"default), not before {end}" in cooldown(stage, "explain")
-    assert f"cooldown: its size changed a moment ago (until {end})" in stage.run("plan").out
+    assert f"cooldown after its last start or resize (until {end})" in stage.run("plan").out
     explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
     (held,) = json.loads(stage.run("plan", "-o", "json").out)["held"]
     assert explained["cooldown"]["until"] == held["until"] == "2026-11-21T12:15:00Z"

@@ -15,9 +15,9 @@ ACTION   NAME   SIZES        MESSAGE
 start    late   worker=2     all 2 pods of its minimum fit
 
 POSITION   NAME    WHY IT WAITS, OR GETS NO MORE
-1          bert    short of CPU: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
+1          bert    insufficient CPU: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
 2 of 8 pods fit
-<none>     small   no node has room for 2 CPU: short of CPU
+<none>     small   no node has room for 2 CPU: insufficient CPU
 
 Decided by: policy fair, load ceiling 97 % (as the reconciler says)
 """
@@ -148,7 +148,7 @@ def test_without_a_reconciler_the_settings_are_assumed() -> None:
         "hint: no reconciler is at work now (there is no Lease edl-system/edl-reconciler): "
         "nothing starts or changes its size; kubectl edl doctor\n"
     )
-    assert "(assumed; nobody says what the reconciler decides by)" in found.out
+    assert "(assumed; the reconciler's own settings are not known)" in found.out
 
 
 def test_a_reconciler_that_is_away_does_nothing() -> None:
@@ -194,6 +194,9 @@ def test_a_size_that_is_held_and_not_reached_has_a_line() -> None:
             stage.create(pod(runs, index, "node-1"))
     lines = stage.run("plan").out.splitlines()
     (line,) = (" ".join(line.split()) for line in lines if " a " in line)
-    assert line == "<none> a worker is held at 6, 4 short: no node has room for 2 CPU: short of CPU"
+    assert (
+        line
+        == "<none> a worker is held at 6, 4 short: no node has room for 2 CPU: insufficient CPU"
+    )
     (other,) = (" ".join(line.split()) for line in lines if " b " in line)
-    assert other == "<none> b no node has room for 2 CPU: short of CPU"
+    assert other == "<none> b no node has room for 2 CPU: insufficient CPU"

@@ -42,7 +42,7 @@ WORKER = Role(
     tandem=True,
     shape=Shape(Resources.parse({"cpu": "4", "memory": "8Gi", "pods": 1})),
     reason=Code.INSUFFICIENT_CAPACITY,
-    message="short of CPU",
+    message="insufficient CPU",
 )
 
 
@@ -66,7 +66,7 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
         admissions=(Admission(keys[5], (("worker", 2),), because("its gang fits")),),
         held=(
             Held(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
-            Held(keys[0], because("short of CPU"), 1),
+            Held(keys[0], because("insufficient CPU"), 1),
             Held(keys[1], because("behind bert"), 2, (JobKey("b", "bert"),)),
         ),
     )
@@ -77,7 +77,7 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
         "0          new    0          8 CPU, 16Gi memory, 2 pods   <none>            "
         "<unknown>   starts now: its gang fits   5m\n"
         "1          bert   0          8 CPU, 16Gi memory, 2 pods   <none>            "
-        "<unknown>   short of CPU                5m\n"
+        "<unknown>   insufficient CPU                5m\n"
         "2          gpt    0          8 CPU, 16Gi memory, 2 pods   b/bert            "
         "<unknown>   behind bert                 5m\n"
         "5          zoo    0          8 CPU, 16Gi memory, 2 pods   bert,gpt,vit,+1   "
@@ -88,7 +88,7 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
 def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
     found = queued("late")
     ahead = tuple(JobKey("a", name) for name in ("bert", "gpt", "vit", "zoo"))
-    plan = Plan(held=(Held(found.key, because("short of CPU"), 300, ahead),))
+    plan = Plan(held=(Held(found.key, because("insufficient CPU"), 300, ahead),))
     report = queue_report(in_plan(state(found), plan), NOW, found.key.namespace)
     assert " bert,gpt,vit,+296 " in print_report(report, Layout())
 
@@ -101,7 +101,7 @@ def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:
 def test_an_ended_role_asks_for_nothing() -> None:
     ended = replace(WORKER, name="evaluator", ending=Ending.COMPLETE)
     job = replace(queued("bert"), roles=(WORKER, ended))
-    (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("short of CPU"), 1),)))
+    (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)))
     assert waiting.minimum == (("worker", 2),)
     assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
 
@@ -110,7 +110,7 @@ def test_without_the_cluster_priority_and_arrival_order_the_queue() -> None:
     jobs = [queued("late", minutes=1), queued("early", minutes=9), queued("high", priority=10)]
     waiting = by_arrival(jobs)
     assert [one.job.key.name for one in waiting] == ["high", "early", "late"]
-    assert [(one.position, one.why.message) for one in waiting] == [(None, "short of CPU")] * 3
+    assert [(one.position, one.why.message) for one in waiting] == [(None, "insufficient CPU")] * 3
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_positions_count_over_all_namespaces_but_only_ones_own_are_shown(stage: 
 def test_an_empty_queue_says_so(stage: Stage) -> None:
     found = stage.run("queue", "-n", "empty")
     assert (found.code, found.out) == (0, "")
-    assert found.err == "No training jobs wait in empty namespace.\n"
+    assert found.err == "No training jobs are queued in empty namespace.\n"
 
 
 def test_whoever_may_not_read_the_cluster_sees_the_own_queue_and_a_hint(stage: Stage) -> None:

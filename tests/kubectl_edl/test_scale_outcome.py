@@ -196,7 +196,7 @@ def test_somebody_elses_change_ends_the_wait(stage: Stage) -> None:
     stage.between = [noted(stage, "mnist-worker", replicas="9")]
     found = stage.run("scale", "mnist", "6", "--wait")
     assert found.code == 1
-    assert found.err == "error: mnist: somebody changed it meanwhile: worker is held at 9\n"
+    assert found.err == "error: mnist: another client changed it meanwhile: worker is held at 9\n"
 
 
 def test_a_removed_worker_is_waited_for_until_it_is_gone(stage: Stage) -> None:
@@ -318,7 +318,7 @@ def test_a_launcher_that_does_not_run_is_said_before_anything_changes(stage: Sta
     horovod(stage, 4)
     stage.patch("hvd-launcher-0-x0", {"status": {"conditions": []}}, kind="Pod")
     found = stage.run("scale", "hvd", "6", "--script", "s.sh")
-    assert found.err == "error: hvd: its launcher does not run: --script would find nobody\n"
+    assert found.err == "error: hvd: its launcher does not run: --script has no pod to run in\n"
     assert contract.REPLICAS not in notes(stage, "hvd-worker")
 
 

@@ -31,13 +31,13 @@ def test_one_line_a_training_job(stage: Stage) -> None:
         "NAME     FRAMEWORK    PHASE        ROLES(NOW/MIN..MAX)               PENDING   "
         "MESSAGE                                  AGE\n"
         "bert     tensorflow   Queued       chief=0/1,ps=0/2,worker=0/1..12   4         "
-        "waits for the reconciler to look at it   2m\n"
+        "waiting for the reconciler to look at it   2m\n"
         "hvd      horovod      Incomplete   worker=0/2..10                    0         "
         "waits for the Jobs of launcher           2m\n"
         "mnist    tensorflow   Running      chief=1/1,ps=2/2,worker=4/1..12   1         "
         "idle room: 4 of 12 fit                   5m\n"
         "resnet   none         Queued       worker=0/1..4                     1         "
-        "waits for the reconciler to look at it   2m\n"
+        "waiting for the reconciler to look at it   2m\n"
     )
 
 

@@ -194,7 +194,7 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
     over = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
     stage.patch(failed["metadata"]["name"], {"status": {"conditions": [over]}})
     stage.put(job("seen", framework="none"))
-    stage.patch("seen", notes(reason="InsufficientCapacity", message="short of CPU"))
+    stage.patch("seen", notes(reason="InsufficientCapacity", message="insufficient CPU"))
     ways = {
         name: in_the_way(stage, name)[0][1]
         for name in ("part", "paused", "failed", "resnet", "seen")

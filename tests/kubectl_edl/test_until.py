@@ -77,7 +77,7 @@ def test_too_late_is_exit_code_5(stage: Stage, timeout: str) -> None:
     found = stage.run("status", "sweep", "--for", "Succeeded", "--timeout", timeout)
     assert (found.code, found.out) == (5, "")
     assert found.err == (
-        "error: not Succeeded in time: sweep is Queued; kubectl edl status JOB says why\n"
+        "error: not Succeeded in time: sweep is Queued; see kubectl edl status JOB\n"
     )
 
 

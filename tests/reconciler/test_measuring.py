@@ -149,7 +149,9 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     plan = Plan(
         held=(
             Held(
-                JobKey("ns", "b"), because("short of CPU: needs 9", Code.INSUFFICIENT_CAPACITY), 1
+                JobKey("ns", "b"),
+                because("insufficient CPU: needs 9", Code.INSUFFICIENT_CAPACITY),
+                1,
             ),
             Held(A, reasons.PAUSED),
         )

@@ -66,7 +66,7 @@ def test_who_can_never_start_is_told_why() -> None:
     state = cluster(busy(node("a", 4), room(3)), worker("waits", 2, 2))
     found = forecast(state, Settings(), [WAITS]).starts[WAITS]
     assert found.certainty is Certainty.UNKNOWN
-    assert found.reason.startswith("too large, short of ")
+    assert found.reason.startswith("too large, insufficient ")
 
 
 @pytest.mark.parametrize(

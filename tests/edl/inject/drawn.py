@@ -112,7 +112,7 @@ def manifests(draw: st.DrawFn, framework: str) -> Json:
     kind = draw(st.sampled_from([*kinds, *([_alone] if framework in _ALONE else [])]))
     told = draw(_TOLD)
     if kind in (_bare, _bare_alone):
-        told.pop("restart", None)  # nobody makes a bare pod again
+        told.pop("restart", None)  # a bare pod is not recreated
     manifest = kind(draw, framework, pod=draw(_pods(framework)), annotations=told)
     waits = manifest["metadata"]["labels"].get(contract.ROLE) == "launcher"
     # KubeShare would not wait for a launcher's host list: a share on it is refused. So it is beside

@@ -363,7 +363,7 @@ def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
         update(changed(old, "metadata labels edl.dev/min", low), old)
     (finding,) = denied.value.findings
     assert finding.path == "metadata.labels[edl.dev/min]"
-    assert finding.allowed == "at least 4: its pods wait for so many; create it anew for fewer"
+    assert finding.allowed == "at least 4: its pods wait for so many; recreate it for fewer"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
     other = worker("other", 1, 1, charges=PODS)
     plan = plan_for(limited(node("a", 64), gone, other, by=quota(1)))
     assert not plan.admissions
-    assert told(plan)["other"] == "1 pod waits for the room of pods that are leaving"
+    assert told(plan)["other"] == "1 pod waits for terminating pods to free room"
     done = replace(gone, roles=(replace(gone.roles[0], pods=()),))
     assert started(limited(node("a", 64), done, other, by=quota(1))) == {"other"}
 
@@ -118,7 +118,7 @@ def test_extras_of_its_own_namespace_make_room_in_a_budget() -> None:
     plan = plan_for(state)
     assert sizes(plan) == {"rich": 2}
     assert plan.resizes[0].reason == reasons.room_for_job(new.key)
-    assert told(plan)["new"] == "2 pods wait for the room of pods that are leaving"
+    assert told(plan)["new"] == "2 pods wait for terminating pods to free room"
 
 
 def test_extras_of_other_namespaces_would_not_help_and_stay() -> None:

@@ -14,7 +14,7 @@ from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
 from tests.reasons import because
 
 KEY = job("hvd").key
-WEB = because("makes room for web", Code.RECLAIMED)
+WEB = because("to make room for web", Code.RECLAIMED)
 
 
 def hvd(leaving: Leaving | None, size: int = 4, low: int = 1) -> TrainingJob:
@@ -49,7 +49,7 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
     found = hvd(gone(2, 3, size=2))
     assert (
         message(plan_for(found, late, roomy=5).held[0].reason)
-        == "2 pods wait for the room of pods that are leaving"
+        == "2 pods wait for terminating pods to free room"
     )
 
 

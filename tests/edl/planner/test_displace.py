@@ -69,7 +69,7 @@ def test_where_other_nodes_have_room_nobody_shrinks_for_it() -> None:
     first = plan_for(cluster(*nodes, *FULL[6:], demand("pin", pinned(3))))
     (moved,) = first.evacuations
     assert (first.resizes, len(moved.pods)) == ((), 3)
-    assert message(moved.reason) == "makes room for web/pin (priority 0)"
+    assert message(moved.reason) == "to make room for web/pin (priority 0)"
     state, plans, ended = rounds(cluster(*nodes, *FULL[6:], demand("pin", pinned(3))))
     assert not state.demands
     assert ended == 3

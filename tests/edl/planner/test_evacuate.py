@@ -62,7 +62,9 @@ def test_all_leave_a_node_that_is_taken_away_at_once(taint: Taint) -> None:
     state = cluster(HOME, going("a", taint), node("b", 9), ring("a", "b", "a"))
     (found,) = plan_for(state).evacuations
     assert (found.role, found.pods) == ("worker", ("pod-0", "pod-2"))
-    assert message(found.reason) == f"its node is taken away ({taint.key}): it moves to another one"
+    assert (
+        message(found.reason) == f"its node is being removed ({taint.key}): it moves to another one"
+    )
 
 
 def test_they_leave_also_where_nobody_has_room_for_them() -> None:

@@ -173,7 +173,7 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
     (cause,) = growth("mnist", *nodes, running)
     assert isinstance(cause, Kept)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
-    assert "short of nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
+    assert "insufficient nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
 
 
 def test_no_node_at_all_names_the_rule() -> None:
@@ -222,7 +222,7 @@ def test_a_cooldown_says_until_when() -> None:
     (cause,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
     assert isinstance(cause, Until)
     assert cause.until == at(6)
-    assert messages.cause(cause) == "cooldown: its size changed a moment ago (until 12:00:06 UTC)"
+    assert messages.cause(cause) == "cooldown after its last start or resize (until 12:00:06 UTC)"
 
 
 def test_whoever_gets_the_room_first_is_named() -> None:
@@ -255,7 +255,7 @@ def test_room_that_is_being_freed_is_promised() -> None:
     (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
     assert isinstance(cause, Promised)
     assert (messages.cause(cause), messages.remedy(cause)) == (
-        "2 pods wait for the room of pods that are leaving",
+        "2 pods wait for terminating pods to free room",
         "",
     )
 

@@ -38,7 +38,7 @@ def test_a_role_whose_lost_pods_have_yet_to_be_made_again_does_not_grow() -> Non
     mine = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2)
     plan = plan_for(cluster(node("a", 16), mine))
     assert plan.resizes == ()
-    assert told(plan) == {"mnist": "waits until its lost pods have been made again"}
+    assert told(plan) == {"mnist": "waiting for its lost pods to be recreated"}
     held_to = worker("mnist", 1, 9, size=2, suspended=False, pods=lost, failures=2, wanted=4)
     assert sizes(plan_for(cluster(node("a", 16), held_to))) == {"mnist": 4}
 
@@ -62,7 +62,7 @@ def test_room_on_several_nodes_is_not_room_on_one() -> None:
     mine = worker("mnist", 1, 3, shape=shape(3), on=["a"])
     plan = plan_for(cluster(node("a", 5), node("b", 2), node("c", 2), mine))
     assert not plan.resizes
-    assert told(plan) == {"mnist": "no node has room for 3 CPU: short of CPU"}
+    assert told(plan) == {"mnist": "no node has room for 3 CPU: insufficient CPU"}
 
 
 def test_the_ceiling_counts_cpu_over_schedulable_nodes() -> None:
@@ -169,7 +169,7 @@ def test_a_replica_moves_from_the_most_to_the_least_fulfilled() -> None:
     assert plan.resizes == (
         Resize(rich.key, "worker", 7, 4, reasons.gave(Code.FAIR_SHARING, JobKey("ns", "poor"))),
     )
-    assert told(plan)["poor"] == "3 pods wait for the room of pods that are leaving"
+    assert told(plan)["poor"] == "3 pods wait for terminating pods to free room"
     later = act(state, plan, after=timedelta(seconds=1))
     assert sizes(plan_for(later)) == {"poor": 4}
 
@@ -216,7 +216,7 @@ def test_small_replicas_make_room_together_for_a_large_one() -> None:
     poor = worker("poor", 1, 9, shape=shape(4), on=["c"])
     plan = plan_for(cluster(node("a", 8), node("b", 8), node("c", 4), rich, poor))
     assert sizes(plan)["rich"] == 8
-    assert told(plan)["poor"] == "2 pods wait for the room of pods that are leaving"
+    assert told(plan)["poor"] == "2 pods wait for terminating pods to free room"
 
 
 def test_moves_leave_the_load_below_the_ceiling() -> None:

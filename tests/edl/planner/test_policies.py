@@ -66,7 +66,7 @@ def test_utilisation_moves_a_small_pod_away_for_a_larger_one() -> None:
     state = cluster(node("a", 5), node("b", 1), small, large)
     plan = plan_of(UTILISATION, state)
     assert sizes(plan) == {"small": 1}
-    assert [message(one.reason) for one in plan.resizes] == ["better use of the room by ns/large"]
+    assert [message(one.reason) for one in plan.resizes] == ["better utilization by ns/large"]
 
 
 def test_under_utilisation_pods_of_one_size_share_equally() -> None:
@@ -98,7 +98,7 @@ def test_throughput_grows_when_nothing_was_started_or_resized_for_60_seconds() -
     busy = worker("busy", 1, 4, on=["a"], started_at=at(-59))
     plan = plan_of(THROUGHPUT, cluster(node("a", 4), busy))
     assert sizes(plan) == {}
-    assert told(plan) == {"busy": "grows when nothing was started or resized for 60 s"}
+    assert told(plan) == {"busy": "scaled up when nothing has been started or resized for 60 s"}
     assert plan.recheck_after == timedelta(seconds=1)
     calm = worker("calm", 1, 4, on=["a"], started_at=at(-60))
     assert sizes(plan_of(THROUGHPUT, cluster(node("a", 4), calm))) == {"calm": 4}

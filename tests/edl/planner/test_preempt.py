@@ -29,18 +29,18 @@ def test_only_when_switched_on() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     assert suspended(plan_for(state)) == {}
     assert suspended(plan_for(state, PREEMPT)) == {
-        "low": "makes room for queued ns/high: back to the queue, its priority is lower"
+        "low": "to make room for ns/high: back to the queue, its priority is lower"
     }
 
 
 def test_the_victims_room_is_kept_for_whom_it_left_it_to() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     plan = plan_for(state, PREEMPT)
-    assert told(plan) == {"high": "1 pod waits for the room of pods that are leaving"}
+    assert told(plan) == {"high": "1 pod waits for terminating pods to free room"}
     left = act(state, plan, after=SECOND, lingering=True)
     waiting = plan_for(left, PREEMPT)
     assert quiet(waiting)
-    assert told(waiting)["high"] == "1 pod waits for the room of pods that are leaving"
+    assert told(waiting)["high"] == "1 pod waits for terminating pods to free room"
     gone = act(left, waiting, after=SECOND)
     assert started(plan_for(gone, PREEMPT)) == {"high": {"worker": 1}}
 
@@ -167,7 +167,7 @@ def test_pods_of_others_of_a_higher_priority_take_gangs_too() -> None:
     low = fixed("low", 2, on=["a"] * 2)
     state = cluster(node("a", 2), low, demand("web", shape(1), 1, priority=1))
     assert suspended(plan_for(state, PREEMPT)) == {
-        "low": "makes room for web/web (priority 1): back to the queue, its priority is lower"
+        "low": "to make room for web/web (priority 1): back to the queue, its priority is lower"
     }
     equal = cluster(node("a", 2), low, demand("web", shape(1), 1, priority=0))
     assert quiet(plan_for(equal, PREEMPT))

@@ -144,7 +144,7 @@ def test_a_small_job_may_pass_a_large_one_that_does_not_fit() -> None:
         cluster(node("a", 4), running, worker("big", 4, 4), worker("small", 1, 1, queued=-1))
     )
     assert list(started(plan)) == ["small"]
-    assert told(plan)["big"] == "short of CPU: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
+    assert told(plan)["big"] == "insufficient CPU: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
 
 
 def test_a_gang_that_does_not_fit_is_told_so_of_its_own_role() -> None:
@@ -306,7 +306,7 @@ def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> 
     plan = plan_for(
         cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
     )
-    assert told(plan)["b"] == "2 pods wait for the room of pods that are leaving"
+    assert told(plan)["b"] == "2 pods wait for terminating pods to free room"
     assert "c" not in started(plan)
 
 

@@ -35,7 +35,7 @@ def test_a_gang_takes_extras_of_its_own_priority() -> None:
     assert (resize.before, resize.after, message(resize.reason)) == (
         4,
         2,
-        "makes room for queued ns/new",
+        "to make room for ns/new",
     )
     assert not plan.admissions
 
@@ -55,7 +55,7 @@ def test_others_pods_make_extras_yield() -> None:
     running = worker("running", 1, 4, on=["a"] * 4)
     plan = plan_for(cluster(node("a", 4), running, demand("nginx", shape(2), priority=0)))
     (resize,) = plan.resizes
-    assert (resize.after, message(resize.reason)) == (2, "makes room for web/nginx (priority 0)")
+    assert (resize.after, message(resize.reason)) == (2, "to make room for web/nginx (priority 0)")
 
 
 def test_others_pods_of_a_lower_priority_do_not() -> None:
@@ -142,5 +142,5 @@ def test_a_started_job_that_lost_a_node_takes_room_for_its_minimum() -> None:
     assert (resize.job.name, resize.after, message(resize.reason)) == (
         "other",
         2,
-        "makes room for the minimum of ns/lost",
+        "to make room for the minimum of ns/lost",
     )

@@ -63,7 +63,7 @@ def test_a_paused_job_is_suspended_and_its_room_kept_for_others() -> None:
     assert [found.reason for found in plan.suspensions] == [reasons.PAUSED]
     assert told(plan) == {
         "mnist": "paused",
-        "new": "4 pods wait for the room of pods that are leaving",
+        "new": "4 pods wait for terminating pods to free room",
     }
 
 
@@ -147,7 +147,7 @@ def test_the_nodes_of_a_role_that_was_taken_off_are_soon_free() -> None:
     ended = role("helper", 1, 1, on=["a"], ending=Ending.COMPLETE)
     mine = job("mnist", role("worker", 1, 2, on=["a"]), ended)
     plan = plan_for(cluster(node("a", 2), mine))
-    assert told(plan) == {"mnist": "1 pod waits for the room of pods that are leaving"}
+    assert told(plan) == {"mnist": "1 pod waits for terminating pods to free room"}
 
 
 def test_limits_refuse_a_ceiling_that_means_nothing() -> None:

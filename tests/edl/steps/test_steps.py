@@ -191,13 +191,13 @@ def test_a_job_that_nobody_understands_stops_nobody() -> None:
 
 def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:
     job = replace(running(), missing=("chief",))
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("makes room for web")),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("to make room for web")),))
     (step,) = steps(plan, state(job)).steps
     assert job_patches(step) == {"mnist-worker": {"parallelism": 1, "completions": 1}}
 
 
 def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
-    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("makes room for web")),))
+    plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("to make room for web")),))
     job = replace(running(), surroundings={})
     (step,) = steps(plan, state(job)).steps
     first, *others = step.writes
@@ -206,7 +206,7 @@ def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
 
 
 def test_figures_of_the_moment_are_not_written_down() -> None:
-    gist = "short of CPU: needs 4 x 1 CPU (worker)"
+    gist = "insufficient CPU: needs 4 x 1 CPU (worker)"
     needs = (Need("worker", 4, Resources.of({"cpu": 1000})),)
     short = Lack(Scarce.RESOURCE, "cpu")
     new = steps(Plan(held=held(["mnist"], reasons.gang(needs, 1, short))), state(queued()))

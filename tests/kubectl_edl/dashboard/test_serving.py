@@ -153,7 +153,7 @@ def test_elsewhere_than_on_loopback_it_says_who_sees_the_token() -> None:
     world = replace(stage.world(), sleep=interrupted)
     assert run(["dashboard", "--no-open", "--port", "0", "--address", ANYWHERE], world, {}) == 0
     assert "?token=" in text(world.out)
-    assert "who sees the network sees the token" in text(world.err)
+    assert "the token crosses the network in the clear" in text(world.err)
 
 
 def test_a_peer_that_says_nothing_does_not_keep_others_waiting() -> None:
