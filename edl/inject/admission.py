@@ -142,7 +142,9 @@ def _unlabelled(request: Request, context: Context) -> Verdict:
     try:
         return _create(labelled, context, policy)
     except Denied as denied:
-        raise Denied([*denied.findings, defaults.origin(policy)]) from None
+        # The framework fits: where it comes from is news only to users who wrote no label of ours.
+        origin = () if defaults.asks(manifest) else (defaults.origin(policy),)
+        raise Denied([*denied.findings, *origin]) from None
 
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdict:

@@ -158,3 +158,11 @@ def test_the_second_pass_finds_nothing_to_do() -> None:
     stored = created(job("sweep"), POLICY)
     verdict = create(stored, POLICY)
     assert (verdict.manifest, verdict.warnings) == (stored, ())
+
+
+def test_a_ceiling_is_all_that_a_job_above_it_hears_of() -> None:
+    """The framework of its namespace fits it: naming another one would not help."""
+    with pytest.raises(Denied) as denied:
+        create(job(max="9"), opted_in(framework="pytorch", largest_max=4))
+    (found,) = denied.value.findings
+    assert found.path == "metadata.labels[edl.dev/max]"
