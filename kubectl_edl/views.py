@@ -102,8 +102,15 @@ def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 
 
 def why_of_role(role: Role) -> Why:
-    """What is wrong with its user's wishes, else what stands on its Job."""
-    return Why(Code.INVALID, role.problem) if role.problem else Why(role.reason, role.message)
+    """What is wrong with its user's wishes, else what stands on its Job.
+
+    A manual size of what the role has already resizes nothing, so no reason is written for it.
+    """
+    if role.problem:
+        return Why(Code.INVALID, role.problem)
+    if role.reason is Code.IDLE_CAPACITY and role.wanted == role.size and not role.suspended:
+        return why_of(Reason(Code.MANUAL_SIZE))
+    return Why(role.reason, role.message)
 
 
 def why_of(reason: Reason) -> Why:

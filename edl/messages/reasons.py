@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Final, NamedTuple
 
+from edl import contract
 from edl.model.reasons import (
     About,
     AboveBudget,
@@ -126,6 +127,7 @@ def precedence(code: Code) -> str:
     return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else _BALANCED.get(code, first)
 
 
+_SHARED: Final = " (for a share of a GPU, on nodes with KubeShare)"
 _ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
 
 
@@ -137,9 +139,10 @@ def resource(name: str) -> str:
 def node_rule(found: NoEligibleNode) -> str:
     """Which rule keeps pods off every node."""
     wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
+    kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
     return {
         NodeRule.UNSCHEDULABLE: "no node is schedulable",
-        NodeRule.NODE_SELECTOR: f"no node matches its node selector {wanted}",
+        NodeRule.NODE_SELECTOR: f"no node matches its node selector {wanted}{kubeshare}",
         NodeRule.NODE_AFFINITY: "no node matches its node affinity",
         NodeRule.TAINTS: "it does not tolerate the taints of the nodes that it selects",
         NodeRule.OTHERS_UNSCHEDULABLE: "no node that it may use is schedulable",

@@ -10,6 +10,7 @@ from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.checks.diagnosis import Diagnosis, Findings, Patient, failure, warning, well
 from kubectl_edl.checks.installation import found
+from kubectl_edl.trust import served_outside
 
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "MutatingWebhookConfiguration": {
@@ -54,7 +55,9 @@ def answers(patient: Patient) -> Findings:
     try:
         answer = patient.connection.cluster.create(target, probe, dry_run=True)
     except Unreachable as error:
-        yield failure(f"the API server does not reach the webhook: {error}", _LOGS)
+        outside = served_outside(patient.connection.cluster)
+        fix = f"start the webhook that is served from {outside}" if outside else _LOGS
+        yield failure(f"the API server does not reach the webhook: {error}", fix)
         return
     except Invalid as error:
         yield warning(

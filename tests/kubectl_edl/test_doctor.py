@@ -168,6 +168,9 @@ def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) ->
         stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
     assert only(stage, "deployments")[1].startswith("the webhook is served from https://127.0.0.1")
     assert only(stage, "certificate")[0] == "ok"
+    clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    fix = only(stage, "webhook-answers")[2]
+    assert fix == "start the webhook that is served from https://127.0.0.1:8443"
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,12 @@ def test_a_selector_that_no_node_matches_is_named() -> None:
     )
 
 
+def test_kubeshares_selector_is_explained_to_users_who_never_wrote_it() -> None:
+    mine = worker("mnist", 1, 1, shape=shape(1, node_selector=(("SharedGPU", "true"),)))
+    said = told(plan_for(cluster(node("a"), mine)))["mnist"]
+    assert "SharedGPU=true (for a share of a GPU, on nodes with KubeShare)" in said
+
+
 def test_a_manual_size_is_what_the_gang_needs() -> None:
     assert started(plan_for(cluster(node("a", 8), worker("mnist", 1, 8, wanted=5)))) == {
         "mnist": {"worker": 5}
