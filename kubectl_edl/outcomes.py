@@ -47,7 +47,7 @@ def wait(world: World, connection: Connection, goal: Goal) -> str:
         if (said := _came(found, goal)) is not None:
             return said
         _check_time(goal, begun, now)
-    raise TimedOut(f"{goal.job.name}: nobody looks any more")
+    raise TimedOut(f"{goal.job.name}: not followed any more")
 
 
 def _came(job: TrainingJob, goal: Goal) -> str | None:

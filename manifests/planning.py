@@ -82,7 +82,7 @@ class Planning(Part, frozen=True):
         Annotated[
             bool,
             Meta(
-                description="Suspend whole jobs of a lower priority for who else finds no room.",
+                description="Suspend whole jobs of a lower priority where extras do not suffice.",
                 examples=[True],
             ),
         ]

@@ -63,7 +63,7 @@ _OPTIONS: Final = (
     click.option(
         "--preempt/--no-preempt",
         default=_USUAL.preempt,
-        help="Suspend whole jobs of a lower priority for who else finds no room.",
+        help="Suspend whole jobs of a lower priority where extras do not suffice.",
     ),
     click.option(
         "--growth-cooldown",

@@ -52,9 +52,9 @@ def _part(replica: Replica, policy: RunPolicy, limits: Bounds) -> Part:
 
 def _limits(elastic: Fields) -> Bounds:
     """What the operator only wrote down: a PaddleJob never changed its size by itself."""
-    elastic.drop("metrics", instead="idle room decides, and who waits for it: no metric does")
+    elastic.drop("metrics", instead="idle room and queued jobs decide: no metric does")
     if elastic.whole("maxRestarts") is not None:
-        elastic.note("maxRestarts", "nobody ever counted it", "backoffLimit limits restarts")
+        elastic.note("maxRestarts", "it was never counted", "backoffLimit limits restarts")
     return bounds.read(elastic, "minReplicas", "maxReplicas")
 
 

@@ -64,7 +64,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
     ended = _end(document.value("status"))
     if ended:
         way_out = "leave it out where it must not run again"
-        document.note("status", f"it has ended ({ended}), and its Jobs begin anew", way_out)
+        document.note("status", f"it has ended ({ended}), and its Jobs start over", way_out)
     elif document.has("status"):
         document.note("", "left out status: describes the old object")
     metadata = document.fields("metadata")

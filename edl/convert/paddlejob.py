@@ -28,8 +28,8 @@ _TEXTS: Final = {"entrypoint": contract.ENTRYPOINT, "workspace": contract.WORKSP
 _DROPPED: Final[Mapping[str, str]] = {
     "podGroupName": "kubectl-edl starts a job when all of it fits",
     "annotations": "kubectl-edl queues the Job; a PriorityClass orders it",
-    "trainer_port": f"one port is everybody's: {contract.PORT}",
-    "trainer_ports_num": f"one number is everybody's: {contract.PORTS_NUM}",
+    "trainer_port": f"all roles have one port: {contract.PORT}",
+    "trainer_ports_num": f"all roles have one number: {contract.PORTS_NUM}",
     "mountpath": "write it into volumes and VolumeMounts",
     "nfsmount": "write it into volumes and VolumeMounts",
     "is_nccl": f"{contract.MODE}: collective, without pservers and master",

@@ -37,7 +37,9 @@ class Port(msgspec.Struct, frozen=True):
         for replica in found:
             if numbers.get(replica.role, first) != first:
                 what = f"{self.name} is {numbers[replica.role]} here and {first} in another role"
-                replica.fields.lose("template", what, f"{first} is everybody's: use one port")
+                replica.fields.lose(
+                    "template", what, f"{first} is the port of all roles: use one port"
+                )
         return said(first, self.usual)
 
 

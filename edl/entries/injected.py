@@ -74,9 +74,7 @@ INJECTED: Final[tuple[Entry, ...]] = (
         contract.MX_CONFIG_ENV, Kind.ENV, WEBHOOK, "JSON", "MXNet's cluster, labels and this task"
     ),
     Entry(contract.DMLC_PS_ROOT_URI_ENV, Kind.ENV, WEBHOOK, "host", "MXNet's scheduler"),
-    Entry(
-        contract.DMLC_PS_ROOT_PORT_ENV, Kind.ENV, WEBHOOK, "1..65535", "its port, 9091 unless told"
-    ),
+    Entry(contract.DMLC_PS_ROOT_PORT_ENV, Kind.ENV, WEBHOOK, "1..65535", "its port; default: 9091"),
     Entry(contract.DMLC_NUM_SERVER_ENV, Kind.ENV, WEBHOOK, "whole number", "servers"),
     Entry(
         contract.DMLC_NUM_WORKER_ENV,
@@ -152,7 +150,7 @@ INJECTED: Final[tuple[Entry, ...]] = (
         Kind.ENV,
         WEBHOOK,
         "`key=value,…`",
-        "who is the store, and waits",
+        "the pod that is the store, and waits",
     ),
     Entry(
         contract.PET_MAX_RESTARTS_ENV,

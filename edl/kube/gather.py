@@ -206,7 +206,7 @@ def _ended_before(around: Around) -> Iterator[str]:
     for job, role in roles:
         if latest and role.ended_at and role.ended_at < latest:
             yield (
-                f"{job.name} has ended before others were created anew: delete it, and apply it "
+                f"{job.name} has ended before others were recreated: delete it, and apply it "
                 "again with them"
             )
 

@@ -159,7 +159,7 @@ def _(found: Kept) -> str:
 def _(found: Kept) -> str:
     noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
     each = "" if found.pods == 1 else " on each"
-    return f"{noun} like {found.node}, with {found.requests} free{each} and nobody there yet"
+    return f"{noun} like {found.node}, with {found.requests} free{each} and no pod there yet"
 
 
 @cause.register

@@ -24,8 +24,8 @@ def check(cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _A
     missing = [str(right) for right, may in zip(needed, allowed, strict=True) if not may]
     if missing:
         raise Refused(
-            f"you may not {', '.join(missing)}; nothing was changed: have somebody with the role "
-            "cluster-admin do it, or choose other credentials with --context"
+            f"you may not {', '.join(missing)}; nothing was changed: ask a cluster-admin to "
+            "do it, or choose other credentials with --context"
         )
 
 

@@ -138,7 +138,7 @@ def test_every_missing_right_is_named_before_anything_is_done() -> None:
     assert (run.code, run.out) == (1, "")
     assert run.err == (
         "error: you may not create namespaces, patch clusterroles.rbac.authorization.k8s.io; "
-        "nothing was changed: have somebody with the role cluster-admin do it, or choose other "
+        "nothing was changed: ask a cluster-admin to do it, or choose other "
         "credentials with --context\n"
     )
 

@@ -101,7 +101,7 @@ def test_what_nobody_counted_is_a_note_and_metrics_are_dropped() -> None:
     found = jobs(paddlejob(elasticPolicy=policy))
     assert paths(found) == ["spec.elasticPolicy.metrics"]
     (note,) = found.notes
-    assert str(note).startswith("spec.elasticPolicy.maxRestarts: nobody ever counted it")
+    assert str(note).startswith("spec.elasticPolicy.maxRestarts: it was never counted")
 
 
 def test_a_run_policy_is_the_jobs() -> None:

@@ -417,7 +417,7 @@ def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ende
     late = member("chief")
     late["metadata"]["creationTimestamp"] = "2026-01-01T00:20:00Z"
     found = only(look(snapshot([late, servers, member("worker")])))
-    assert "mnist-ps has ended before others were created anew: delete it" in found.problem
+    assert "mnist-ps has ended before others were recreated: delete it" in found.problem
     assert only(look(snapshot([member("chief"), servers, running("worker")]))).problem == ""
     late["metadata"]["annotations"]["edl.dev/started-at"] = "2026-01-01T00:21:00Z"
     assert only(look(snapshot([late, servers, member("worker")]))).problem == "", "it ran so"

@@ -168,7 +168,7 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
         "no room: its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
         "nodes that it may use"
     )
-    assert messages.remedy(cause) == "one more node like a, with 1 CPU free and nobody there yet"
+    assert messages.remedy(cause) == "one more node like a, with 1 CPU free and no pod there yet"
     running = worker("mnist", 1, 9, on=["a", "b"], shape=alone)
     (cause,) = growth("mnist", *nodes, running)
     assert isinstance(cause, Kept)
