@@ -38,7 +38,7 @@ _ROLES: Final = tuple(
     for title in ("ROLE", "NOW", "NEXT", "MIN", "MAX", "WHY THIS SIZE")
 )
 _PODS: Final = (
-    Column("POD THAT WAITS"),
+    Column("PENDING POD"),
     Column("NODE"),
     Column("AGE"),
     Column("WHY", shrinks=True),
