@@ -146,7 +146,7 @@ def test_verify_fails_when_the_api_server_does_not_reach_the_webhook(stage: Stag
     stage.wrapped = Clinic(asks=False)
     found = stage.run("certs", "verify")
     assert found.code == 1
-    assert "✗ a labelled Job came back as it went" in found.out
+    assert "✗ a labelled Job came back unchanged" in found.out
     stage.wrapped = Clinic(unwell=Invalid("no jobs here", 422))
     assert stage.run("certs", "verify").code == 0
 

@@ -230,7 +230,7 @@ def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> Non
         ),
         (("--workers", "100001"), '--workers: "100001" is no size; 100,000 at most'),
         (("--chief=2", "--workers", "2"), "--chief: 2 × chief; tensorflow has exactly one"),
-        (("--ps", "2"), "roles: nobody in the cast decides when tensorflow is done; "),
+        (("--ps", "2"), "roles: no role of the cast decides when tensorflow is done; "),
         (("--ps", "1..3", "--workers", "2"), "--ps: a ps is never resized; "),
         (("--workers", "2", "--mode", "ps"), '--mode: "ps" does not fit; one of '),
     ],
@@ -519,7 +519,7 @@ def test_without_a_webhook_nothing_is_created() -> None:
     stage = Stage()
     found = created(*MNIST, stage=stage)
     assert found.code == 1
-    assert found.err.startswith("error: nobody completes labelled Jobs in this cluster")
+    assert found.err.startswith("error: no webhook of this cluster completes labelled Jobs")
     assert stored(stage) == []
 
 

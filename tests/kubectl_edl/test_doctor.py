@@ -289,7 +289,7 @@ def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
                 "Lease edl-system/edl-reconciler was renewed 10m ago"
             ),
         ),
-        (-10, "warning", "one leads, by a clock 10m ahead of the API server's"),
+        (-10, "warning", "one leads, its clock 10m ahead of the API server's"),
     ],
 )
 def test_the_lease_tells_whether_somebody_leads(
@@ -351,8 +351,8 @@ def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
     stage.put(cast()[0])
     (one,) = checked(stage)["stuck"]
     assert one["message"] == (
-        "default/mnist has waited 5m for the Jobs of ps, worker: nothing starts before the whole "
-        "cast is there"
+        "default/mnist has waited 5m for the Jobs of ps, worker: no role starts before the "
+        "Jobs of all roles exist"
     )
     assert one["fix"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
 

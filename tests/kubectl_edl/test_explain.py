@@ -125,8 +125,8 @@ def test_pods_that_wait_say_why(stage: Stage) -> None:
         pod(small, 7, "node-1", phase="Pending", conditions=[], containerStatuses=[pulling])
     )
     found = stage.run("explain", "small").out
-    assert f"small-6-x6       <none>   2m    {sentence}\n" in found
-    assert "small-7-x7       node-1   2m    container main: ErrImagePull: no\n" in found
+    assert f"small-6-x6    <none>   2m    {sentence}\n" in found
+    assert "small-7-x7    node-1   2m    container main: ErrImagePull: no\n" in found
 
 
 def test_when_it_grows_is_said_only_of_a_job_that_may_grow(stage: Stage) -> None:

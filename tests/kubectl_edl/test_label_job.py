@@ -65,7 +65,7 @@ def test_recreating_makes_a_new_job_of_what_its_user_wrote(stage: Stage) -> None
 def test_a_cluster_without_our_webhook_is_noticed(stage: Stage) -> None:
     found = stage.run("label", "resnet", *ELASTIC, "--recreate", "--yes")
     assert found.err == (
-        "warning: nobody completed resnet, it runs as an ordinary Job: "
+        "warning: no webhook completed resnet, it runs as an ordinary Job: "
         "is the webhook of kubectl-edl installed in this cluster?\n"
     )
 

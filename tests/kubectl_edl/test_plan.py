@@ -48,7 +48,7 @@ def cells(text: str) -> list[list[str]]:
 def test_a_plan_says_what_changes_who_is_held_and_by_which_settings(stage: Stage) -> None:
     found = stage.run("plan")
     assert (found.code, found.err) == (0, "")
-    shown = found.out.partition("Looks again")[0]
+    shown = found.out.partition("Planned again")[0]
     assert cells(shown) == cells(PLAN)
 
 

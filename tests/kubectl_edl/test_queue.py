@@ -77,7 +77,7 @@ def test_the_plan_is_printed_with_what_starts_first() -> None:
         "0          new    0          8 CPU, 16Gi memory, 2 pods   <none>            "
         "<unknown>   starts now: its gang fits   5m\n"
         "1          bert   0          8 CPU, 16Gi memory, 2 pods   <none>            "
-        "<unknown>   insufficient CPU                5m\n"
+        "<unknown>   insufficient CPU            5m\n"
         "2          gpt    0          8 CPU, 16Gi memory, 2 pods   b/bert            "
         "<unknown>   behind bert                 5m\n"
         "5          zoo    0          8 CPU, 16Gi memory, 2 pods   bert,gpt,vit,+1   "

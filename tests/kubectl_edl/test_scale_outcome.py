@@ -189,7 +189,7 @@ def test_a_reconciler_that_never_answers_is_named(stage: Stage) -> None:
     stage.between = [lambda: None] * 10
     found = stage.run("scale", "mnist", "6", "--wait", "--timeout", "60s")
     assert found.code == 5
-    assert "nobody has taken it back: does the reconciler run?" in found.err
+    assert "it was not taken back: does the reconciler run?" in found.err
 
 
 def test_somebody_elses_change_ends_the_wait(stage: Stage) -> None:

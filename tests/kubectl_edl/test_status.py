@@ -29,13 +29,13 @@ def test_one_line_a_training_job(stage: Stage) -> None:
     assert found.err == ""
     assert found.out == (
         "NAME     FRAMEWORK    PHASE        ROLES(NOW/MIN..MAX)               PENDING   "
-        "MESSAGE                                  AGE\n"
+        "MESSAGE                                    AGE\n"
         "bert     tensorflow   Queued       chief=0/1,ps=0/2,worker=0/1..12   4         "
         "waiting for the reconciler to look at it   2m\n"
         "hvd      horovod      Incomplete   worker=0/2..10                    0         "
-        "waits for the Jobs of launcher           2m\n"
+        "waiting for the Jobs of launcher           2m\n"
         "mnist    tensorflow   Running      chief=1/1,ps=2/2,worker=4/1..12   1         "
-        "idle room: 4 of 12 fit                   5m\n"
+        "idle room: 4 of 12 fit                     5m\n"
         "resnet   none         Queued       worker=0/1..4                     1         "
         "waiting for the reconciler to look at it   2m\n"
     )
@@ -65,7 +65,7 @@ def test_a_terminal_of_80_characters_shortens_the_reason(stage: Stage) -> None:
     stage.width = 80
     lines = stage.run("status").out.splitlines()
     assert lines[0].split()[1:3] == ["PHASE", "ROLES(NOW/MIN..MAX)"], "what is spare is left out"
-    assert lines[2].endswith("waits for the Job…   2m")
+    assert lines[2].endswith("waiting for the J…   2m")
 
 
 def test_an_empty_namespace_is_named_on_stderr(stage: Stage) -> None:

@@ -12,7 +12,7 @@ COLUMNS = (
 TABLE = Table(
     COLUMNS,
     (
-        ("mnist", "node-1,node-2", "waiting for the Jobs of chief", "5m"),
+        ("mnist", "node-1,node-2", "waits for the Jobs of chief", "5m"),
         ("a-longer-name", "", "", "3d"),
     ),
 )
@@ -21,7 +21,7 @@ TABLE = Table(
 def test_columns_are_aligned_and_empty_cells_can_be_counted() -> None:
     assert render(TABLE, Layout()) == (
         "NAME            REASON                        AGE\n"
-        "mnist           waiting for the Jobs of chief   5m\n"
+        "mnist           waits for the Jobs of chief   5m\n"
         "a-longer-name   <none>                        3d\n"
     )
 
@@ -52,7 +52,7 @@ def test_lines_that_continue_a_table_keep_its_columns() -> None:
     floor = widths(TABLE, Layout())
     shorter = TABLE.only([0])
     assert render(shorter, Layout(header=False, floor=floor)) == (
-        "mnist           waiting for the Jobs of chief   5m\n"
+        "mnist           waits for the Jobs of chief   5m\n"
     )
 
 

@@ -202,7 +202,7 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
     assert ways == {
         "part": "kubectl apply them: nothing starts without them",
         "paused": "kubectl edl resume paused -n default",
-        "failed": "kubectl edl logs failed -n default says why; "
+        "failed": "kubectl edl logs failed -n default shows why; "
         "delete its Jobs and apply them to try again",
         "resnet": "kubectl edl doctor",
         "seen": "kubectl edl explain seen -n default",

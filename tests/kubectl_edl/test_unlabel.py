@@ -60,7 +60,7 @@ def test_a_job_is_deleted_again_as_soon_after_its_end_as_its_user_has_said(stage
 def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:
     found = stage.run("unlabel", "mnist")
     assert found.err == (
-        "hint: nobody ends mnist-ps when the training is done: kubectl delete job mnist-ps\n"
+        "hint: nothing ends mnist-ps when the training is done: kubectl delete job mnist-ps\n"
     )
 
 
