@@ -132,7 +132,7 @@ def check_identity(new: Json, old: Json) -> None:
 def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
     if name == contract.FRAMEWORK and name not in after:
         return f"kubectl edl unlabel {_name(old)} takes all of ours off, and the Job runs on"
-    return "delete the Job and create it again"
+    return "delete the Job and recreate it"
 
 
 def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:

@@ -145,7 +145,7 @@ def test_forged_annotations_are_dropped(grown: Stage) -> None:
 )
 def test_what_the_pods_were_made_from_cannot_change(grown: Stage, edit: str) -> None:
     said = grown.kubectl_refused("patch", "job", "mnist-worker", "--type=merge", "-p", edit)
-    assert "create it anew" in said
+    assert "recreate it" in said
     assert grown.running("mnist-worker") == 4
 
 

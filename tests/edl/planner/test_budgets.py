@@ -205,7 +205,7 @@ def test_small_replicas_free_a_budget_together_for_a_large_one() -> None:
     poor = worker("poor", 1, 9, on=["b"], charges=two)
     plan = plan_for(limited(node("a", 64), node("b", 64), rich, poor, by=quota(18)))
     assert sizes(plan)["rich"] < 16
-    assert "wait for the room" in told(plan)["poor"]
+    assert "wait for terminating pods" in told(plan)["poor"]
 
 
 def test_a_start_that_was_left_half_done_waits_for_the_quota_too() -> None:

@@ -219,5 +219,5 @@ def test_extras_that_found_no_node_were_a_growth_that_failed() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, reasons.STAYED_PENDING),))
     (step,) = steps(plan, state(running())).steps
     (patch,) = patches(step)
-    assert " failed 2 1 Unschedulable pods stayed pending" in written(patch)[contract.HISTORY]
+    assert " failed 2 1 Unschedulable pods stayed Pending" in written(patch)[contract.HISTORY]
     assert [note.action for note in step.notes] == ["Shrunk"]
