@@ -168,7 +168,7 @@ def test_a_cast_may_be_written_with_blanks() -> None:
 
 def test_somebody_in_the_cast_decides() -> None:
     (found,) = findings(cast("ps", "ps=2,evaluator=1"))
-    assert found.what == "nobody in the cast decides when tensorflow is done"
+    assert found.what == "no role of the cast decides when tensorflow is done"
     assert found.allowed == "name the whole cast, with a chief or worker"
 
 

@@ -109,7 +109,7 @@ def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
     state = cluster(*hosts("a"), wanted)
     assert started(plan_for(replace(state, neighbours=(web,)))) == {}
     leaving = replace(state, neighbours=(replace(web, leaving=1),))
-    assert "leaving" in told(plan_for(leaving))["train"]
+    assert "terminating" in told(plan_for(leaving))["train"]
     elsewhere = cluster(*hosts("a", "b"), wanted)
     assert started(plan_for(replace(elsewhere, neighbours=(web,)))) == {"train": {"worker": 1}}
 

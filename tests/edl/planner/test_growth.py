@@ -297,7 +297,7 @@ def test_growth_leaves_the_room_of_a_claim_alone_while_that_is_on_its_way(
     claim = worker("late", pods, pods, shape=shape(4))
     plan = plan_for(cluster(leaving("a", 8), node("b", 3), mine, others, claim), ALL)
     assert sizes(plan) == found
-    assert "the room of pods that are leaving" in told(plan)["late"]
+    assert "terminating pods" in told(plan)["late"]
 
 
 def test_hundreds_of_jobs_that_cannot_give_by_a_restart_are_ruled_out_one_after_the_other() -> None:
