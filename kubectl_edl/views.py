@@ -109,7 +109,7 @@ def why_of_role(role: Role) -> Why:
     if role.problem:
         return Why(Code.INVALID, role.problem)
     if role.reason is Code.IDLE_CAPACITY and role.wanted == role.size and not role.suspended:
-        return why_of(Reason(Code.MANUAL_SIZE))
+        return why_of(reasons.MANUAL)
     return Why(role.reason, role.message)
 
 

@@ -6,10 +6,9 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.model import Resizing
 from edl.model.last_changes import text_of
-from edl.planner import reasons
 from edl.planner.settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.pacing import Pacing, pace, published, text
