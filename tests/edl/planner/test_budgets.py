@@ -80,8 +80,10 @@ def test_growth_stops_at_the_quota() -> None:
 
 def test_a_started_job_grows_no_further_either() -> None:
     state = limited(node("a", 64), worker("mnist", 1, 9, charges=PODS), by=quota(4))
-    (admission,) = plan_for(state).admissions
+    plan = plan_for(state)
+    (admission,) = plan.admissions
     assert admission.sizes == (("worker", 4),)
+    assert not plan.held
 
 
 def test_pods_on_their_way_count_before_the_quota_knows_them() -> None:

@@ -7,11 +7,12 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import ClusterState
+from edl.model import Budget, Charge, ClusterState, Code
 from edl.planner.decide import decide, outcome
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, weighted
+from edl.planner.policies.fair import fulfilment
 from tests.edl.planner.plans import ALL, held, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 
@@ -194,6 +195,31 @@ def test_a_minimum_that_was_raised_takes_extras_whatever_the_policy(policy: Poli
     assert held(plan)["vip"] == reasons.leaving(2)
     poor = worker("rich", 1, 9, on=["a"] * 4)
     assert sizes(plan_of(policy, cluster(node("a", 8), vip, poor)))["vip"] == 4
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
+def test_a_minimum_that_was_raised_stays_unmet_without_extras(policy: Policy) -> None:
+    raised = worker("raised", 4, 6, on=["a"] * 2)
+    firm = worker("firm", 6, 6, on=["a"] * 6)
+    plan = plan_of(policy, cluster(node("a", 8), raised, firm))
+    assert not plan.resizes
+    assert held(plan)["raised"].code is Code.INSUFFICIENT_CAPACITY
+    assert [one.position for one in plan.held] == [0]
+
+
+def test_a_minimum_that_was_raised_takes_extras_as_far_as_its_budget_allows() -> None:
+    charges = (Charge("edl.dev/gpu-budget", "GPUs", 1000),)
+    budget = Budget("ns", "edl.dev/gpu-budget", "GPUs", 3000)
+    raised = worker("raised", 4, 6, on=["a"] * 2, charges=charges)
+    rich = worker("rich", 1, 9, on=["a"] * 6)
+    state = replace(cluster(node("a", 8), raised, rich), budgets=(budget,))
+    assert sizes(plan_of(THROUGHPUT, state)) == {"rich": 5}
+
+
+def test_fulfilment_counts_replicas_where_minimum_and_maximum_are_equal() -> None:
+    raised = outcome(cluster(node("a", 8), worker("raised", 4, 4, on=["a"])), FIFO, ALL).board
+    (standing,) = raised.standings
+    assert [fulfilment(standing, size) for size in (2, 4, 5)] == [-2, 0, 1]
 
 
 def test_throughput_starts_a_job_on_the_one_node_that_holds_it_just_once() -> None:

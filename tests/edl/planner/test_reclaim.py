@@ -91,6 +91,14 @@ def test_only_replicas_on_nodes_that_help_yield() -> None:
     assert [(found.job.name, found.after) for found in plan.resizes] == [("here", 1)]
 
 
+def test_whose_highest_index_is_where_nothing_helps_keeps_its_replicas() -> None:
+    rich = worker("rich", 1, 4, on=["a", "a", "a", "b"])
+    poor = worker("poor", 1, 4, on=["a", "a"])
+    new = worker("new", 1, 1, shape=shape(1, node_selector=(("zone", "a"),)))
+    nodes = node("a", 5, labels={"zone": "a"}), node("b", 1, labels={"zone": "b"})
+    assert sizes(plan_for(cluster(*nodes, rich, poor, new))) == {"poor": 1}
+
+
 def test_the_lowest_priority_yields_first() -> None:
     low = worker("low", 1, 9, on=["a", "a"])
     high = worker("high", 1, 2, on=["a", "a"], priority=1)
