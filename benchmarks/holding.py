@@ -29,7 +29,7 @@ KEPT_RATE: Final = 100
 FRESH_RATE: Final = 10
 SETTLE_SECONDS: Final = 6.0
 LIMIT_MS: Final = 50.0
-ROW: Final = "{:<26}{:>8}{:>9}{:>9}{:>9}{:>11}{:>6}{:>7}"
+ROW: Final = "{:<26}{:>8}{:>9}{:>9}{:>11}{:>11}{:>6}{:>7}"
 QUESTION: Final = http("POST", "/mutate", review(job(framework="tensorflow", min="1", max="8")))
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

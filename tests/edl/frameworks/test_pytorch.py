@@ -137,7 +137,7 @@ def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:
     [
         ("rendezvous=2,worker=2..4", "2 × rendezvous"),
         ("rendezvous=1..2,worker=2", "a rendezvous is never resized"),
-        ("rendezvous=1", "nobody in the cast decides when pytorch is done"),
+        ("rendezvous=1", "no role of the cast decides when pytorch is done"),
     ],
 )
 def test_a_cast_that_cannot_meet_is_refused(roles: str, what: str) -> None:
