@@ -9,6 +9,8 @@ from edl import reasons
 from edl.messages import message
 from edl.model import Budget, Charge, ClusterState, JobKey, Node, Resizing, TrainingJob
 from edl.planner.limits import Limits
+from edl.planner.opening import set_up
+from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
@@ -101,6 +103,16 @@ def test_pods_that_leave_count_until_they_are_gone() -> None:
     assert told(plan)["other"] == "1 pod waits for terminating pods to free room"
     done = replace(gone, roles=(replace(gone.roles[0], pods=()),))
     assert started(limited(node("a", 64), done, other, by=quota(1))) == {"other"}
+
+
+def test_a_replica_that_waits_for_room_gives_back_no_more_than_it_took() -> None:
+    state = limited(node("a", 4), worker("mnist", 1, 3, on=["a"], charges=PODS), by=quota(3))
+    board = set_up(state, POLICIES["fair"], Limits())
+    (standing,), (line,) = board.standings, board.budgets.lines.values()
+    standing.sit(board.grid, 0, now=False)
+    assert (line.now, line.soon) == (2, 1)
+    standing.rise(board.grid)
+    assert (line.now, line.soon) == (2, 2)
 
 
 def test_a_replica_that_is_done_counts_no_more() -> None:

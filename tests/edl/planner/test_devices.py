@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
+from edl.model.reasons import Lack, Scarce, Shortage
 from edl.planner.board import Board
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
@@ -55,6 +56,13 @@ def state_of(*things: Node | TrainingJob) -> ClusterState:
 
 def started(*things: Node | TrainingJob) -> set[str]:
     return {one.job.name for one in plan_for(state_of(*things)).admissions}
+
+
+def lack(*things: Node | TrainingJob) -> Lack:
+    """What the one job that waits is short of."""
+    (waiting,) = plan_for(state_of(*things)).held
+    assert isinstance(waiting.reason.about, Shortage)
+    return waiting.reason.about.lack
 
 
 def test_a_half_on_each_of_two_gpus_is_no_whole_one() -> None:
@@ -125,6 +133,21 @@ def test_growth_fills_devices_and_not_their_sum() -> None:
     mine = worker("mnist", 1, 9, shape=part(600))
     (admission,) = plan_for(state_of(shared("a", gpus(0, 0, 500)), mine)).admissions
     assert admission.sizes == (("worker", 2),)
+
+
+def test_where_devices_have_room_in_sum_for_just_the_pods_that_wait_devices_lack() -> None:
+    mine = worker("mnist", 1, 1, shape=part(600))
+    assert lack(shared("a", gpus(500, 500)), mine) == Lack(Scarce.DEVICES)
+    assert lack(shared("a", gpus(500, 900)), mine) == Lack(Scarce.DEVICES)
+    assert lack(shared("a", gpus(500, 901)), mine) == Lack(Scarce.RESOURCE, SHARED_GPU)
+
+
+def test_devices_of_nodes_that_its_pods_may_not_use_are_no_room_in_sum() -> None:
+    here, there = ({"zone": name} for name in ("here", "there"))
+    wants = replace(part(600), node_selector=(("zone", "here"),))
+    nodes = shared("a", gpus(1000), labels=here), shared("b", gpus(0), labels=there)
+    mine = worker("mnist", 1, 1, shape=wants)
+    assert lack(*nodes, mine) == Lack(Scarce.RESOURCE, SHARED_GPU)
 
 
 def test_a_device_that_is_being_left_is_reserved_and_not_used_yet() -> None:

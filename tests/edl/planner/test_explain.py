@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from edl import messages, reasons
 from edl.messages import message
@@ -35,7 +36,7 @@ from edl.planner.explain import Explanation, explain
 from edl.planner.limits import Limits
 from edl.planner.mending import mended as without
 from edl.planner.policies import POLICIES
-from edl.planner.situation import Situation
+from edl.planner.situation import Situation, node_for
 from edl.resources import Resources
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import ALL
@@ -309,6 +310,23 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
         'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
     )
     assert messages.remedy(cause) == '5 requests.cpu in ResourceQuota "team" of namespace ns'
+
+
+def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
+    budget = Budget("ns", 'ResourceQuota "team"', "pods", 4)
+    charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1),))
+    state = replace(cluster(node("a", 8), charged), budgets=(budget,))
+    found = explain(Situation(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
+    assert found is not None
+    assert found.roles[0].stops is not None
+    assert found.roles[0].stops.causes == (Spent(budget, needed=1, left=0, lacks=1),)
+
+
+@pytest.mark.parametrize("operator", ["Gt", "Lt"])
+def test_a_node_that_is_made_up_for_pods_has_a_number_that_they_want(operator: str) -> None:
+    wanted = Requirement("cores", operator, ("7",))
+    labels = node_for(shape(affinity=((wanted,),)), "new").labels or {}
+    assert wanted.holds(labels["cores"])
 
 
 def test_sizes_before_and_after_come_with_the_reason() -> None:

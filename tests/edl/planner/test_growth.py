@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Code, JobKey, Node, PodPhase, Resizing
+from edl.model import Budget, Charge, Code, JobKey, Node, PodPhase, Resizing
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan, Resize
 from tests.edl.planner.acting import act
@@ -143,6 +143,17 @@ def test_pods_on_their_way_hold_their_room() -> None:
     assert not plan_for(cluster(node("a", 4), pending, other)).resizes
 
 
+def test_pods_on_their_way_take_the_room_that_is_there_before_room_that_comes() -> None:
+    coming = worker("coming", 2, 2, on=["a", ""], started_at=at(-5))
+    leaves = worker(
+        "leaves", 1, 1, suspended=True, paused=True, pods=(pod(0, "a", terminating=True),)
+    )
+    grows = worker("grows", 1, 2, on=["b"])
+    plan = plan_for(cluster(node("a", 3), node("b", 1), coming, leaves, grows))
+    assert not plan.resizes
+    assert told(plan)["grows"] == "1 pod waits for terminating pods to free room"
+
+
 def test_a_succeeded_replica_needs_no_room() -> None:
     done = pod(1, "a", phase=PodPhase.SUCCEEDED)
     mine = worker("mnist", 2, 2, suspended=False, size=2, pods=(pod(0, "a"), done))
@@ -217,6 +228,19 @@ def test_small_replicas_make_room_together_for_a_large_one() -> None:
     plan = plan_for(cluster(node("a", 8), node("b", 8), node("c", 4), rich, poor))
     assert sizes(plan)["rich"] == 8
     assert told(plan)["poor"] == "2 pods wait for terminating pods to free room"
+
+
+def test_growth_is_seated_anew_for_one_more_replica_that_its_budget_allows() -> None:
+    """One after the other on the fullest node, the first two leave gaps of 1 CPU each."""
+    small = worker("small", 1, 2, on=["full"], queued=-900)
+    middle = worker("middle", 1, 2, on=["full"], shape=shape(2), queued=-600)
+    charges = (Charge("quota", "pods", 1),)
+    large = worker("large", 1, 2, on=["full"], shape=shape(2), queued=-300, charges=charges)
+    state = cluster(node("full", 5), node("a", 3), node("b", 2), small, middle, large)
+    allowed = replace(state, budgets=(Budget("ns", "quota", "pods", 2),))
+    assert sizes(plan_for(allowed)) == {"middle": 2, "large": 2}
+    forbidden = replace(state, budgets=(Budget("ns", "quota", "pods", 1),))
+    assert sizes(plan_for(forbidden)) == {"small": 2, "middle": 2}
 
 
 def test_moves_leave_the_load_below_the_ceiling() -> None:

@@ -67,6 +67,12 @@ def test_a_role_that_restarts_for_each_size_is_pinned_where_other_pins_are_not_e
     assert dict(found.nodes) == {"worker": ("b", "c"), "chief": ("a",)}
 
 
+def test_roles_that_share_a_node_are_pinned_where_no_two_can_be_kept_apart() -> None:
+    parts = (role("chief"), role("ps", shape=shape(3)), role("worker", 3, 3, shape=shape(2)))
+    found = admission(plan_for(cluster(node("a", 5), node("b", 6), job("mnist", *parts))))
+    assert dict(found.nodes) == {"chief": ("a",), "ps": ("a",), "worker": ("b",)}
+
+
 def test_extras_stay_away_where_they_might_take_the_room_of_a_minimum() -> None:
     cast = job("mnist", role("chief", shape=shape(4)), role("worker", 1, 5, shape=shape(1)))
     plan = plan_for(cluster(node("a", 4), node("b", 5), cast))
