@@ -135,5 +135,10 @@ def _elector(settings: Settings, api: ApiServer, clocks: Clocks) -> Elector:
     """Its requests end in time to try again before the leadership runs out."""
     terms = Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
     lease = Target("Lease", settings.namespace, contract.RECONCILER_LEASE)
-    identity = settings.identity or f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
-    return Elector(api.once(terms.renew_within / 2), lease, identity, clocks, terms)
+    one_of_two = api.once(terms.renew_within / 2)
+    return Elector(one_of_two, lease, settings.identity or own_identity(), clocks, terms)
+
+
+def own_identity() -> str:
+    """Of this process in the Lease: two processes of one host never share it."""
+    return f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"

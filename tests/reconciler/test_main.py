@@ -1,9 +1,10 @@
 import signal
+import socket
 
 import pytest
 from click.testing import CliRunner
 
-from reconciler.main import main
+from reconciler.main import main, own_identity
 
 BOUNDED = (
     *("patience", "idle", "growth-cooldown", "pending-limit", "restart-cooldown", "gang-limit"),
@@ -43,3 +44,9 @@ def test_what_cannot_work_is_said_in_one_line(arguments: list[str], problem: str
     assert problem in result.output
     assert "Traceback" not in result.output
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, []), "a child would be deaf to SIGTERM"
+
+
+def test_two_processes_of_one_host_have_different_identities() -> None:
+    names = {own_identity(), own_identity()}
+    assert len(names) == 2
+    assert all(name.startswith(f"{socket.gethostname()}_") for name in names)

@@ -188,13 +188,16 @@ def test_a_leader_whose_loop_hangs_leaves_its_lease_to_others(
     terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
     elector = Elector(fake, LEASE, "first", time.clocks, terms)
     process = Process(fake, decided, time.clocks, elector)
-    process.start(Address("127.0.0.1", 0))
+    port = process.start(Address("127.0.0.1", 0))
     try:
         submit(fake, JOB)
         assert hangs.wait(SECONDS)
         time.seconds += 61
         until(lambda: "first leaves its Lease to others" in caplog.text)
         assert not elector.leading
+        assert get(port, "/healthz")[0] == 200, "an API server may hang for longer than that"
+        time.seconds += 540
+        assert get(port, "/healthz")[0] == 503, "the kubelet starts it again"
     finally:
         goes_on.set()
         process.stop()
