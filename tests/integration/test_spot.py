@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from edl.model import Target
+from edl import contract
+from edl.model import Code, Target
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow
 
 pytestmark = pytest.mark.integration
@@ -61,7 +62,8 @@ def test_a_spot_interruption_moves_all_workers_of_its_node(installed: Stage) -> 
     back = ("taint", "node", "{}", f"{_SPOT}:NoSchedule-")
     with leaving(installed, "ring-worker", words, back) as name:
         installed.until(lambda: _is_whole_without(installed, name), "they run elsewhere")
-        assert "taken away" in installed.message("ring-worker")
+        notes = installed.job("ring-worker")["metadata"]["annotations"]
+        assert notes[contract.REASON] == Code.NODE_TERMINATING
         assert failed(installed, "ring-worker") == 0
     assert installed.uids("ring-launcher") == launcher, "the launcher, elsewhere, stays"
 
