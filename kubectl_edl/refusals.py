@@ -3,7 +3,7 @@
 | code | meaning |
 |---|---|
 | 0 | done, also when there was nothing to show |
-| 1 | refused: by us, by the API server, or because it did not answer; `doctor`: not all is well |
+| 1 | refused: by us, by the API server, or because it did not answer; `doctor`: a failure (✗) |
 | 2 | the command line makes no sense |
 | 3 | there is no such training job or Job; `convert`: something was dropped, and named |
 | 4 | `scale --wait`: the growth did not come in time, and was taken back |
