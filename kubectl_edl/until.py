@@ -7,7 +7,7 @@ from edl.model import Code, Phase
 from kubectl_edl.refusals import EndedOtherwise, Missing, TimedOut
 from kubectl_edl.until_options import Wanted
 from kubectl_edl.views import JobView
-from kubectl_edl.world import World
+from kubectl_edl.world import Scope, World
 
 _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.RUNNING: frozenset({Phase.RUNNING, Phase.SCALING})
@@ -19,9 +19,10 @@ _ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 class Wait:
     """Looks at one report after the other, and knows when it is enough."""
 
-    def __init__(self, wanted: Wanted, world: World) -> None:
+    def __init__(self, wanted: Wanted, world: World, scope: Scope) -> None:
         self._wanted = wanted
         self._world = world
+        self._scope = scope
         self._begun = world.now()
         self._views: tuple[JobView, ...] = ()
         phases = [one for one in wanted.goals if isinstance(one, Phase)]
@@ -52,7 +53,11 @@ class Wait:
         if self._wanted.goals and missed:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
             wished = " or ".join(goal.value for goal in self._wanted.goals)
-            raise TimedOut(f"not {wished} in time: {names}; see kubectl edl status JOB")
+            first = missed[0].job.key
+            where = f" -n {first.namespace}" if self._scope.flags else ""
+            raise TimedOut(
+                f"not {wished} in time: {names}; see kubectl edl status {first.name}{where}"
+            )
 
     @property
     def _reached(self) -> bool:

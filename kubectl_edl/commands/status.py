@@ -78,7 +78,7 @@ def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted
     asked = Asked(connection, lease=True)
     from kubectl_edl import show, statuses, until  # noqa: PLC0415 (while the answers come)
 
-    wait = until.Wait(wanted, world)
+    wait = until.Wait(wanted, world, scope)
     load = _load(connection) if reading.watch and world.width is not None else None
 
     def read() -> Report:

@@ -71,13 +71,25 @@ def test_a_script_waits_for_a_reason() -> None:
     assert stage.run("status", "mnist", "--for=reason=quotas").code == 2
 
 
+@pytest.mark.parametrize(
+    ("flags", "where"),
+    [([], ""), (["-n", "default"], " -n default"), (["-A"], " -n default")],
+)
+def test_too_late_names_the_command_that_shows_the_first_job_that_is_late(
+    stage: Stage, flags: list[str], where: str
+) -> None:
+    stage.now = [NOW, NOW, NOW + timedelta(minutes=6)]
+    found = stage.run("status", "--for", "Succeeded", "--timeout", "5m", *flags)
+    assert found.err.endswith(f"; see kubectl edl status sweep{where}\n")
+
+
 @pytest.mark.parametrize("timeout", ["5m", "300s", "300"])
 def test_too_late_is_exit_code_5(stage: Stage, timeout: str) -> None:
     stage.now = [NOW, NOW, NOW + timedelta(seconds=4), NOW + timedelta(minutes=6)]
     found = stage.run("status", "sweep", "--for", "Succeeded", "--timeout", timeout)
     assert (found.code, found.out) == (5, "")
     assert found.err == (
-        "error: not Succeeded in time: sweep is Queued; see kubectl edl status JOB\n"
+        "error: not Succeeded in time: sweep is Queued; see kubectl edl status sweep\n"
     )
 
 
