@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
+from click import UsageError
 from click.shell_completion import CompletionItem, ShellComplete
 
 from kubectl_edl.cli import CLI
@@ -32,7 +33,10 @@ def answer(words: Sequence[str], world: World) -> str:
     """The candidates for the last word, and the directive."""
     *before, unfinished = words or [""]
     shell = ShellComplete(CLI, {"obj": world}, "kubectl edl", "")
-    items = shell.get_completions(list(before), unfinished)
+    try:
+        items = shell.get_completions(list(before), unfinished)
+    except UsageError:  # a command that does not exist has nothing to offer
+        items = []
     lines = [_line(item) for item in items if item.type == "plain"]
     files = any(item.type != "plain" for item in items)
     directive = Directive.FILES if files else Directive.NO_FILES

@@ -75,6 +75,13 @@ def test_a_cluster_that_does_not_answer_completes_to_nothing() -> None:
     assert answer(["status", ""], world) == ":4\n"
 
 
+@pytest.mark.parametrize("words", [["st", ""], ["-n", "team", "st", ""], ["certs", "bogus", "-"]])
+def test_after_a_command_that_does_not_exist_nothing_is_offered(
+    stage: Stage, words: list[str]
+) -> None:
+    assert completed(stage, *words) == [":4"]
+
+
 def test_what_to_wait_for_is_a_phase_or_the_code_of_a_reason(stage: Stage) -> None:
     assert completed(stage, "status", "--for", "S") == ["starting", "scaling", "succeeded", ":4"]
     codes = ["reason=QuotaExceeded", "reason=QueueOrder", ":4"]
