@@ -25,16 +25,17 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         _starting(job, admission),
         messages.messages((admission.reason, *admission.grown)),
     )
-    if any(not role.settled and (nodes.get(role.name) or role.pinned) for role in starting):
-        return Step(job.key, ())  # A moment later: until then the API server refuses it.
     template = _template(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
+    changes = {
+        role.name: _with_affinity(template, role, nodes.get(role.name, ())) for role in starting
+    }
+    if any(changes[role.name] and not role.settled for role in starting):
+        return Step(job.key, ())  # A moment later: until then the API server refuses it.
     writes = [
         patches.job(
             job.key,
             role,
-            patches.size(role, sizes[role.name])
-            | {"suspend": False}
-            | _with_affinity(template, role, nodes.get(role.name, ())),
+            patches.size(role, sizes[role.name]) | {"suspend": False} | changes[role.name],
             _begun(role, now)
             | patches.changed(admission.reason, why)
             | _pins(role, nodes.get(role.name, ()))

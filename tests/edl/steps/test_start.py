@@ -143,7 +143,7 @@ def test_the_clock_of_a_growth_stops_with_its_job() -> None:
 
 
 def test_pins_wait_until_the_job_controller_has_seen_the_stop() -> None:
-    """Before that the API server refuses a new template; a start without pins needs none."""
+    """Before that the API server refuses a new template; a start of live workers needs none."""
     admission = Admission(KEY, (("chief", 1), ("worker", 2)), because("room"), (), PINS)
     for role_of, waits in (
         (replace(WORKER, settled=False), True),
@@ -153,7 +153,16 @@ def test_pins_wait_until_the_job_controller_has_seen_the_stop() -> None:
     unpinned = replace(admission, nodes=())
     kept = replace(WORKER, settled=False, pinned=True)
     assert start(training(CHIEF, kept), unpinned, NOW).writes == ()
-    assert start(training(CHIEF, replace(kept, pinned=False)), unpinned, NOW).writes
+    live = training(CHIEF, role("ps", suspended=True), replace(kept, pinned=False))
+    assert start(live, unpinned, NOW).writes
+
+
+def test_addresses_wait_until_the_job_controller_has_seen_the_stop() -> None:
+    """A restart writes the addresses of this start into each template."""
+    admission = Admission(KEY, (("chief", 1), ("worker", 2)), because("room"))
+    for settled in (True, False):
+        stopped = replace(WORKER, settled=settled)
+        assert bool(start(training(CHIEF, stopped), admission, NOW).writes) is settled
 
 
 PINS = (("worker", ("n1", "n2")),)
