@@ -109,8 +109,7 @@ def _decide(errand: Errand) -> _Decided:
     # Who names the Job of one role means that role, and never another one.
     wish = replace(errand.wish, role=errand.wish.role or named_role(errand.job, job))
     target = Target("Job", job.key.namespace, chosen_role(job, wish).job)
-    annotations = connection.cluster.get(target)["metadata"].get("annotations") or {}
-    return _Decided(job, scaling(job, wish, annotations))
+    return _Decided(job, scaling(job, wish, connection.cluster.get(target)))
 
 
 def _goal(decided: _Decided, wish: Wish) -> Goal:

@@ -1,13 +1,13 @@
 """What `kubectl edl scale` may do to a role, decided from values: no cluster here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import Pod, Resizing, Role, Target, TrainingJob
 from edl.texts import whole
-from edl.writes import Patch
+from edl.writes import Json, Patch
 from kubectl_edl.refusals import Refused
 from kubectl_edl.removal import named_pods
 
@@ -75,8 +75,8 @@ def chosen_role(job: TrainingJob, wish: Wish) -> Role:
     return candidates[0]
 
 
-def scaling(job: TrainingJob, wish: Wish, annotations: Mapping[str, str]) -> Scaling:
-    """`annotations` are those of the role's Job. Raises Refused with the bounds and the way out."""
+def scaling(job: TrainingJob, wish: Wish, manifest: Json) -> Scaling:
+    """`manifest` is the role's Job. Raises Refused with the bounds and the way out."""
     role = chosen_role(job, wish)
     name = f"{job.key.name}: {role.name}"
     if role.ending is not None:
@@ -87,9 +87,10 @@ def scaling(job: TrainingJob, wish: Wish, annotations: Mapping[str, str]) -> Sca
     bounds = low, high = wish.min or role.min, wish.max or role.max
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
-    _check_injected(name, role, wish, annotations)
+    _check_injected(name, role, wish, manifest)
     held = None if wish.auto else (role.wanted if wish.size is None else wish.size)
     if held is not None and not low <= held <= high:
+        _check_told(name, role, replace(wish, size=held), manifest, job.framework)
         raise Refused(f"{name} {_outside(job, wish, held, bounds)}")
     limited = bool(wish.timeout and wish.size is not None and wish.size > role.size)
     noted = _size_notes(role, wish, held, limited=limited) | _removal_note(role, removed)
@@ -124,24 +125,41 @@ def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
     return {contract.REMOVE: ",".join(sorted(names))} if removed else {}
 
 
-def _check_injected(name: str, role: Role, wish: Wish, annotations: Mapping[str, str]) -> None:
+def _check_injected(name: str, role: Role, wish: Wish, manifest: Json) -> None:
     """No more pods than the Job was completed for: their names and addresses end there."""
-    injected = whole(annotations.get(contract.INJECTED_MAX, ""))
+    injected = whole(_annotations(manifest).get(contract.INJECTED_MAX, ""))
     most = max(wish.size or 0, wish.max or 0)
     if injected is None or most <= injected:
         return
-    if contract.ROLES in annotations:
-        way_out = (
-            "more takes a new training job, with more in the cast on each of its Jobs: "
-            "kubectl edl label -f FILE --roles … | kubectl replace --force -f -"
-        )
-    else:
-        again = f"kubectl edl label {role.job}{wish.flags} --max {most} --recreate"
-        way_out = f"more takes a new Job: {again}"
     raise Refused(
         f"{name} takes {injected} at most, its pods were made for that many "
-        f"({contract.INJECTED_MAX}); {way_out}"
+        f"({contract.INJECTED_MAX}); {_anew(role, wish, manifest, 'more', f'--max {most}')}"
     )
+
+
+def _check_told(name: str, role: Role, wish: Wish, manifest: Json, framework: str) -> None:
+    """No fewer pods than wait for each other: a lower min would be refused."""
+    from edl.inject.guard import fewest  # noqa: PLC0415 (only for refusals)
+
+    low, size = fewest(manifest, FRAMEWORKS[framework].fewest), wish.size or 0
+    if 0 < size < low:
+        raise Refused(
+            f"{name} takes {low} at least, its pods wait for that many; "
+            f"{_anew(role, wish, manifest, 'fewer', f'--min {size}')}"
+        )
+
+
+def _anew(role: Role, wish: Wish, manifest: Json, many: str, bound: str) -> str:
+    if contract.ROLES in _annotations(manifest):
+        return (
+            f"{many} takes a new training job, with {many} in the cast on each of its Jobs: "
+            "kubectl edl label -f FILE --roles … | kubectl replace --force -f -"
+        )
+    return f"{many} takes a new Job: kubectl edl label {role.job}{wish.flags} {bound} --recreate"
+
+
+def _annotations(manifest: Json) -> Json:
+    return manifest["metadata"].get("annotations") or {}
 
 
 def _outside(job: TrainingJob, wish: Wish, held: int, bounds: tuple[int, int]) -> str:

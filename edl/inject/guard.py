@@ -229,15 +229,15 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
     """What a min that its user has lowered would leave."""
     if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
         return []
-    if spec.min >= (fewest := _fewest(old, FRAMEWORKS[spec.framework].fewest)):
+    if spec.min >= (low := fewest(old, FRAMEWORKS[spec.framework].fewest)):
         return success.findings(new, spec)
-    allowed = f"at least {fewest}: its pods wait for so many; recreate it for fewer"
+    allowed = f"at least {low}: its pods wait for so many; recreate it for fewer"
     return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.min}", allowed)]
 
 
-def _fewest(old: Json, variable: str) -> int:
-    """How many must come together, as its pods are told; 0 where nobody says."""
-    containers = (_template(old).get("spec") or {}).get("containers") or ()
+def fewest(job: Json, variable: str) -> int:
+    """How many pods must come together, as `variable` tells them; 0 where it is not set."""
+    containers = (_template(job).get("spec") or {}).get("containers") or ()
     told = (
         str(env.get("value") or "").partition(":")[0]
         for container in containers

@@ -125,6 +125,19 @@ def test_a_size_that_cannot_be_is_refused_with_the_way_out(
     assert held(stage) is None
 
 
+def test_fewer_than_the_pods_wait_for_take_a_new_job(stage: Stage) -> None:
+    stage.put(job("pt", framework="pytorch", min="2", max="4"))
+    stage.run("scale", "pt", "--min", "3")
+    found = stage.run("scale", "pt", "1")
+    assert found.err == (
+        "error: pt: worker takes 2 at least, its pods wait for that many; "
+        "fewer takes a new Job: kubectl edl label pt --min 1 --recreate\n"
+    )
+    found = stage.run("scale", "pt", "2")
+    assert found.err.endswith("change the bound: kubectl edl scale pt 2 --min 2\n")
+    assert stage.run("scale", "pt", "2", "--min", "2").code == 0
+
+
 def test_a_lowered_max_that_is_raised_again_needs_no_new_job(stage: Stage) -> None:
     stage.run("scale", "resnet", "--max", "3")
     found = stage.run("scale", "resnet", "4")
