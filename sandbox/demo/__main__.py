@@ -29,7 +29,7 @@ Examples:
 @click.command(help=_HELP)
 @click.option("--name", default="demo", show_default=True, help="The sandbox's name.")
 @click.option("--real", is_flag=True, help="TensorFlow really trains, on one real node; as root.")
-@click.option("--keep", is_flag=True, help="Leave the sandbox up, and say how to use it.")
+@click.option("--keep", is_flag=True, help="Leave the sandbox up until the next run.")
 def demo(name: str, *, real: bool, keep: bool) -> None:
     """The story, or real training; its verdict is the exit code."""
     screen = Screen()
