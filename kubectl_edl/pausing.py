@@ -1,6 +1,6 @@
 """Pausing and resuming: one annotation on every Job of a training job."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edl import contract
 from edl.model import JobKey, Target, TrainingJob
@@ -24,6 +24,8 @@ class Switch:
 
     paused: bool
     done: str
+    unattended: str
+    """Instead of `done` while no reconciler is at work."""
     already: str
     queued: str = ""
     """Instead of `done` for a job without pods; empty where that is no difference."""
@@ -40,6 +42,9 @@ def flip(world: World, choice: Choice, scope: Scope, writing: Writing, switch: S
     if none_found(world, connection.namespace, chosen):
         return
     actuator = ACTUATORS[writing.dry_run](connection.cluster)
+    hints = unattended(connection, world.now(), writing.dry_run)
+    if hints:
+        switch = replace(switch, done=switch.unattended)
     surveys = [survey]
     done: list[tuple[str, list[Json]]] = []
 
@@ -57,7 +62,6 @@ def flip(world: World, choice: Choice, scope: Scope, writing: Writing, switch: S
         each(world, chosen, one)
     finally:
         if done:
-            hints = unattended(connection, world.now(), writing.dry_run)
             sentences = "\n".join(sentence for sentence, _ in done)
             manifests = [manifest for _, found in done for manifest in found]
             say_changed(world, writing.output, sentences, manifests, hints)

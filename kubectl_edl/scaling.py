@@ -19,7 +19,7 @@ from kubectl_edl.outcomes import Goal, wait
 from kubectl_edl.refusals import Refused, TakenBack
 from kubectl_edl.results import say_changed
 from kubectl_edl.retries import with_fresh_state
-from kubectl_edl.sizes import Scaling, Wish, chosen_role, scaling
+from kubectl_edl.sizes import Scaling, Wish, chosen_role, next_step, scaling
 from kubectl_edl.survey import survey_training
 from kubectl_edl.world import Connection, World
 
@@ -88,14 +88,17 @@ def carry_out(errand: Errand, beside: Beside) -> None:
 
 
 def _write(errand: Errand) -> _Decided:
-    def change() -> tuple[_Decided, Json, str]:
-        decided = _decide(errand)
-        actuator = ACTUATORS[errand.writing.dry_run](errand.connection.cluster)
-        manifest = actuator.patch(decided.scaling.patch)
-        return decided, manifest, decided.scaling.sentence + actuator.remark
+    actuator = ACTUATORS[errand.writing.dry_run](errand.connection.cluster)
 
-    decided, manifest, sentence = with_fresh_state(change, errand.world.sleep)
+    def change() -> tuple[_Decided, Json]:
+        decided = _decide(errand)
+        return decided, actuator.patch(decided.scaling.patch)
+
+    decided, manifest = with_fresh_state(change, errand.world.sleep)
     hints = unattended(errand.connection, errand.world.now(), errand.writing.dry_run)
+    then = next_step(decided.scaling.role, attended=not hints)
+    where = f"kubectl edl status {decided.job.key.name}{errand.wish.flags}"
+    sentence = f"{decided.scaling.sentence}; {then}: {where}{actuator.remark}"
     say_changed(errand.world, errand.writing.output, sentence, [manifest], hints)
     return decided
 

@@ -197,14 +197,17 @@ def _sentence(job: TrainingJob, role: Role, wish: Wish, bounds: tuple[int, int])
         said.append(f"taken back to {role.size} if it takes longer than {wish.timeout}")
     if wish.auto:
         said.append(f"given back, sized by the reconciler again (min {low}, max {high})")
-    where = f"kubectl edl status {job.key.name}{wish.flags}"
-    return f"{job.key.name}: {role.name} {', '.join(said)}; {_next(role)}: {where}"
+    return f"{job.key.name}: {role.name} {', '.join(said)}"
 
 
-def _next(role: Role) -> str:
+def next_step(role: Role, *, attended: bool) -> str:
+    """What follows the patch; `attended`: a reconciler is at work, as far as is known."""
     if role.resizing is Resizing.RESTART:
-        return "the whole job restarts from its checkpoint when there is room"
-    return "the reconciler resizes it, and grows it when there is room"
+        what = "the whole job restarts from its checkpoint when there is room"
+        return what if attended else f"once a reconciler runs, {what}"
+    if attended:
+        return "the reconciler resizes it, and grows it when there is room"
+    return "once a reconciler runs, it is resized, and grows when there is room"
 
 
 def _has(job: TrainingJob, name: str) -> bool:

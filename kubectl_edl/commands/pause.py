@@ -26,6 +26,8 @@ Examples:
 _SWITCH: Final = Switch(
     paused=True,
     done="paused, its pods end and it waits for: kubectl edl resume {job}",
+    unattended="paused: once a reconciler runs, its pods end; it waits for: "
+    "kubectl edl resume {job}",
     queued="paused, it leaves the queue and waits for: kubectl edl resume {job}",
     already="is paused already; it waits for: kubectl edl resume {job}",
 )

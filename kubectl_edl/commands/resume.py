@@ -26,6 +26,8 @@ Examples:
 _SWITCH: Final = Switch(
     paused=False,
     done="resumed, it starts when its minimum fits: kubectl edl status {job}",
+    unattended="resumed: once a reconciler runs, it starts when its minimum fits: "
+    "kubectl edl status {job}",
     already="is not paused; what it does now: kubectl edl status {job}",
 )
 

@@ -77,6 +77,20 @@ def test_a_job_that_is_made_anew_is_told_too(stage: Stage) -> None:
     assert found.err.startswith("hint: no reconciler is at work now (")
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("pause", "mnist"), "mnist: paused: once a reconciler runs, its pods end; it waits for: "),
+        (("scale", "mnist", "3"), "; once a reconciler runs, it is resized, and grows when "),
+    ],
+)
+def test_what_only_a_reconciler_does_is_promised_for_when_one_runs(
+    stage: Stage, command: tuple[str, ...], words: str
+) -> None:
+    assert words not in stage.run(*command, "--dry-run", "client").out
+    assert words in later(stage, 60).run(*command).out
+
+
 @pytest.mark.parametrize("option", [("--dry-run", "client"), ("--dry-run", "server")])
 def test_what_changes_nothing_waits_for_no_reconciler(
     stage: Stage, option: tuple[str, ...]
