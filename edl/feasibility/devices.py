@@ -77,9 +77,9 @@ class _Place(NamedTuple):
 
 
 class Gpus(dict[int, list[_Gpu]]):
-    """The devices of each node, by row of the grid: read once somebody asks for them.
+    """The devices of each node, by row of the grid: read at the first use.
 
-    `nodes` are those with devices; where nobody counts them, their sums decide.
+    `nodes` are those with devices; of the others the sums of resources decide.
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:

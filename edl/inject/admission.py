@@ -142,7 +142,7 @@ def _unlabelled(request: Request, context: Context) -> Verdict:
     try:
         return _create(labelled, context, policy)
     except Denied as denied:
-        # The framework fits: where it comes from is news only to users who wrote no label of ours.
+        # The framework fits: its origin is news only where the Job has no label of kubectl-edl.
         origin = () if defaults.asks(manifest) else (defaults.origin(policy),)
         raise Denied([*denied.findings, *origin]) from None
 

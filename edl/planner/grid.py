@@ -117,7 +117,10 @@ class Grid:
         return all(cells[row] >= amount for cells, amount in self.cells(need, now=now))
 
     def take(self, row: int, fit: "Fit", pods: int = 1, *, now: bool) -> None:
-        """Reserve the room of a pod of this shape: `now` as well as soon, or only soon."""
+        """Reserve room for pods of this shape, or free it (a negative number of pods).
+
+        `now`: at present as well as after the pods that leave are gone; else only after that.
+        """
         soon, at_once, counts = self._soon, self._now if now else None, self._open[row]
         idle_soon, idle_now = self.idle_soon, self.idle_now
         for line, amount in fit.need:
