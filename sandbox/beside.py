@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 import click
 
+from edl import contract
 from sandbox.errors import SandboxError
 from sandbox.installation import (
     Installation,
@@ -77,6 +78,11 @@ def _webhook(installation: Installation) -> list[str]:
 
 
 def _reconciler(installation: Installation) -> list[str]:
+    namespace = ("namespace", contract.SYSTEM_NAMESPACE)
+    if not installation.cluster.kubectl("get", *namespace, "--ignore-not-found", "-o", "name"):
+        raise SandboxError(
+            "kubectl-edl is not in this cluster yet: first, in a shell of its own, make run-webhook"
+        )
     write_reconciler_kubeconfig(installation)
     return reconciler_command(installation, NAME)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from sandbox.build import Bench, built
 from sandbox.errors import BuildError
 from sandbox.packages import PACKAGES, unpacked
-from sandbox.recipe import HELM, REAL, SIMULATED
+from sandbox.recipe import HELM, KWOK, REAL
+from sandbox.releases import control_plane, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,16 +33,22 @@ NEEDED_BY_A_REAL_NODE = (
 
 
 def find(
-    where: Places, environ: Mapping[str, str], say: Callable[[str], None], *, real: bool = False
+    where: Places,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    release: str | None = None,
+    real: bool = False,
 ) -> dict[str, Path]:
     """The path of each program, built if need be. Raises BuildError.
 
-    real: also those of a real node.
+    release: of Kubernetes, instead of the environment's. real: also those of a real node.
     """
     if where.binaries:
         return named(where.binaries, NEEDED + (NEEDED_BY_A_REAL_NODE if real else ()))
     bench = Bench(where.cache, environ)
-    recipes = SIMULATED + (REAL if real else ())
+    kubernetes = control_plane(release) if release else wanted(environ)
+    recipes = (kubernetes, KWOK, *(REAL if real else ()))
     folders = {recipe: built(recipe, bench, say) for recipe in recipes}
     return {p: folder / p for r, folder in folders.items() for p in r.programs + r.links}
 
@@ -52,7 +59,7 @@ def prepare(where: Places, environ: Mapping[str, str], say: Callable[[str], None
     Packages are left out where no apt can fetch them: the tests that need them say so themselves.
     """
     bench = Bench(where.cache, environ)
-    recipes = (HELM,) if where.binaries else (*SIMULATED, *REAL, HELM)
+    recipes = (HELM,) if where.binaries else (wanted(environ), KWOK, *REAL, HELM)
     folders = [built(recipe, bench, say) for recipe in recipes]
     for name in PACKAGES:
         try:

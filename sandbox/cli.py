@@ -15,7 +15,7 @@ from sandbox.images.cli import image
 from sandbox.nodes import NodeGroup, quantity
 from sandbox.places import places
 from sandbox.progress import elapsed
-from sandbox.recipe import CONTROL_PLANE, version
+from sandbox.releases import DEFAULT, RELEASES, VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +29,11 @@ def _examples(*commands: str) -> str:
 
 ENVIRONMENT = """\b
 Environment:
-  EDL_BINARIES  a folder with Kubernetes binaries to use instead of building them
-  EDL_CACHE     where built binaries are kept (~/.cache/kubectl-edl)
-  EDL_STATE     where sandboxes live (~/.local/state/kubectl-edl)
-  EDL_SANDBOX   the name that --name defaults to
+  EDL_BINARIES    a folder with Kubernetes binaries to use instead of building them
+  EDL_CACHE       where built binaries are kept (~/.cache/kubectl-edl)
+  EDL_KUBERNETES  the release that --kubernetes defaults to, and that tests run on
+  EDL_STATE       where sandboxes live (~/.local/state/kubectl-edl)
+  EDL_SANDBOX     the name that --name defaults to
 """
 
 
@@ -65,6 +66,14 @@ _name = click.option(
 )
 
 
+_kubernetes = click.option(
+    "--kubernetes",
+    type=click.Choice(RELEASES),
+    envvar=VARIABLE,
+    help=f"Which release; of a fresh sandbox {DEFAULT} unless it is named.",
+)
+
+
 def _checked(what: str, examples: str) -> Callable[[click.Context, click.Parameter, str], str]:
     def check(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
         try:
@@ -76,7 +85,11 @@ def _checked(what: str, examples: str) -> Callable[[click.Context, click.Paramet
 
 
 @main.command(
-    epilog=_examples("up --nodes 20 --cpu 16 --memory 64Gi --gpu 8", "up --real --nodes 0")
+    epilog=_examples(
+        "up --nodes 20 --cpu 16 --memory 64Gi --gpu 8",
+        "up --kubernetes 1.35 --name old",
+        "up --real --nodes 0",
+    )
 )
 @_name
 @click.option(
@@ -104,19 +117,19 @@ def _checked(what: str, examples: str) -> Callable[[click.Context, click.Paramet
 @click.option(
     "--gpu", default=0, show_default=True, type=click.IntRange(0), help="GPUs of each node."
 )
+@_kubernetes
 @click.option("--real", is_flag=True, help="Besides, one node on which pods really run; as root.")
-def up(name: str, count: int, real: bool, **shape: Any) -> None:  # noqa: ANN401, FBT001 - click's
-    """Start a sandbox, or what does not run of it.
+def up(name: str, count: int, kubernetes: str | None, real: bool, **shape: Any) -> None:  # noqa: ANN401, FBT001 - click's
+    """Start a sandbox, or what has died of it, the demo's webhook and reconciler too.
 
     Nodes are made when the sandbox is new; later their number and shape stay as they are.
     """
-    sandbox = _sandbox(name)
+    sandbox = Sandbox(name, environ=_choosing(kubernetes), say=_say)
     start = sandbox.up(NodeGroup(count, **shape), real=real)
     took = f"after {elapsed(start.seconds)}"
     if start.fresh:
-        release = version(CONTROL_PLANE)
         nodes = f"{count} simulated nodes and a real one" if real else f"{count} simulated nodes"
-        click.echo(f"sandbox {name} is ready {took}: Kubernetes {release}, {nodes}")
+        click.echo(f"sandbox {name} is ready {took}: Kubernetes {sandbox.kubernetes}, {nodes}")
     elif start.started:
         again = ", ".join(start.started)
         click.echo(
@@ -169,13 +182,15 @@ def kubectl(name: str, args: tuple[str, ...]) -> None:
 @main.command()
 @click.option("--real", is_flag=True, help="Those of a real node, too.")
 @click.option("--all", "every", is_flag=True, help="All that the tests run, too.")
-def build(real: bool, every: bool) -> None:  # noqa: FBT001 - as in down
+@_kubernetes
+def build(real: bool, every: bool, kubernetes: str | None) -> None:  # noqa: FBT001 - as in down
     """Build the binaries, if they are not there; print where they are."""
-    where = places(os.environ)
+    environ = _choosing(kubernetes)
+    where = places(environ)
     if every:
-        folders = binaries.prepare(where, os.environ, _say)
+        folders = binaries.prepare(where, environ, _say)
     else:
-        found = binaries.find(where, os.environ, _say, real=real)
+        found = binaries.find(where, environ, _say, real=real)
         folders = sorted({path.parent for path in found.values()})
     for folder in folders:
         click.echo(folder)
@@ -203,6 +218,10 @@ main.add_command(image)
 
 def _sandbox(name: str) -> Sandbox:
     return Sandbox(name, say=_say)
+
+
+def _choosing(release: str | None) -> dict[str, str]:
+    return {**os.environ, VARIABLE: release or ""}
 
 
 def _root() -> Path:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sandbox import binaries, components, kubectl, nodes, packages, processes, startup
+from sandbox import binaries, components, kubectl, nodes, packages, processes, releases, startup
 from sandbox.api import Api
 from sandbox.build import Bench
 from sandbox.components import Cast
@@ -78,14 +78,16 @@ class Sandbox:
         exists stay as they are. Raises ComponentDied, BuildError or another SandboxError.
         """
         real = self._is_real(asked=real)
-        programs = binaries.find(self._places, self._environ, self._say, real=real)
+        if releases.chosen(self._environ) not in (None, self._release()):
+            raise self._made(f"with Kubernetes {self._release()}")
+        programs = self._programs(real=real)
         prefix = self._packages() if real else None
         begun = time.monotonic()
         with self._locked():
             facts = read_facts(self._layout.facts)
             fresh = facts is None or not facts.settled
             if facts is None or fresh:
-                facts = startup.make(self._layout, self._supervisor, real=real)
+                facts = startup.make(self._layout, self._supervisor, self._release(), real=real)
             cast = Cast(self._layout, facts, programs)
             node = self._node(cast, prefix) if prefix else None
             started = startup.start_missing(cast, self._supervisor, node)
@@ -140,6 +142,12 @@ class Sandbox:
         return components.api_url(self._facts())
 
     @property
+    def kubernetes(self) -> str:
+        """What the API server says it is, such as v1.36.3."""
+        with Api(self._layout, self.server) as api:
+            return str(api.get("/version").json()["gitVersion"])
+
+    @property
     def address(self) -> str:
         """Where the API server finds programs of this machine."""
         return components.LOOPBACK
@@ -152,7 +160,7 @@ class Sandbox:
     @functools.cached_property
     def kubectl_path(self) -> Path:
         """The kubectl of the cluster's own version."""
-        return binaries.find(self._places, self._environ, self._say)["kubectl"]
+        return self._programs()["kubectl"]
 
     def log(self, component: str) -> Path:
         """The file with what a component printed."""
@@ -235,17 +243,29 @@ class Sandbox:
 
     def _is_real(self, *, asked: bool) -> bool:
         """Whether it has, or is to have, a real node; that is decided when it is made."""
-        facts = read_facts(self._layout.facts)
-        made = facts is not None and facts.settled
+        made = bool((facts := read_facts(self._layout.facts)) and facts.settled)
         if asked and made and not self.real:
-            raise SandboxError(
-                f"sandbox {self.name} was made without a real node: end it first "
-                f"(python -m sandbox down --name {self.name})"
-            )
+            raise self._made("without a real node")
         real = self.real if made else asked
         if real and (reason := missing(self._environ)):
             raise SandboxError(reason)
         return real
+
+    def _made(self, how: str) -> SandboxError:
+        down = f"end it first (python -m sandbox down --name {self.name})"
+        return SandboxError(f"sandbox {self.name} was made {how}: {down}")
+
+    def _release(self) -> str | None:
+        """Of Kubernetes, decided when it is made; None: of the user's own binaries."""
+        if self._places.binaries:
+            return None
+        facts = read_facts(self._layout.facts)
+        made = facts.release if facts and facts.settled else None
+        return made or releases.chosen(self._environ) or releases.DEFAULT
+
+    def _programs(self, *, real: bool = False) -> dict[str, Path]:
+        where, release = self._places, self._release()
+        return binaries.find(where, self._environ, self._say, release=release, real=real)
 
     def _packages(self) -> Path:
         bench = Bench(self._places.cache, self._environ)
@@ -260,7 +280,7 @@ class Sandbox:
         return Node(self._layout, network, server, cast.binaries, prefix, self._supervisor)
 
     def _real_node(self) -> Node:
-        programs = binaries.find(self._places, self._environ, self._say, real=True)
+        programs = self._programs(real=True)
         return self._node(Cast(self._layout, self._facts(), programs), self._packages())
 
     def _facts(self) -> Facts:

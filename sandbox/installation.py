@@ -27,7 +27,7 @@ from sandbox.named import Cluster
 IMAGE: Final = "kubectl-edl:0.1.0"
 _WEBHOOK: Final = "webhook"
 _RECONCILER: Final = "reconciler"
-_TOKEN_LIFETIME: Final = "24h"  # noqa: S105 — a duration
+_TOKEN_LIFETIME: Final = "8760h"  # noqa: S105 — a duration: `up` starts them again with it
 _PATIENCE: Final = 60.0
 """Seconds until a started process must be ready."""
 

@@ -67,13 +67,14 @@ class Facts:
     """What stays the same as long as the sandbox exists.
 
     settled: its first nodes were made. network: the number of its real node's network, if it has
-    one.
+    one. release: of Kubernetes, such as 1.35; None if it runs the user's own binaries.
     """
 
     api_port: int
     etcd_port: int
     settled: bool = False
     network: int | None = None
+    release: str | None = None
 
 
 def checked_name(name: str) -> str:
@@ -89,9 +90,10 @@ def read_facts(path: Path) -> Facts | None:
     """The facts, or None if they were never written whole."""
     try:
         record = json.loads(path.read_text())
-        network = record.get("network")
+        network, release = record.get("network"), record.get("release")
         ports = int(record["api_port"]), int(record["etcd_port"])
-        return Facts(*ports, bool(record["settled"]), None if network is None else int(network))
+        number = None if network is None else int(network)
+        return Facts(*ports, bool(record["settled"]), number, release and str(release))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

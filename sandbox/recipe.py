@@ -39,24 +39,6 @@ class Recipe:
     says_version: bool = True
 
 
-_KUBERNETES = "k8s.io/component-base/version.git"
-CONTROL_PLANE = Recipe(
-    name="controlplane",
-    folder=HERE / "controlplane",
-    packages=(".",),
-    programs=("controlplane",),
-    version_of="k8s.io/kubernetes",
-    version_in=(f"{_KUBERNETES}Version", f"{_KUBERNETES}Major", f"{_KUBERNETES}Minor"),
-    links=(
-        "etcd",
-        "kube-apiserver",
-        "kube-controller-manager",
-        "kube-proxy",
-        "kube-scheduler",
-        "kubectl",
-        "kubelet",
-    ),
-)
 KWOK = Recipe(
     name="kwok",
     folder=HERE / "kwok",
@@ -104,10 +86,8 @@ KIND = Recipe(
     version_of="sigs.k8s.io/kind",
 )
 """For tests on a cluster in containers."""
-SIMULATED = (CONTROL_PLANE, KWOK)
-"""All that a cluster of simulated nodes needs."""
 REAL = (CONTAINERD, COREDNS)
-"""What a real node needs besides."""
+"""What a real node needs besides those of simulated nodes."""
 
 
 def version(recipe: Recipe) -> str:

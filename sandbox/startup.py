@@ -7,12 +7,12 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sandbox import admission, components, nodes, pki, readiness
+from sandbox import admission, components, nodes, pki, readiness, volumes
 from sandbox.api import Api
 from sandbox.files import write_whole
 from sandbox.kubeconfig import kubeconfig
 from sandbox.layout import Facts, free_ports, write_facts
-from sandbox.real import cgroups, isolation, volumes
+from sandbox.real import cgroups, isolation
 from sandbox.real.network import Network, free_number
 from sandbox.real.node import PARTS
 
@@ -29,12 +29,13 @@ COMPONENTS = (*components.ORDER, *PARTS)
 NODE_SECONDS = 0.1  # further time that each node may take to become Ready
 
 
-def make(layout: Layout, supervisor: Supervisor, *, real: bool) -> Facts:
+def make(layout: Layout, supervisor: Supervisor, release: str | None, *, real: bool) -> Facts:
     """Ports, certificates and kubeconfigs of a new sandbox, in place of any half of one."""
     clear(layout, supervisor)
     api_port, etcd_port = free_ports(2)
     network = Network(free_number()) if real else None
-    facts = Facts(api_port, etcd_port, network=network.number if network else None)
+    number = network.number if network else None
+    facts = Facts(api_port, etcd_port, network=number, release=release)
     write_facts(layout.facts, facts)
     addresses = (network.host, network.node) if network else ()
     pki.issue(layout.pki, dt.datetime.now(dt.UTC), *addresses)
@@ -46,7 +47,10 @@ def make(layout: Layout, supervisor: Supervisor, *, real: bool) -> Facts:
 
 
 def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tuple[str, ...]:
-    """Start each component that does not run; return which. The API server is ready afterwards."""
+    """Start each component, and each launched program, that should run and does not; return which.
+
+    The API server is ready afterwards.
+    """
     admission.write(cast.layout)
     before = supervisor.running()
     # First the namespaces: the API server listens on the link to them.
@@ -64,7 +68,10 @@ def start_missing(cast: Cast, supervisor: Supervisor, node: Node | None) -> tupl
         if node:
             node.await_part(name)  # without containerd the kubelet ends
     held = {name: pid for name, pid in alive.items() if before.get(name) != pid}
-    return (*held, *missing)
+    programs = [name for name in supervisor.dead() if name not in COMPONENTS]
+    for name in programs:
+        supervisor.start(name)
+    return (*held, *missing, *programs)
 
 
 def settle(
@@ -75,9 +82,9 @@ def settle(
         created = [n for group in groups for n in nodes.create(api, nodes.manifests(group))]
         if node:
             node.settle()
-            for manifest in volumes.make(node.paths.volumes):
-                api.create(manifest)
             created.append(pki.NODE_NAME)
+        for manifest in volumes.make(node.paths.volumes if node else None):
+            api.create(manifest)
         check = _checker(supervisor)
         readiness.wait_for(lambda: readiness.account_gap(api), check, readiness.API_WITHIN)
         await_nodes(api, supervisor, created)

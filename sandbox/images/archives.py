@@ -13,7 +13,8 @@ from sandbox.files import locked
 from sandbox.images import base, context, making
 from sandbox.images.image import IMAGES, find
 from sandbox.places import places
-from sandbox.recipe import CONTROL_PLANE, KEY_LENGTH, machine
+from sandbox.recipe import KEY_LENGTH, machine
+from sandbox.releases import wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,7 +68,7 @@ def prune(bench: Bench, say: Callable[[str], None]) -> None:
 
 def kept(image: Image, bench: Bench) -> Path | None:
     """The archive of what would be built now, if it is there; nothing is built for the answer."""
-    folder = places(bench.environ).binaries or programs.kept(CONTROL_PLANE, bench.cache)
+    folder = places(bench.environ).binaries or programs.kept(wanted(bench.environ), bench.cache)
     borrowed = {name: folder / name for name in image.programs}
     if not (image.folder / "Dockerfile").exists():
         return None
@@ -94,7 +95,7 @@ def _borrowed(image: Image, bench: Bench, say: Callable[[str], None]) -> dict[st
     if own := places(bench.environ).binaries:
         found = binaries.named(own, image.programs)
         return {name: found[name] for name in image.programs}
-    folder = programs.built(CONTROL_PLANE, bench, say)
+    folder = programs.built(wanted(bench.environ), bench, say)
     return {name: folder / name for name in image.programs}
 
 

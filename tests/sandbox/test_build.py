@@ -11,7 +11,7 @@ import pytest
 
 from sandbox.build import Bench, built, kept
 from sandbox.errors import BuildError
-from sandbox.recipe import CONTROL_PLANE, KWOK, key, link_flags, version
+from sandbox.recipe import KWOK, key, version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,17 +30,8 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_recipes_pin_their_versions() -> None:
-    assert version(CONTROL_PLANE) == "v1.36.3"
+def test_the_recipe_pins_its_version() -> None:
     assert version(KWOK) == "v0.8.0"
-    assert "-X=k8s.io/component-base/version.gitVersion=v1.36.3" in link_flags(CONTROL_PLANE)
-
-
-def test_all_staging_modules_are_replaced_at_one_version() -> None:
-    lines = (CONTROL_PLANE.folder / "go.mod").read_text().splitlines()
-    replaced = [line.split() for line in lines if "=>" in line]
-    assert replaced
-    assert {(name == target, number) for name, _, target, number in replaced} == {(True, "v0.36.3")}
 
 
 def test_the_key_names_the_build_and_stays_the_same(recipe: Recipe) -> None:

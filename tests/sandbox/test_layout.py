@@ -34,7 +34,7 @@ def test_facts_are_read_as_written(tmp_path: Path) -> None:
 
 def test_facts_of_a_time_before_real_nodes_are_read(tmp_path: Path) -> None:
     (tmp_path / "facts").write_text('{"api_port": 1, "etcd_port": 2, "settled": true}')
-    assert read_facts(tmp_path / "facts") == Facts(1, 2, settled=True, network=None)
+    assert read_facts(tmp_path / "facts") == Facts(1, 2, settled=True, network=None, release=None)
 
 
 def test_a_real_node_reaches_the_api_server_on_its_link(tmp_path: Path) -> None:

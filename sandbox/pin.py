@@ -1,0 +1,61 @@
+"""`python -m sandbox.pin v1.37.2`: the go.mod and go.sum of a Kubernetes release.
+
+k8s.io/kubernetes requires its staging modules at v0.0.0: each is replaced by its published release.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sandbox.releases import CONTROL_PLANES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MODULE: Final = "k8s.io/kubernetes"
+IMPORTED: Final = ("k8s.io/client-go", "k8s.io/component-base", "k8s.io/kubectl")
+"""The staging modules that main.go imports by itself."""
+_STAGING: Final = re.compile(r"^\s(k8s\.io/\S+) => \./staging/", re.MULTILINE)
+
+
+def go_mod(release: str, upstream: str) -> str:
+    """go.mod before `go mod tidy`, from that of the release itself."""
+    staging = f"v0.{release.removeprefix('v1.')}"
+    language = "\n".join(re.findall(r"^go \S+$", upstream, re.MULTILINE))
+    required = (f"{MODULE} {release}", *(f"{name} {staging}" for name in IMPORTED))
+    replaced = (f"{name} => {name} {staging}" for name in _STAGING.findall(upstream))
+    return "\n\n".join(
+        (
+            "module kubectl-edl/sandbox/controlplane",
+            language,
+            _block("require", required),
+            _block("replace", replaced),
+        )
+    )
+
+
+def pin(release: str) -> Path:
+    """Write and tidy the files; the folder."""
+    folder = CONTROL_PLANES / ".".join(release.removeprefix("v").split(".")[:2])
+    folder.mkdir(exist_ok=True)
+    asked = ("go", "mod", "download", "-json", f"{MODULE}@{release}")
+    said = subprocess.run(asked, check=True, stdout=subprocess.PIPE, cwd="/").stdout
+    (folder / "go.mod").write_text(go_mod(release, Path(json.loads(said)["GoMod"]).read_text()))
+    if not (folder / "main.go").exists():
+        (folder / "main.go").symlink_to("../main.go")
+    subprocess.run(("go", "mod", "tidy"), check=True, cwd=folder)
+    return folder
+
+
+def _block(word: str, lines: Iterable[str]) -> str:
+    return f"{word} (\n" + "".join(f"\t{line}\n" for line in lines) + ")\n"
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:]:
+        sys.stdout.write(f"{pin(wanted)}\n")

@@ -1,0 +1,66 @@
+"""The Kubernetes releases that a sandbox can be: a folder with go.mod and go.sum each.
+
+A release is called by its minor version, such as 1.35; go.mod pins the patch. `python -m
+sandbox.pin v1.35.4` writes the folder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sandbox.errors import SandboxError
+from sandbox.places import HERE
+from sandbox.recipe import Recipe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONTROL_PLANES: Final = HERE / "controlplane"
+VARIABLE: Final = "EDL_KUBERNETES"
+DEFAULT: Final = "1.36"
+RELEASES: Final = tuple(
+    sorted(
+        (folder.parent.name for folder in CONTROL_PLANES.glob("*/go.mod")),
+        key=lambda minor: tuple(map(int, minor.split("."))),
+    )
+)
+"""Oldest first."""
+_VERSION: Final = "k8s.io/component-base/version.git"
+
+
+def chosen(environ: Mapping[str, str]) -> str | None:
+    """The release that EDL_KUBERNETES names, if it does. Raises SandboxError."""
+    minor = environ.get(VARIABLE)
+    if not minor:
+        return None
+    if minor not in RELEASES:
+        raise SandboxError(f"Kubernetes {minor!r}: must be one of {', '.join(RELEASES)}")
+    if own := environ.get("EDL_BINARIES"):
+        raise SandboxError(f"Kubernetes {minor}: EDL_BINARIES={own} holds one already: unset it")
+    return minor
+
+
+def control_plane(minor: str) -> Recipe:
+    """How the components of this release are built."""
+    return Recipe(
+        name="controlplane",
+        folder=CONTROL_PLANES / minor,
+        packages=(".",),
+        programs=("controlplane",),
+        version_of="k8s.io/kubernetes",
+        version_in=(f"{_VERSION}Version", f"{_VERSION}Major", f"{_VERSION}Minor"),
+        links=(
+            "etcd",
+            "kube-apiserver",
+            "kube-controller-manager",
+            "kube-proxy",
+            "kube-scheduler",
+            "kubectl",
+            "kubelet",
+        ),
+    )
+
+
+def wanted(environ: Mapping[str, str]) -> Recipe:
+    """That of EDL_KUBERNETES, else of the usual release. Raises SandboxError."""
+    return control_plane(chosen(environ) or DEFAULT)

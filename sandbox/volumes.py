@@ -1,0 +1,65 @@
+"""Storage: a default class, as clusters have one, and volumes that claims find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sandbox.nodes import SIMULATED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CLASS: Final = "standard"
+COUNT: Final = 32
+_ANYBODY: Final = 0o777
+_NOWHERE: Final = "/nonexistent"
+
+
+def make(folder: Path | None) -> Iterator[dict[str, Any]]:
+    """The class, and volumes of it: folders of a real node, which are made here, or simulated ones.
+
+    A simulated volume takes any claim, and the next one when its claim is deleted (kwok's stage
+    `volume-reuse`): nothing is ever written to it.
+    """
+    yield _storage_class()
+    for number in range(COUNT):
+        name = f"volume-{number:02d}"
+        yield _simulated(name) if folder is None else _on_disk(name, folder / f"{number:02d}")
+
+
+def _storage_class() -> dict[str, Any]:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": CLASS,
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "kubernetes.io/no-provisioner",
+    }
+
+
+def _simulated(name: str) -> dict[str, Any]:
+    return _volume({"name": name, "labels": {SIMULATED: "true"}}, "1Pi", {"path": _NOWHERE})
+
+
+def _on_disk(name: str, path: Path) -> dict[str, Any]:
+    path.mkdir(parents=True)
+    path.chmod(_ANYBODY)
+    return _volume({"name": name}, "10Gi", {"path": str(path), "type": "Directory"})
+
+
+def _volume(metadata: dict[str, Any], capacity: str, host_path: dict[str, str]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": metadata,
+        "spec": {
+            "storageClassName": CLASS,
+            "capacity": {"storage": capacity},
+            "accessModes": ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": host_path,
+        },
+    }
