@@ -14,6 +14,8 @@ LEAST_E2E = $(if $(SANDBOX_PASSED),27,54)
 # Tests of the sandbox alone; empty unless they have passed with the sandbox as it is.
 SANDBOX_PASSED = $(wildcard $(shell $(BIN)/python -m tests.sandbox_state))
 WITHOUT_PASSED = $(if $(TESTS),,$(if $(SANDBOX_PASSED), and not sandbox))
+# Starts, resizes, restarts, and starts that are refused.
+SMOKE := tests/integration/test_elasticity.py tests/integration/test_refused_starts.py
 # What the end-to-end tests run.
 IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
@@ -21,8 +23,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiling hundreds of files anew in every process would cost more than the tests themselves.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check unit laws integration e2e test-kind torture mutants images bench pictures docs format setup \
-	binaries release dist \
+.PHONY: help demo test check unit laws integration matrix smoke e2e test-kind torture mutants images bench pictures docs format \
+	setup binaries release dist \
 	run-webhook run-reconciler constraints locks audit down clean requirements
 
 help: ## this list
@@ -55,6 +57,13 @@ laws: setup ## property tests that take their time: the planner under every poli
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
 	$(BIN)/pytest -q $(call SIDE_BY_SIDE,3) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
 		$(or $(TESTS),tests/integration tests/torture $(wildcard tests/attack))
+
+matrix: setup ## the integration tests on every supported Kubernetes, into docs/compatibility.md; RELEASES="1.33 1.37" some
+	$(BIN)/python -m tests.matrix $(RELEASES)
+
+smoke: setup ## a few of them on the oldest supported Kubernetes
+	@$(MAKE) --no-print-directory integration LEAST_INTEGRATION=1 TESTS="$(SMOKE)" \
+		EDL_KUBERNETES=$$($(BIN)/python -c 'from sandbox.releases import RELEASES; print(RELEASES[0])')
 
 e2e: setup binaries images ## real pods that really train, on a real node
 	$(BIN)/pytest -q $(call SIDE_BY_SIDE,2) --least $(LEAST_E2E) -m "e2e$(WITHOUT_PASSED)" $(or $(TESTS),tests/e2e)

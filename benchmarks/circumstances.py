@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import kueue
-from sandbox.recipe import CONTROL_PLANE, version
+from sandbox.recipe import version
+from sandbox.releases import wanted
 
 HERE: Final = Path(__file__).parent
 WRITTEN: Final = (
@@ -21,7 +22,9 @@ WRITTEN: Final = (
     "stalls.jsonl",
 )
 """What `python -m benchmarks` and its parts write here."""
-_CODE: Final = ("--", ":/", *(f":(top,exclude)benchmarks/{name}" for name in WRITTEN))
+_MATRIX: Final = ("docs/compatibility.json", "docs/compatibility.md")
+_RECORDS: Final = (*(f"benchmarks/{name}" for name in WRITTEN), *_MATRIX)
+_CODE: Final = ("--", ":/", *(f":(top,exclude){path}" for path in _RECORDS))
 
 
 def machine() -> str:
@@ -33,7 +36,7 @@ def machine() -> str:
         f"{memory:.0f} GiB",
         f"{platform.system()} {platform.release().partition('-')[0]}",
         f"Python {platform.python_version()}",
-        f"Kubernetes {version(CONTROL_PLANE).lstrip('v')}",
+        f"Kubernetes {version(wanted(os.environ)).lstrip('v')}",
         f"Kueue {version(kueue.RECIPE).lstrip('v')}",
     )
     return ", ".join(parts)

@@ -81,7 +81,7 @@ class Asked:
 
     def look(self, now: float, state: ClusterState, plan: Plan) -> None:
         for held in plan.held:
-            if held.position and held.job not in self.told:
+            if (held.position or held.never) and held.job not in self.told:
                 found = forecast(state, self.settings, [held.job])
                 self.told[held.job] = (now, found.starts[held.job])
 

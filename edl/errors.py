@@ -9,6 +9,7 @@ EdlError
     ├── Forbidden      401, 403
     ├── Invalid        400, 422
     └── Unreachable    no answer, 429, 5xx: later
+        └── WebhookAway    the API server got no answer from our webhook
 """
 
 from collections.abc import Sequence
@@ -69,3 +70,7 @@ class Invalid(ClusterError):
 
 class Unreachable(ClusterError):
     """No answer, or one that asks to come back later."""
+
+
+class WebhookAway(Unreachable):
+    """The API server does not write, because our webhook did not answer it."""

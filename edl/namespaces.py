@@ -9,11 +9,12 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, entries
+from edl import contract, entries, frameworks
 from edl.entries import Kind
 from edl.errors import Denied, Finding
 from edl.form import MOST_REPLICAS
 from edl.frameworks import FRAMEWORKS
+from edl.spec import JobSpec
 from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
@@ -34,6 +35,8 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
     """One namespace's word on its Jobs; None and empty where it says nothing."""
 
     namespace: str = ""
+    kubexec: bool = False
+    """Launchers may exec into their workers."""
     adopts: bool = False
     """Jobs without `edl.dev/framework` are ours too."""
     framework: str = "none"
@@ -81,6 +84,7 @@ def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
     lines = _Lines(annotations)
     said = NamespacePolicy(
         namespace=name,
+        kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
         adopts=labels.get(contract.INJECTION) == contract.ENABLED,
         framework=lines.framework(),
         default_min=lines.count(contract.DEFAULT_MIN),
@@ -102,6 +106,23 @@ def check(manifest: Json, old: Json | None) -> None:
     findings += map(_no_setting, sorted(_unknown(manifest) - _unknown(old or {}))[:_MOST])
     if findings:
         raise Denied(findings)
+
+
+def allow_kubexec(namespace: str) -> str:
+    """The command that lets launchers in it exec into their workers."""
+    return f"kubectl label namespace {namespace} {contract.KUBEXEC}={contract.ENABLED}"
+
+
+def no_kubexec(namespace: str) -> str:
+    """Why a launcher does not start in it, and the way out."""
+    what = f"namespace {namespace} does not let launchers exec into workers"
+    return f"{what}: {allow_kubexec(namespace)}"
+
+
+def withheld(spec: JobSpec, policy: NamespacePolicy) -> tuple[str, ...]:
+    """What a Job needs of its namespace and does not get; nothing where nobody asked it."""
+    asked = policy.namespace and not policy.kubexec and frameworks.execs(spec)
+    return (no_kubexec(policy.namespace),) if asked else ()
 
 
 class _Lines:

@@ -202,8 +202,8 @@ def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None)
     path = form.label_path(contract.MAX)
     if not kind.resizable and seat.min != seat.max:
         form.found(path, f"a {seat.role} is never resized", "min = max, or leave both out")
-    if (kind.single or seat.role in mode.single) and seat.max > 1:
-        form.found(path, f"{seat.max} × {seat.role}", f"{framework.name} has exactly one")
+    if seat.max > 1 and (limit := framework.only_one(seat.role, mode)):
+        form.found(path, f"{seat.max} × {seat.role}", limit)
     completions = form.completions
     if mode.resizing is Resizing.ITEMS and completions is not None and seat.max > completions:
         form.found(

@@ -11,6 +11,7 @@ from edl.model.reasons import (
     AboveBudget,
     Attempt,
     Attempted,
+    Awaiting,
     Code,
     FixedSize,
     Growth,
@@ -18,8 +19,10 @@ from edl.model.reasons import (
     Load,
     Minimum,
     Need,
+    NodeRule,
     NoEligibleNode,
     NoRoom,
+    OffNodes,
     Other,
     PendingPods,
     Period,
@@ -30,7 +33,6 @@ from edl.model.reasons import (
     Roles,
     Shortage,
     Size,
-    Taints,
     Told,
     Usage,
 )
@@ -48,7 +50,6 @@ COOLDOWN: Final = Reason(Code.COOLDOWN)
 PLACED_FIRST: Final = Reason(Code.PLACEMENT_ORDER)
 PREVIOUS_PODS: Final = Reason(Code.PODS_TERMINATING)
 MOVING: Final = Reason(Code.REBALANCING)
-CORDONED: Final = Reason(Code.NODE_UNSCHEDULABLE)
 LOST: Final = Reason(Code.POD_LOST)
 RESTARTED_ALONE: Final = Reason(Code.CONTAINER_RESTARTED)
 REPLICAS_MISSING: Final = Reason(Code.PODS_MISSING)
@@ -65,9 +66,11 @@ UNKNOWN: Final = Reason(Code.UNKNOWN)
 
 TIMED: Final = frozenset({Code.COOLDOWN, Code.BACK_OFF})
 """What time alone ends."""
-_PROMISING: Final = frozenset(
+PROMISING: Final = frozenset(
     {Code.PODS_TERMINATING, Code.PLACEMENT_ORDER, Code.REBALANCING, Code.MINIMUM_FIRST}
 )
+"""What is wanted comes by itself, with what is on its way."""
+_CORDONED: Final = frozenset({NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE})
 
 
 def started(pods: int) -> Reason:
@@ -103,8 +106,10 @@ def gave(gives: Code, key: JobKey) -> Reason:
     return Reason(gives, Other(key))
 
 
-def node_goes(taints: Sequence[str]) -> Reason:
-    return Reason(Code.NODE_TERMINATING, Taints(tuple(taints)))
+def off_nodes(pods: Sequence[str], nodes: Iterable[str], taints: Iterable[str] = ()) -> Reason:
+    """Pods move off nodes that their taints take away; without any, off cordoned ones."""
+    about = OffNodes(tuple(pods), tuple(sorted(nodes)), tuple(sorted(taints)))
+    return Reason(Code.NODE_TERMINATING if about.taints else Code.NODE_UNSCHEDULABLE, about)
 
 
 def preempted(asker: Reason) -> Reason:
@@ -120,8 +125,9 @@ def ceiling(share: float, resource: str) -> Reason:
     return Reason(Code.LOAD_CEILING, Load(share, resource))
 
 
-def leaving(pods: int) -> Reason:
-    return Reason(Code.PODS_TERMINATING, Pods(pods))
+def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
+    """So many pods get the room of others; `givers` are jobs that yield it in this plan."""
+    return Reason(Code.PODS_TERMINATING, Awaiting(pods, tuple(sorted(givers))))
 
 
 def goes_first(key: JobKey) -> Reason:
@@ -162,6 +168,11 @@ def removed(pods: Iterable[str]) -> Reason:
     return Reason(Code.PODS_REMOVED, PodNames(tuple(sorted(pods))))
 
 
+def node_full(pod: str) -> Reason:
+    """Others have taken the room that the plan had for it."""
+    return Reason(Code.NODE_FULL, PodNames((pod,)))
+
+
 def scale_failed(growth: Growth) -> Reason:
     return Reason(Code.SCALE_FAILED, growth)
 
@@ -196,6 +207,16 @@ def grew_smaller(reason: Reason) -> Reason:
     return replace(restarted(GREW_IN_VAIN), attempts=reason.attempts)
 
 
+def is_never(reason: Reason) -> bool:
+    """Whether it cannot start on the nodes and budgets that there are, whoever ends before."""
+    match reason.about:
+        case Usage(budget, needs):
+            return needs > budget.hard
+        case NoEligibleNode(rule):
+            return rule not in _CORDONED
+    return reason.code is Code.NEVER_FITS
+
+
 def promises(reason: Reason) -> bool:
-    """Whether this says that what is wanted comes by itself, with what is on its way."""
-    return reason.code in _PROMISING
+    """Whether this says that what is wanted comes by itself."""
+    return reason.code in PROMISING

@@ -66,6 +66,7 @@ class Action(StrEnum):
     SHRUNK = "Shrunk"
     SCALED = "Scaled"
     REMOVED = "Removed"
+    REPLACED = "Replaced"
     RESTARTING = "Restarting"
     SUSPENDED = "Suspended"
     ENDED = "Ended"

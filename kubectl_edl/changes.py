@@ -44,7 +44,7 @@ def _is_shown(event: Json) -> bool:
 
 def _change(event: Json) -> Change:
     return Change(
-        at=_last_seen(event),
+        at=last_seen(event),
         version=int(event["metadata"].get("resourceVersion") or 0),
         job=event["involvedObject"]["name"],
         reason=event.get("reason") or "",
@@ -54,7 +54,8 @@ def _change(event: Json) -> Change:
     )
 
 
-def _last_seen(event: Json) -> datetime:
+def last_seen(event: Json) -> datetime:
+    """Long ago, where nobody says."""
     metadata = event.get("metadata") or {}
     times = [event.get(field) for field in _FIELDS] + [metadata.get("creationTimestamp")]
     text = next((time for time in times if time), None)

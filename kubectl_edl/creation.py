@@ -112,8 +112,12 @@ def _translated(draft: _Draft, seat: Seat, finding: Finding) -> Finding:
     """A finding of a manifest in the words of the command line."""
     own = flag(draft.framework, seat.role)
     path = own if finding.path in _SIZES else _option(finding.path)
-    allowed = _ADD.sub(lambda match: f"add {flag(draft.framework, match[1])}", finding.allowed)
-    return Finding(path, finding.what, allowed)
+    return Finding(path, finding.what, in_options(draft.framework, finding.allowed))
+
+
+def in_options(framework: Framework, text: str) -> str:
+    """What a manifest's finding advises, as options: `add --workers`."""
+    return _ADD.sub(lambda match: f"add {flag(framework, match[1])}", text)
 
 
 def _option(path: str) -> str:
@@ -134,7 +138,8 @@ def _job(draft: _Draft, seat: Seat, command: tuple[str, ...]) -> Json:
 def _metadata(draft: _Draft, seat: Seat) -> Json:
     wish, alone = draft.wish, draft.casting.alone
     usual = alone and seat.role == draft.framework.worker
-    elastic = alone and seat.min < seat.max
+    # A range is meant, also one of a single size: a number leaves its bounds to the namespace.
+    elastic = alone and (seat.min < seat.max or ".." in wish.sizes.get(seat.role, ""))
     labels = {
         contract.FRAMEWORK: wish.framework,
         contract.JOB: "" if alone else wish.name,

@@ -4,6 +4,7 @@ from typing import Final
 
 from edl.errors import NotFound
 from edl.model import JobKey, Target, TrainingJob
+from edl.writes import Json
 from kubectl_edl.refusals import Refused, no_such_job, not_elastic
 from kubectl_edl.survey import Survey
 from kubectl_edl.world import Connection
@@ -35,8 +36,10 @@ def training_job(name: str, survey: Survey, connection: Connection) -> TrainingJ
     if found:
         places = ", ".join(job.key.namespace for job in found)
         raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
-    if _exists(name, connection):
-        raise not_elastic(name, connection)
+    if (plain_job := _found(name, connection)) is not None:
+        from edl.inject.misplaced import unheeded  # noqa: PLC0415 (only for mistakes)
+
+        raise not_elastic(name, connection, unheeded(plain_job))
     raise no_such_job(name, sorted({job.key.name for job in survey.jobs}), connection)
 
 
@@ -51,11 +54,10 @@ def only(key: JobKey, survey: Survey) -> TrainingJob | None:
     return next((job for job in survey.jobs if job.key == key), None)
 
 
-def _exists(name: str, connection: Connection) -> bool:
+def _found(name: str, connection: Connection) -> Json | None:
     if not connection.namespace:
-        return False
+        return None
     try:
-        connection.cluster.get(Target("Job", connection.namespace, name))
+        return connection.cluster.get(Target("Job", connection.namespace, name))
     except NotFound:
-        return False
-    return True
+        return None

@@ -10,7 +10,7 @@ from typing import Final
 from edl import namespaces
 from edl.errors import Denied, Finding
 from edl.inject import misplaced
-from edl.inject.admission import Context, Request, mutate, validate
+from edl.inject.admission import Context, Request, advise, mutate, validate
 from edl.namespaces import NamespacePolicy
 from edl.writes import Json
 from kubectl_edl.documents import Document, documents
@@ -119,6 +119,8 @@ class _Injector:
             self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
             return manifest
         if verdict.manifest == before:
+            told = advise(self._creation(before))
+            self.remarks += [f"{where}: {named(manifest)}: {said}" for said in told]
             return manifest
         after = _in_order_of(before, verdict.manifest)
         self.injections.append(Injection(where, before, after, verdict.warnings))

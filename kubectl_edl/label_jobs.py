@@ -19,6 +19,7 @@ from kubectl_edl.find import plain
 from kubectl_edl.labels import Labels, labelled
 from kubectl_edl.leadership import unattended
 from kubectl_edl.manifests import dump
+from kubectl_edl.prerequisites import hints
 from kubectl_edl.rebirth import controller_of, source_of
 from kubectl_edl.refusals import Refused, no_such_plain_job
 from kubectl_edl.retries import with_fresh_state
@@ -67,7 +68,9 @@ def label_job(
     _check_welcome(connection, rebirth)
     if how.yes or confirmed(world, _question(rebirth)):
         fresh = _recreate(world, connection, target, labels, how.timeout)
-        for hint in unattended(connection, world.now()):
+        now = world.now()
+        needed = hints(connection, [fresh], now, "set resources.requests")
+        for hint in (*unattended(connection, now), *needed):
             world.warn(hint)
         _say_created(world, target.name, fresh, connection.scope.flags)
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from edl import contract
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.kube.facts import time
+from edl.kube.rights import read as missing_rights
 from edl.model import Target
 from kubectl_edl.printers.age import duration
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from edl.kube.rights import Missing
     from edl.writes import Json
     from kubectl_edl.world import Connection
 
@@ -24,6 +26,7 @@ LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LE
 WHERE: Final = f"Lease {LEASE.namespace}/{LEASE.name}"
 SLACK: Final = timedelta(seconds=5)
 """How far the clocks of the reconciler and of the API server may be apart."""
+_DOCTOR: Final = "kubectl edl doctor"
 _USUAL_SECONDS: Final = 15
 
 
@@ -50,14 +53,23 @@ class Leadership:
     lead: Lead
     holder: str = ""
     silence: timedelta = timedelta()
+    lasts: timedelta = timedelta()
+    """The Lease's own length."""
     settings: str | None = None
     """The annotation that says how it decides."""
     refusal: Forbidden | None = None
+    missing: Missing | None = None
+    """What the one that leads may not write; None where it does not say."""
 
     @property
     def stalled(self) -> bool:
         """No reconciler works: nothing starts and nothing is resized."""
         return self.lead in _STALLED
+
+    @property
+    def overdue(self) -> bool:
+        """It was not renewed in its time, by less than clocks may be apart."""
+        return self.lead is Lead.LEADS and self.silence > self.lasts
 
     @property
     def clock_is_ahead(self) -> bool:
@@ -75,11 +87,14 @@ class Leadership:
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """For stderr; empty while a reconciler leads, and where that cannot be known."""
+        """For stderr; empty while a reconciler leads and may write, and where nothing is known."""
+        if self.missing and self.missing.rights and self.lead is Lead.LEADS:
+            what = f"hint: the reconciler may not {self.missing}"
+            return (f"{what}: decisions that take such writes are not carried out; {_DOCTOR}",)
         if not self.stalled:
             return ()
         what = f"hint: no reconciler is at work now ({self.why})"
-        return (f"{what}: nothing starts or changes its size; kubectl edl doctor",)
+        return (f"{what}: nothing starts or changes its size; {_DOCTOR}",)
 
 
 def leadership(connection: Connection, now: datetime) -> Leadership:
@@ -100,7 +115,8 @@ def read(lease: Callable[[], Json], now: Callable[[], datetime]) -> Leadership:
 
 def judged(lease: Json, now: datetime) -> Leadership:
     spec = lease.get("spec") or {}
-    settings = (lease["metadata"].get("annotations") or {}).get(contract.SETTINGS)
+    notes = lease["metadata"].get("annotations") or {}
+    settings = notes.get(contract.SETTINGS)
     holder, renewed = spec.get("holderIdentity") or "", time(spec.get("renewTime") or "")
     if not holder:
         return Leadership(Lead.RELEASED, settings=settings)
@@ -109,7 +125,8 @@ def judged(lease: Json, now: datetime) -> Leadership:
     lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or _USUAL_SECONDS)
     silence = now - renewed
     lead = Lead.EXPIRED if silence > lasts + SLACK else Lead.LEADS
-    return Leadership(lead, holder, silence, settings)
+    missing = missing_rights(notes.get(contract.MISSING_RIGHTS))
+    return Leadership(lead, holder, silence, lasts, settings, missing=missing)
 
 
 def unattended(connection: Connection, now: datetime, dry_run: str = "none") -> tuple[str, ...]:

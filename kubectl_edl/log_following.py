@@ -15,7 +15,7 @@ from msgspec import structs
 from edl.errors import ClusterError, Invalid, NotFound, Unreachable
 from edl.kube.cluster import ClusterWithLogs, LogRequest
 from kubectl_edl.log_lines import time_of
-from kubectl_edl.log_sources import Source
+from kubectl_edl.log_sources import SIMULATED, Source
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Log
@@ -214,7 +214,7 @@ class Follower:
         track.complete = error is None or isinstance(error, NotFound)
         if isinstance(error, Unreachable):
             if not track.excused:
-                self._say(f"waiting: {error}")
+                self._say(SIMULATED if track.source.simulated else f"waiting: {error}")
             track.excused = True
         elif error is not None and not isinstance(error, Invalid | NotFound):
             raise error

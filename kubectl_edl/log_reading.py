@@ -4,12 +4,12 @@ import json
 from dataclasses import dataclass
 
 from edl import contract
-from edl.errors import Invalid, NotFound
+from edl.errors import Invalid, NotFound, Unreachable
 from edl.kube.cluster import LogRequest, Selection
 from edl.model import TrainingJob
 from edl.phases import phase
 from kubectl_edl.log_lines import Style, shown
-from kubectl_edl.log_sources import Source, Wanted, sources
+from kubectl_edl.log_sources import SIMULATED, Source, Wanted, sources
 from kubectl_edl.refusals import Refused
 from kubectl_edl.views import why
 from kubectl_edl.world import Connection, World
@@ -47,9 +47,10 @@ def read(
 ) -> None:
     """Print the log of each source. Raises Refused where none of them has any."""
     missing = [why for source in found if (why := _print(world, connection, source, part, style))]
+    told = dict.fromkeys(missing)
     if missing and len(missing) == len(found):
-        raise Refused("; ".join(missing))
-    for why in missing:
+        raise Refused("; ".join(told))
+    for why in told:
         world.warn(f"hint: {why}")
 
 
@@ -68,4 +69,8 @@ def _print(world: World, connection: Connection, source: Source, part: Part, sty
             world.say(shown(line, source, style))
     except (Invalid, NotFound) as error:
         return f"{source.label} has no log: {error}"
+    except Unreachable:
+        if source.simulated:
+            return SIMULATED
+        raise
     return ""

@@ -14,6 +14,10 @@ from kubectl_edl.refusals import Refused
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _GATED: Final = "it waits behind a scheduling gate"
+SIMULATED: Final = (
+    "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
+    "happened to them"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Source:
     ended: bool
     stays: bool
     """It runs on although its training job has ended."""
+    simulated: bool = False
+    """It runs, and no runtime has a container for it: kwok's nodes are so."""
 
     @property
     def run(self) -> tuple[str, str, int]:
@@ -125,6 +131,7 @@ def _source(role: Role, pod: Json, container: str) -> Source:
         waiting=_waiting(pod, found),
         ended=ended,
         stays=not leaving and role.ending is None,
+        simulated="running" in (found.get("state") or {}) and not found.get("containerID"),
     )
 
 

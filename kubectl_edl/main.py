@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from edl.errors import Denied, EdlError
+from edl.errors import Denied, EdlError, WebhookAway
 from kubectl_edl import streams
 from kubectl_edl.attention import Attention, listening
 from kubectl_edl.cli import CLI
@@ -93,6 +93,8 @@ def _failed(error: Exception, world: World) -> int:
     findings = error.findings if isinstance(error, Denied) else ()
     for line in findings or (error,):
         world.warn(f"error: {line}")
+    if isinstance(error, WebhookAway) or isinstance(error.__cause__, WebhookAway):
+        world.warn("hint: the webhook of kubectl-edl did not answer: kubectl edl doctor")
     return exit_code(error)
 
 

@@ -1,11 +1,12 @@
 """What keeps a training job from going on, and the way out of each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from edl.model import Phase, Pod, PodPhase
+from edl import reasons
+from edl.model import Code, Phase, Pod, PodPhase
 from kubectl_edl.changes import Change
 from kubectl_edl.unplaced import NO_IMAGE, Unplaced
 from kubectl_edl.views import JobView, pod_status
@@ -36,6 +37,15 @@ def obstacles(
     return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
 
 
+def in_the_way(found: Iterable[Obstacle]) -> str:
+    """A section of a screen, empty for none."""
+    lines = [
+        f"  {number}. {one.what}\n     way out: {one.way_out}\n"
+        for number, one in enumerate(found, 1)
+    ]
+    return "".join(("What is in the way:\n", *lines)) if lines else ""
+
+
 def _flags(view: JobView) -> str:
     return f"{view.job.key.name} -n {view.job.key.namespace}"
 
@@ -48,8 +58,8 @@ def _problem(view: JobView) -> Iterator[Obstacle]:
         yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
 
 
-def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
-    del now
+def incomplete(view: JobView) -> Iterator[Obstacle]:
+    """The Jobs that it lacks, before it starts or while it runs."""
     job = view.job
     if not job.missing:
         return
@@ -57,7 +67,8 @@ def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
     noun, they = ("Job", "is") if len(job.missing) == 1 else ("Jobs", "are")
     if job.suspended:
         yield Obstacle(
-            f"it waits for its {noun} {names}", "kubectl apply them: nothing starts without them"
+            f"it waits for its {noun} {names}",
+            f"kubectl apply the {noun}: without, no role starts",
         )
         return
     running = _pods(sum(shown.running for shown in view.roles))
@@ -68,10 +79,13 @@ def _incomplete(view: JobView, now: datetime) -> Iterator[Obstacle]:
 
 
 def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
-    if now - view.job.queued_at > _SOON and not view.job.blocker:
-        unseen = not any(role.reason for role in view.job.roles)
-        way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
-        yield Obstacle(view.why.message, way)
+    why, new = view.why, now - view.job.queued_at <= _SOON
+    if view.job.blocker or (new and why.reason in reasons.PROMISING):
+        return
+    # Who explains decides anew, so that a new job is explained before the reconciler has seen it.
+    unseen = why.reason is Code.UNOBSERVED and not new
+    way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
+    yield Obstacle(why.message, way)
 
 
 def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:
@@ -132,6 +146,8 @@ def _way_out(view: JobView, pod: Unplaced) -> str:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if pod.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
+    if pod.claims:
+        return f"kubectl get pvc,storageclass -n {view.job.key.namespace}"
     return describe if pod.node else f"kubectl edl explain {_flags(view)}"
 
 
@@ -141,7 +157,7 @@ def _pods(count: int) -> str:
 
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FINISHING})
 _OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterator[Obstacle]]]] = {
-    Phase.INCOMPLETE: _incomplete,
+    Phase.INCOMPLETE: lambda view, _: incomplete(view),
     Phase.QUEUED: _queued,
     Phase.PAUSED: _paused,
     Phase.FAILED: _failed,

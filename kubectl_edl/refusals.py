@@ -125,9 +125,10 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {' or '.join(close)}? " if close else ""
 
 
-def not_elastic(name: str, connection: Connection) -> Refused:
-    """A Job of that name exists, without our label."""
+def not_elastic(name: str, connection: Connection, slips: Sequence[str] = ()) -> Refused:
+    """A Job of that name exists, without our label; `slips` are of its other labels."""
+    found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {slip}' for slip in slips)}"
     return Refused(
-        f'Job "{name}" is not elastic: it has no label {contract.FRAMEWORK}; kubectl edl label '
+        f'Job "{name}" is not elastic: {found}; kubectl edl label '
         f"{name}{connection.scope.flags} --framework … --min 1 --max … --recreate"
     )

@@ -9,15 +9,19 @@ from datetime import datetime
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from edl.errors import Forbidden
 from edl.kube import facts, jobfacts
-from edl.kube.cluster import Cluster
-from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts
+from edl.kube.cluster import Cluster, Selection
+from edl.kube.facts import NamespaceFacts, PriorityFacts
 from edl.kube.jobfacts import JobFacts
 from edl.kube.observe import Snapshot, observe
+from edl.kube.quotas import limit_range, quota
 from edl.kube.shapes import Shapes
-from edl.model import ClusterState, TrainingJob
+from edl.model import ClusterState, Target, TrainingJob
+from edl.namespaces import NamespacePolicy, allow_kubexec
+from edl.writes import Json
 from kubectl_edl.asked import Asked, jobs_of
 from kubectl_edl.world import Connection
 
@@ -29,11 +33,13 @@ class Survey(msgspec.Struct, frozen=True):
 
     jobs: tuple[TrainingJob, ...]
     hints: tuple[str, ...] = ()
+    bare: tuple[TrainingJob, ...] = ()
+    """Those of bare pods alone."""
 
 
 def survey_jobs(connection: Connection, now: datetime) -> Survey:
     """The training jobs without their pods: enough to change one. Raises Forbidden."""
-    return Survey(_observed(_jobs(connection), (), (), now).jobs)
+    return Survey(_observed(Snapshot(jobs=_jobs(connection)), now).jobs)
 
 
 def survey_training(
@@ -43,9 +49,51 @@ def survey_training(
 
     `asked`: what was asked for before. Raises Forbidden when the Jobs themselves may not be listed.
     """
-    shapes = Shapes()
     hints: list[str] = []
-    listed = (asked or Asked(connection)).answers()
+    found = _observed(_training(asked or Asked(connection), hints), now)
+    return Survey(selected(found.jobs, connection, selector), tuple(hints))
+
+
+def survey_ruled(connection: Connection, now: datetime) -> Survey:
+    """The same, with what quotas and LimitRanges of their namespaces refuse and add."""
+    hints: list[str] = []
+    found = _observed(_ruled(connection, _training(Asked(connection), hints), hints), now)
+    return Survey(found.jobs, tuple(hints), found.bare)
+
+
+def survey_created(connection: Connection, jobs: Sequence[Json], now: datetime) -> Survey:
+    """Jobs that were just created, as a reconciler will see them; by the rules of survey_ruled.
+
+    `hints` name what only their namespace knows.
+    """
+    hints: list[str] = []
+    shapes = Shapes()
+    classes = Selection("PriorityClass")
+    created = [jobfacts.job(msgspec.json.encode(one), shapes) for one in jobs]
+    found = Snapshot(
+        jobs=created,
+        priorities=allowed(
+            lambda: list(map(facts.priority, connection.cluster.list(classes).items)), "", []
+        ),
+        namespaces=_namespace(connection, hints) if any(job.execs for job in created) else (),
+    )
+    return Survey(_observed(_ruled(connection, found, []), now).jobs, tuple(hints))
+
+
+def _namespace(connection: Connection, hints: list[str]) -> Sequence[NamespaceFacts]:
+    name = connection.namespace
+    target = Target("Namespace", "", name)
+    return allowed(
+        lambda: [facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
+        "whether launchers may exec into workers is not known here, and where they may not: "
+        f"{allow_kubexec(name)}",
+        hints,
+    )
+
+
+def _training(asked: Asked, hints: list[str]) -> Snapshot:
+    shapes = Shapes()
+    listed = asked.answers()
     jobs = [jobfacts.job(raw, shapes) for raw in listed.jobs()]
     pods = allowed(
         lambda: [facts.pod(raw, shapes) for raw in listed.pods()],
@@ -57,8 +105,24 @@ def survey_training(
         "priorities count as 0 here",
         hints if any(job.priority_class for job in jobs) else [],
     )
-    found = _observed(jobs, pods, priorities, now).jobs
-    return Survey(selected(found, connection, selector), tuple(hints))
+    return Snapshot(pods=pods, jobs=jobs, priorities=priorities)
+
+
+def _ruled(connection: Connection, found: Snapshot, hints: list[str]) -> Snapshot:
+    listed, namespace = connection.cluster.list, connection.namespace
+    quotas = allowed(
+        lambda: list(map(quota, listed(Selection("ResourceQuota", namespace)).items)),
+        "what a ResourceQuota forbids is not known here",
+        hints,
+    )
+    ranges = allowed(
+        lambda: list(map(limit_range, listed(Selection("LimitRange", namespace)).items)),
+        "what a LimitRange adds or forbids is not known here",
+        hints,
+    )
+    return replace(
+        found, quotas=[one for one in quotas if one], ranges=[one for one in ranges if one]
+    )
 
 
 def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = None) -> ClusterState:
@@ -93,26 +157,18 @@ def allowed(
         return ()
 
 
-def _observed(
-    jobs: Sequence[JobFacts],
-    pods: Sequence[PodFacts],
-    priorities: Sequence[PriorityFacts],
-    now: datetime,
-) -> ClusterState:
+def _observed(found: Snapshot, now: datetime) -> ClusterState:
     """What was not read is taken as it should be: a missing right is no problem of the job."""
-    known = {priority.name for priority in priorities}
-    unread = {job.priority_class for job in jobs} - known - {""}
-    assumed = () if priorities else tuple(PriorityFacts(name, 0, default=False) for name in unread)
-    namespaces = {job.key.namespace for job in jobs}
-    return observe(
-        Snapshot(
-            pods=pods,
-            jobs=jobs,
-            priorities=(*priorities, *assumed),
-            namespaces=[NamespaceFacts(name, kubexec=True) for name in namespaces],
-        ),
-        now,
+    known = {priority.name for priority in found.priorities}
+    unread = {job.priority_class for job in found.jobs} - known - {""}
+    assumed = tuple(PriorityFacts(name, 0, default=False) for name in unread)
+    policies = [NamespacePolicy(job.key.namespace, kubexec=True) for job in found.jobs]
+    whole = replace(
+        found,
+        priorities=found.priorities or assumed,
+        namespaces=found.namespaces or [NamespaceFacts(one.namespace, one) for one in policies],
     )
+    return observe(whole, now)
 
 
 def selected(

@@ -8,7 +8,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
-from edl.inject import ttl
+from edl.inject import gates, ttl
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.model.names import JOB_TYPE
@@ -23,6 +23,7 @@ from kubectl_edl.survey import survey_jobs
 from kubectl_edl.world import Connection, World
 
 _PLACES: Final = ("labels", "annotations")
+_OPEN: Final = """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
 _START: Final = """kubectl patch job {name}{flags} -p '{{"spec":{{"suspend":false}}}}'"""
 
 
@@ -46,7 +47,16 @@ def unlabelled(manifest: Json) -> Json:
                 del metadata[place]
             elif after != before:
                 metadata[place] = after
-    return ttl.give_back(changed, manifest)
+    return ttl.give_back(_ungated(changed), manifest)
+
+
+def _ungated(part: Json) -> Json:
+    """Without our gates, in a pod or in the template from which pods are made."""
+    spec = part.get("spec") or {}
+    for field in ("jobTemplate", "template"):
+        if field in spec:
+            return part | {"spec": spec | {field: _ungated(spec[field])}}
+    return gates.without_ours(part)
 
 
 def ours(name: str) -> bool:
@@ -118,8 +128,12 @@ def _removal(job: Json) -> Json:
     if all(map(ours, job["metadata"].get("labels") or {})):
         metadata["labels"] |= _others_labels(job)
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
-    spec = ttl.give_back(job, job)["spec"]
-    return patch if spec == job["spec"] else patch | {"spec": {ttl.FIELD: spec[ttl.FIELD]}}
+    before, after = job["spec"], gates.give_back(ttl.give_back(job, job), job)["spec"]
+    spec = {} if after == before else {ttl.FIELD: after.get(ttl.FIELD)}
+    if after["template"] != before["template"]:
+        left = after["template"]["spec"].get(gates.FIELD)
+        spec |= {"template": {"spec": {gates.FIELD: left}}}
+    return patch | ({"spec": spec} if spec else {})
 
 
 def _others_labels(job: Json) -> dict[str, str]:
@@ -145,6 +159,9 @@ def _outcome(job: Json, flags: str) -> str:
 
 def _hints(jobs: list[Json]) -> Iterator[str]:
     """What nobody does for them any more."""
+    gated = [job["metadata"]["name"] for job in jobs if gates.has_ours(gates.give_back(job, job))]
+    if gated:
+        yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {_OPEN}"
     for job in jobs:
         labels = job["metadata"].get("labels") or {}
         framework = FRAMEWORKS.get(labels.get(contract.FRAMEWORK, ""))

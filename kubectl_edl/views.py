@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from edl import reasons
+from edl import contract, reasons
 from edl.messages import message
 from edl.model import Code, Phase, Pod, PodPhase, Reason, Resizing, Role, TrainingJob
 from edl.phases import ending, phase, unready
@@ -104,10 +104,13 @@ def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 def why_of_role(role: Role) -> Why:
     """What is wrong with its user's wishes, else what stands on its Job.
 
-    A manual size of what the role has already resizes nothing, so no reason is written for it.
+    A manual size of what the role has already resizes nothing, so no reason is written for it;
+    nor is one when a manual size is given back.
     """
     if role.problem:
         return Why(Code.INVALID, role.problem)
+    if role.reason is Code.MANUAL_SIZE and role.wanted is None and not role.suspended:
+        return Why(None, "")
     if role.reason is Code.IDLE_CAPACITY and role.wanted == role.size and not role.suspended:
         return why_of(reasons.MANUAL)
     return Why(role.reason, role.message)
@@ -157,8 +160,10 @@ def pod_status(pod: Pod) -> str:
     """A pod's STATUS: kubectl's words, and why a pending one does not start."""
     if pod.terminating:
         return "Terminating"
+    if pod.unplaced:
+        return "WaitsForNode"
     if pod.gated:
-        return "WaitsForHosts"
+        return "WaitsForHosts" if contract.HOSTS_GATE in pod.gates else "SchedulingGated"
     if pod.phase is PodPhase.RUNNING and not pod.ready:
         return "NotReady"
     return pod.phase.value

@@ -18,12 +18,14 @@ _WOULD_START: Final = "would start"
 def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting, ...]:
     """The whole queue: what starts in this very plan first, then everybody's position.
 
-    At the end, without a position, jobs that cannot be planned. `stalled` says why no reconciler
-    carries the plan out.
+    At the end, without a position, jobs that cannot be planned, or never start. `stalled` says why
+    no reconciler carries the plan out: then what would start has none either.
     """
-    starts = _WOULD_START if stalled else _STARTS_NOW
+    starts, first = (_WOULD_START, None) if stalled else (_STARTS_NOW, 0)
     jobs = {job.key: job for job in state.jobs}
-    starting = tuple(Waiting(jobs[one.job], 0, (), _starts(one, starts)) for one in plan.admissions)
+    starting = tuple(
+        Waiting(jobs[one.job], first, (), _starts(one, starts)) for one in plan.admissions
+    )
     held = (
         Waiting(
             jobs[one.job],
@@ -32,7 +34,7 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
             Why(one.reason.code, message(one.reason)),
         )
         for one in plan.held
-        if one.position or (jobs[one.job].blocker and waits(jobs[one.job]))
+        if one.position or one.never or (jobs[one.job].blocker and waits(jobs[one.job]))
     )
     return (*starting, *sorted(held, key=lambda waiting: waiting.position or inf))
 
@@ -46,4 +48,4 @@ def by_arrival(jobs: Iterable[TrainingJob]) -> tuple[Waiting, ...]:
     """Queued training jobs of one namespace: places and who is ahead are not known."""
     queued = [job for job in jobs if waits(job)]
     ordered = sorted(queued, key=lambda job: (-job.priority, job.queued_at, job.key))
-    return tuple(Waiting(job, None, (), why(job)) for job in ordered)
+    return tuple(Waiting(job, None, (), why(job), known=False) for job in ordered)

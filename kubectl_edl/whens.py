@@ -1,6 +1,6 @@
 """When something happens, as users read it: how far away that is, and how sure."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from edl.forecast.estimate import Certainty, Estimate, coarse
@@ -8,7 +8,6 @@ from edl.writes import Json
 from kubectl_edl.printers.age import duration
 from kubectl_edl.views import time_text
 
-_MINUTES_UNTIL: Final = 2
 _SPOKEN: Final = {Certainty.ABOUT: "in about", Certainty.LATEST: "within about"}
 
 
@@ -20,7 +19,7 @@ def when(estimate: Estimate, now: datetime) -> str:
         return f"never on the nodes that there are: {estimate.reason}"
     if estimate.at is None:
         return f"unknown: {estimate.reason}"
-    wait = _far(estimate.at - now)
+    wait = duration(coarse(estimate.at - now))
     return f"{_SPOKEN[estimate.certainty]} {wait}" + (
         f", {estimate.reason}" if estimate.reason else ""
     )
@@ -33,13 +32,7 @@ def short(estimate: Estimate, now: datetime) -> str:
     if estimate.at is None:
         return estimate.certainty.value
     sign = "~" if estimate.certainty is Certainty.ABOUT else "<~"
-    return f"{sign}{_far(estimate.at - now)}"
-
-
-def _far(wait: timedelta) -> str:
-    """Whole minutes at least, and no more exact than the estimate."""
-    minutes = round(coarse(wait) / timedelta(minutes=1))
-    return f"{minutes}m" if minutes < _MINUTES_UNTIL else duration(coarse(wait))
+    return f"{sign}{duration(coarse(estimate.at - now))}"
 
 
 def document(estimate: Estimate) -> Json:

@@ -23,7 +23,7 @@ from manifests.documents import HERE
 
 PROJECT: Final = "kubectl-edl"
 KUBECTL: Final = "k8s.io/kubernetes"
-GO_MOD: Final = HERE.parent / "sandbox" / "controlplane" / "go.mod"
+_COPIED: Final = re.compile(r"^COPY (sandbox/controlplane/\S+/go\.mod) ", re.MULTILINE)
 OUTPUT: Final = HERE.parent / "dist" / "sbom.json"
 
 
@@ -82,9 +82,14 @@ def _component(found: Distribution, kind: ComponentType) -> Component:
 
 def _kubectl() -> Component:
     """The program that launchers borrow."""
-    match = re.search(rf"^\s*{re.escape(KUBECTL)} (v\S+)", GO_MOD.read_text(), re.MULTILINE)
+    root = HERE.parent
+    copied = _COPIED.search((root / "Dockerfile").read_text())
+    if copied is None:
+        raise click.ClickException("the Dockerfile copies no go.mod of kubectl's")
+    required = rf"^\s*{re.escape(KUBECTL)} (v\S+)"
+    match = re.search(required, (root / copied[1]).read_text(), re.MULTILINE)
     if match is None:
-        raise click.ClickException(f"{GO_MOD} does not require {KUBECTL}")
+        raise click.ClickException(f"{copied[1]} does not require {KUBECTL}")
     namespace, _, name = KUBECTL.partition("/")
     purl = PackageURL("golang", namespace, name, match[1])
     kind = ComponentType.APPLICATION

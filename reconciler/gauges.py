@@ -53,7 +53,7 @@ class Latest(Collector):
 def _jobs(decided: Decided) -> Iterator[GaugeMetricFamily]:
     state, plan = decided.state, decided.plan
     by_key = {job.key: job for job in state.jobs}
-    queued = [held for held in plan.held if held.position]
+    queued = [held for held in plan.held if held.position or held.never]
     since = [by_key[held.job].queued_at for held in queued if held.job in by_key]
     oldest = max((state.observed_at - moment).total_seconds() for moment in since) if since else 0.0
     yield _gauge("edl_jobs", "Training jobs known.", len(state.jobs))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from edl.errors import ClusterError, Conflict, NotFound
+from edl.errors import ClusterError, Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster, RawListing, Selection, Watch
 from edl.model import Target
 from edl.writes import Json
@@ -18,7 +18,9 @@ class NotLeading(ClusterError):
     """The leadership was lost between a decision and its write."""
 
 
+FORBIDDEN: Final = "forbidden"
 OUTCOMES: Final[Mapping[type[Exception], str]] = {
+    Forbidden: FORBIDDEN,
     Conflict: "conflict",
     NotFound: "gone",
     NotLeading: "not-leading",

@@ -26,6 +26,7 @@ _ACTIONS: Final = {
     "shrunk": Action.SHRUNK,
     "suspended": Action.SUSPENDED,
     "evacuated": Action.REMOVED,
+    "replaced": Action.REPLACED,
 }
 """The note that goes with a decision's own write."""
 
@@ -149,6 +150,10 @@ def _decisions(plan: Plan) -> Iterator[_Decision]:
     for evacuation in plan.evacuations:
         facts = {"role": evacuation.role, "pods": evacuation.pods, **_why(evacuation.reason)}
         yield _Decision("evacuated", evacuation.job, facts, evacuation.role, len(evacuation.pods))
+    for one in plan.placements:
+        if one.replaced:
+            facts = {"role": one.role, "pods": one.replaced}
+            yield _Decision("replaced", one.job, facts, one.role, len(one.replaced))
 
 
 def _why(reason: Reason) -> dict[str, str]:

@@ -81,11 +81,14 @@ class Elector:
         self._leads_until = float("-inf")
         self._troubled = False
         self._told = False
-        self._notes: Mapping[str, str] = {}
+        self._notes: Mapping[str, str | None] = {}
 
-    def publish(self, notes: Mapping[str, str]) -> None:
-        """While we hold the Lease it carries these annotations: how the leader decides."""
-        self._notes = dict(notes)
+    def publish(self, notes: Mapping[str, str | None]) -> None:
+        """While we hold the Lease it carries these annotations, and those published before.
+
+        None: not this one, whoever wrote it.
+        """
+        self._notes = {**self._notes, **notes}
 
     @property
     def leading(self) -> bool:
@@ -151,13 +154,10 @@ class Elector:
         if not known:
             self._look()
         if self._seen is None:
-            self._seen = self._cluster.create(
-                self._lease,
-                {
-                    "metadata": {"name": self._lease.name, "annotations": dict(self._notes)},
-                    "spec": self._claim(transitions=0),
-                },
-            )
+            notes = {name: note for name, note in self._notes.items() if note is not None}
+            metadata = {"name": self._lease.name, "annotations": notes}
+            claim = self._claim(transitions=0)
+            self._seen = self._cluster.create(self._lease, {"metadata": metadata, "spec": claim})
         elif _holder(self._seen) == self.identity:
             self._write({"renewTime": self._time()})
         elif self._is_free(now):

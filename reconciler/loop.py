@@ -140,13 +140,14 @@ class Loop:
             self._postponed.forget(step.job)
             if step.starts:
                 self._refusals.forget(step.job)
-        for step in report.conflicts:
-            self._postponed.postpone(step.job, AFTER_CONFLICT, now)
+        # Of a job many steps may meet the same: it has failed once.
+        for job in {step.job for step in report.conflicts}:
+            self._postponed.postpone(job, AFTER_CONFLICT, now)
+        for job in {failure.step.job for failure in report.failed if not failure.step.starts}:
+            self._postponed.postpone(job, AFTER_FAILURE, now)
         for failure in report.failed:
             if failure.step.starts:
                 self._refusals.note(failure.step.job, str(failure.error), self._clocks.now())
-            else:
-                self._postponed.postpone(failure.step.job, AFTER_FAILURE, now)
 
 
 def _never_heard() -> float | None:

@@ -20,6 +20,7 @@ from edl.errors import EdlError
 from edl.kube import logs
 from edl.kube.client import ApiServer, connect
 from edl.kube.kubeconfig import Overrides
+from edl.kube.rights import Missing, render
 from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
@@ -28,6 +29,7 @@ from reconciler import certificates, planning
 from reconciler.certificates import Certificates, Gauges
 from reconciler.leader import Clocks, Elector, Terms
 from reconciler.process import Address, Process
+from reconciler.rights import Rights
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -110,6 +112,7 @@ def _process(settings: Settings) -> Process:
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
     process = Process(api, plan, clocks, elector)
+    process.beside("rights", _rights(api, process, clocks, elector).run)
     gauges = Gauges(process.metrics.registry)
     if settings.certifies.enabled:
         kept = _certificates(settings, api, clocks, process, gauges)
@@ -124,6 +127,16 @@ def _certificates(
     installation = usual(*chosen.names, namespace=settings.namespace)
     rotation = Rotation(process.guarding(api), installation, chosen.pace, clocks.monotonic)
     return Certificates(rotation, gauges, clocks.now, chosen.refresh)
+
+
+def _rights(api: ApiServer, process: Process, clocks: Clocks, elector: Elector | None) -> Rights:
+    def publish(missing: Missing | None) -> None:
+        if elector:
+            elector.publish({contract.MISSING_RIGHTS: render(missing) if missing else None})
+
+    publish(None)
+    gauge = process.metrics.missing_rights
+    return Rights(api, process.forbidden, gauge, publish, clocks.monotonic)
 
 
 def _awake_or_not() -> float:

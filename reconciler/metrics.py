@@ -15,7 +15,7 @@ from reconciler.gauges import Latest
 from reconciler.guarded import Told
 
 RESIZES = ("admitted", "grown", "shrunk")
-DECISIONS = (*RESIZES, "suspended", "evacuated")
+DECISIONS = (*RESIZES, "suspended", "evacuated", "replaced")
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _STALLS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 604800.0)
@@ -24,8 +24,8 @@ _WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0,
 class Metrics(msgspec.Struct, frozen=True):
     """Every metric.
 
-    `decisions` by admitted, grown, shrunk, suspended, evacuated; `stall_seconds` by the first
-    three; `failures` by error; `writes` by verb, kind and outcome.
+    `decisions` by admitted, grown, shrunk, suspended, evacuated, replaced; `stall_seconds` by the
+    first three; `failures` by error; `writes` by verb, kind and outcome.
     """
 
     registry: CollectorRegistry
@@ -45,6 +45,7 @@ class Metrics(msgspec.Struct, frozen=True):
     queue_wait_seconds: Histogram
     stall_seconds: Histogram
     leading: Gauge
+    missing_rights: Gauge
 
     @classmethod
     def fresh(cls) -> "Metrics":
@@ -84,6 +85,11 @@ class Metrics(msgspec.Struct, frozen=True):
                 buckets=_STALLS,
             ),
             leading=Gauge("edl_leading", "1 while this process acts.", registry=registry),
+            missing_rights=Gauge(
+                "edl_missing_rights",
+                "Rights to write that this process needs and does not have, while it leads.",
+                registry=registry,
+            ),
         )
 
     def __post_init__(self) -> None:

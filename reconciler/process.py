@@ -20,7 +20,7 @@ from edl.steps import steps
 from edl.steps.quiet import Quiet
 from reconciler.alarm import Alarm
 from reconciler.debug import last_plan
-from reconciler.guarded import Guarded
+from reconciler.guarded import FORBIDDEN, Guarded, Told
 from reconciler.journal import Journal
 from reconciler.leader import Alone, Clocks, Elector, Leadership
 from reconciler.loop import Loop, Mind
@@ -53,6 +53,8 @@ class Process:
         elector: Elector | None = None,
     ) -> None:
         self.metrics = Metrics.fresh()
+        self.forbidden = Event()
+        """Set by each write that the API server forbids."""
         self._alarm = Alarm()
         self._clocks = clocks
         self._elector = elector
@@ -79,7 +81,7 @@ class Process:
 
     def guarding(self, cluster: Cluster) -> Guarded:
         """`cluster`, to be written to while this process leads."""
-        return Guarded(cluster, self._leadership, self.metrics.wrote)
+        return Guarded(cluster, self._leadership, self._wrote)
 
     def beside(self, name: str, work: Callable[[Leadership, Event], None]) -> None:
         """Have `work` done in a thread of its own, until its event is set; before `start`."""
@@ -128,6 +130,11 @@ class Process:
             if self._retired.wait(0.05):
                 return False
         return True
+
+    def _wrote(self, told: Told) -> None:
+        self.metrics.wrote(told)
+        if told.outcome == FORBIDDEN:
+            self.forbidden.set()
 
     def _watched(self, kind: str) -> None:
         self.metrics.watches.labels(kind).inc()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.places import places
+from sandbox.releases import VARIABLE
 
 ROOT: Final = Path(__file__).parents[1]
 _PATTERNS: Final = (
@@ -44,6 +45,7 @@ def passed(root: Path, environ: Mapping[str, str]) -> Path:
 def _parts(root: Path, environ: Mapping[str, str]) -> Iterator[bytes]:
     yield sys.version.encode()
     yield platform.release().encode()
+    yield environ.get(VARIABLE, "").encode()
     if named := environ.get("EDL_KUBECONFIG"):
         yield Path(named).expanduser().read_bytes()
     for path in files(root):

@@ -1,4 +1,4 @@
-"""The Flask app: five paths, every bad request answered in one line."""
+"""The Flask app: six paths, every bad request answered in one line."""
 
 import logging
 import time
@@ -25,6 +25,8 @@ from webhook.measures import Measures
 from webhook.policies import Errand, Policies, Silent
 from webhook.review import BadReview, Review, decode, encode
 
+ADVISE: Final = "/advise"
+"""Of objects that are not ours: no namespace that cannot be read keeps one waiting."""
 _NAMESPACE: Final = "Namespace"
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -46,7 +48,8 @@ class Desk(msgspec.Struct, frozen=True):
 
 def reviewing(app: Flask, desk: Desk) -> None:
     """The API server's paths."""
-    for path, judgement in (("/mutate", judge.mutate), ("/validate", judge.validate)):
+    looks = {"/mutate": judge.mutate, "/validate": judge.validate, ADVISE: judge.advise}
+    for path, judgement in looks.items():
         app.add_url_rule(path, path, partial(_review, desk, judgement), methods=["POST"])
 
 
@@ -110,7 +113,7 @@ def _decoded() -> Review:
 
 def _policy(desk: Desk, review: Review) -> NamespacePolicy | None:
     """None when the namespace must be fetched first: that is left as an errand."""
-    if review.kind == _NAMESPACE:
+    if review.kind == _NAMESPACE or request.path == ADVISE:
         return SILENT
     known = desk.policies.known(review.namespace)
     if known is None:

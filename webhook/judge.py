@@ -8,12 +8,12 @@ from typing import Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from edl import contract, patch
+from edl import patch
 from edl.errors import Denied, EdlError, Finding
 from edl.inject import admission
 from edl.inject.admission import Context, Request, Verdict
+from edl.inject.shape import is_labelled
 from edl.namespaces import NamespacePolicy
-from edl.writes import Json
 from webhook.review import Answer, Refusal, Review
 
 
@@ -39,6 +39,7 @@ class Core(msgspec.Struct, frozen=True):
 
     mutate: Callable[[Request, Context], Verdict] = admission.mutate
     validate: Callable[[Request, Context], None] = admission.validate
+    advise: Callable[[Request], tuple[str, ...]] = admission.advise
 
 
 Judge: TypeAlias = Callable[[Review, NamespacePolicy, Core, Context], Judgement]
@@ -72,6 +73,16 @@ def validate(review: Review, policy: NamespacePolicy, core: Core, context: Conte
     def ask(request: Request) -> Judgement:
         core.validate(request, context)
         return _UNCHANGED
+
+    return _judged(review, policy, ask)
+
+
+def advise(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
+    """Warnings about an object that is not ours. Never raises: see `_failed`."""
+    del context
+
+    def ask(request: Request) -> Judgement:
+        return Judgement(Outcome.UNCHANGED, Answer(warnings=_heard(core.advise(request))))
 
     return _judged(review, policy, ask)
 
@@ -126,15 +137,9 @@ def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
 def _failed(review: Review, error: Exception) -> Judgement:
     """An internal error: a labelled object waits for its repair, another one goes on as it is."""
     what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
-    if not _is_labelled(review.manifest) and not _is_labelled(review.old):
+    if not is_labelled(review.manifest) and not is_labelled(review.old):
         answer = Answer(warnings=_heard((f"{what}; the object was left as it is",)))
         return Judgement(Outcome.FAILED, answer, error)
     message = f"{what}; nothing was written. The webhook's log has the details, under {review.uid}"
     refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", message)
     return Judgement(Outcome.FAILED, Answer(refusal=refusal), error)
-
-
-def _is_labelled(manifest: Json | None) -> bool:
-    metadata = (manifest or {}).get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return isinstance(labels, dict) and contract.FRAMEWORK in labels

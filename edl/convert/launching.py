@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl import contract
+from edl import contract, namespaces
 from edl.convert import bounds, parts, replicas, restarts, templates
 from edl.convert.bounds import Sizes
 from edl.convert.fields import Fields
@@ -35,8 +35,7 @@ def attached(document: Fields, meta: Metadata, framework: str, wanted: str) -> M
     if wanted == "kubexec":
         namespace = meta.namespace or "NAMESPACE"
         what = "the launcher reaches its workers by exec, which their namespace must allow"
-        allow = f"kubectl label namespace {namespace} {contract.KUBEXEC}={contract.ENABLED}"
-        document.note("", what, allow)
+        document.note("", what, namespaces.allow_kubexec(namespace))
     usual = FRAMEWORKS[framework].mode("", tuple(ROLES))
     return {} if usual and usual.name == wanted else {contract.MODE: wanted}
 

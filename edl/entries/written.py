@@ -129,6 +129,8 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         f"content of `{contract.EDL_WORKER_HOSTS}`",
     ),
     ours(contract.NEW_WORKER, RECONCILER, "0, 1", "whether its training began without this worker"),
+    ours(contract.ASSIGNED_NODE, RECONCILER, "a node", "of a gated pod: where the plan places it"),
+    ours(contract.PLACED_AT, RECONCILER, TIME, "when it was given that node"),
     ours(contract.PUBLISHED_AT, RECONCILER, TIME, "when the host list was last written"),
     ours(
         contract.LEAVING,
@@ -168,16 +170,22 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         f"on its Lease `{contract.RECONCILER_LEASE}`: the policy and the limits it decides by",
     ),
     ours(
+        contract.MISSING_RIGHTS,
+        RECONCILER,
+        "JSON",
+        f"on its Lease `{contract.RECONCILER_LEASE}`: as whom it runs, and what it may not write",
+    ),
+    ours(
         contract.SCALING,
         RECONCILER,
         "time, size, size",
         f"from when `{contract.SCALE_TIMEOUT}` counts",
     ),
     ours(
-        contract.PINNED,
+        contract.ASSIGNED_NODES,
         RECONCILER,
-        "JSON",
-        "its pods are kept to nodes of the plan; the node affinity to which its template returns",
+        "`INDEX:NODE*REPLICAS,NODE,…`",
+        "the nodes that the plan has for its replicas from an index on",
     ),
     ours(
         contract.CLEARED,
@@ -224,5 +232,12 @@ WRITTEN: Final[tuple[Entry, ...]] = (
     ),
     Entry(
         contract.HOSTS_GATE, Kind.GATE, WEBHOOK, "", "a launcher waits until its workers are ready"
+    ),
+    Entry(
+        contract.PLACEMENT_GATE,
+        Kind.GATE,
+        WEBHOOK,
+        "",
+        "a pod waits until the plan gives it a node",
     ),
 )

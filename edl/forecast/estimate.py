@@ -10,6 +10,8 @@ _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 HORIZON: Final = timedelta(days=30)
 """Nothing is said of what is farther away."""
 _STEPS: Final = (
+    (timedelta(minutes=1), timedelta(seconds=1)),
+    (timedelta(minutes=2), timedelta(seconds=10)),
     (timedelta(minutes=10), timedelta(minutes=1)),
     (timedelta(hours=1), timedelta(minutes=5)),
     (timedelta(hours=4), timedelta(minutes=15)),

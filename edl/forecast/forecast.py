@@ -165,8 +165,9 @@ class _Told(msgspec.Struct, frozen=True):
         return self._said(key) or "not before all that is known has ended"
 
     def _said(self, key: JobKey) -> str:
+        """Without figures: they are those of a moment to come."""
         reason = self.seen.reason.get(key)
-        return messages.message(reason) if reason else ""
+        return messages.lasting(reason) if reason else ""
 
 
 def _own(job: TrainingJob) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
-from edl.frameworks.needs import Framework
+from edl.frameworks.needs import Framework, Mode
 from edl.model import Resizing, TrainingJob
 from edl.spec import JobSpec
 
@@ -19,9 +19,13 @@ def resizing(framework: str, mode: str, roles: Sequence[str]) -> Resizing | None
 
     None for a mode that it cannot have, and for a framework that nobody knows.
     """
-    known = FRAMEWORKS.get(framework)
-    found = known.mode(mode, roles) if known else None
+    found = _mode(framework, mode, roles)
     return found.resizing if found else None
+
+
+def _mode(framework: str, name: str, roles: Sequence[str]) -> Mode | None:
+    known = FRAMEWORKS.get(framework)
+    return known.mode(name, roles) if known else None
 
 
 def restarts_together(job: TrainingJob) -> bool:
@@ -30,9 +34,33 @@ def restarts_together(job: TrainingJob) -> bool:
     return resizing(job.framework, job.mode, roles) is Resizing.RESTART
 
 
+def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
+    """Whether the plan itself gives the pods of such a training job their nodes.
+
+    Where all come together or none is of use: several roles, or processes that all start again for
+    a new size or are told each other's addresses. A role alone that takes any size needs no plan.
+    """
+    found = _mode(framework, mode, roles)
+    return found is not None and (
+        len(roles) > 1 or found.told or found.resizing is Resizing.RESTART
+    )
+
+
 def decides(spec: JobSpec) -> bool:
     """Whether this role's end is the training job's end."""
     return FRAMEWORKS[spec.framework].decider([seat.role for seat in spec.cast]) == spec.role
+
+
+def execs(spec: JobSpec) -> bool:
+    """Whether pods of this role run commands in those of others: they need the right to."""
+    mode = _mode(spec.framework, spec.mode, [seat.role for seat in spec.cast])
+    return bool(mode and mode.execs) and decides(spec)
+
+
+def needs_kubexec(job: TrainingJob) -> bool:
+    """Whether its namespace must let its launcher do so."""
+    mode = _mode(job.framework, job.mode, [role.name for role in job.roles])
+    return bool(mode and mode.execs)
 
 
 def serves(spec: JobSpec) -> bool:

@@ -171,6 +171,17 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
         """Which of the cast's roles decides; empty if none of them can."""
         return next((name for name in self.deciders if name in roles), "")
 
+    def only_one(self, role: str, mode: Mode) -> str:
+        """Why the role has exactly one replica, and which roles bring more; empty where it may."""
+        if self.kinds[role].single:
+            return f"{self.name} has exactly one"
+        if role not in mode.single:
+            return ""
+        wider = next((one.needed for one in self.modes if role in one.needed), ())
+        others = ", ".join(f"add {name}=…" for name in wider if name != role)
+        more = f"; for more, name the whole cast: {others}" if others else ""
+        return f"mode {mode.name} has exactly one{more}"
+
     def mode(self, name: str, roles: Sequence[str]) -> Mode | None:
         """The mode of that name, or the default one for an empty name; None if there is none."""
         shown = [mode for mode in self.modes if not mode.role or mode.role in roles]

@@ -9,6 +9,7 @@ from edl.errors import Denied, Finding
 from edl.inject import (
     ceilings,
     defaults,
+    gates,
     gpu,
     guard,
     kubeshare,
@@ -87,6 +88,17 @@ def validate(request: Request, context: Context) -> None:
     if _create(manifest, context, request.policy.without_defaults).manifest != manifest:
         what = "another webhook changed what kubectl-edl completed"
         raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
+
+
+def advise(request: Request) -> tuple[str, ...]:
+    """What the user of an object without our label should know. It is never refused."""
+    if shape.is_labelled(request.manifest):
+        return ()
+    try:
+        _check_shapes(request)
+    except Denied:
+        return ()
+    return misplaced.unheeded(request.manifest, request.old)
 
 
 def _check_shapes(request: Request) -> None:
@@ -170,6 +182,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
             *misplaced.warnings(manifest),
             *warnings,
             *lost,
+            *namespaces.withheld(spec, policy),
             *unrequested.warnings(manifest, spec),
         ),
     )
@@ -196,7 +209,7 @@ def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
         return Verdict(manifest)
     if guard.is_handed_back(manifest, old):
-        return Verdict(ttl.give_back(manifest, old))
+        return Verdict(gates.give_back(ttl.give_back(manifest, old), old))
     if contract.KUEUE_QUEUE not in guard.labels(old):
         guard.refuse_other_queues(manifest)
     guard.check_identity(manifest, old)

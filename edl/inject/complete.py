@@ -5,7 +5,7 @@ from typing import Final
 from edl import addresses, contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Needs
-from edl.inject import gpu, kubeshare, lengths, pod
+from edl.inject import gates, gpu, kubeshare, lengths, pod
 from edl.inject.retries import with_retries
 from edl.spec import JobSpec
 from edl.writes import Json
@@ -75,4 +75,7 @@ def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         metadata = metadata | {"annotations": annotations | dict(needs.annotations)}
     if needs.gated:
         kubeshare.check_gated(labels, spec)
-    return template | {"metadata": metadata, "spec": gpu.placed(completed, labels)}
+    return template | {
+        "metadata": metadata,
+        "spec": gates.with_placement(gpu.placed(completed, labels), spec, labels),
+    }

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl import contract, entries, pins, success
+from edl import contract, entries, success
 from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
-from edl.inject import ceilings, gpu
+from edl.inject import ceilings, gates, gpu
 from edl.namespaces import NamespacePolicy
 from edl.parse import parse
 from edl.spec import JobSpec
@@ -144,8 +144,8 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     template = _template(new)
     if template:
         template = gpu.placed_again(_with_owned_of(template, _template(old)), _template(old))
+        template = gates.kept(template, _template(old))
     spec = (new.get("spec") or {}) | ({"template": template} if template else {})
-    kept, spec = _with_pins(kept, spec, old)
     warnings = [*forgery_warnings(new, kept | {"spec": spec})]
     old_spec = old.get("spec") or {}
     sizes = {name: old_spec[name] for name in ("parallelism", "completions") if name in old_spec}
@@ -158,24 +158,6 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
         warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
     suspend = {"suspend": bool(old_spec.get("suspend"))}
     return kept | {"spec": spec | sizes | suspend}, tuple(warnings)
-
-
-def _with_pins(kept: Json, spec: Json, old: Json) -> tuple[Json, Json]:
-    """A file that is applied again knows nothing of the nodes to which its pods are kept.
-
-    What its user has changed beside that is his, and takes the pins off.
-    """
-    text, template = annotations(old).get(contract.PINNED), spec.get("template")
-    if text is None or template is None:
-        return kept, spec
-    pod, before = template.get("spec") or {}, (_template(old).get("spec") or {}).get("affinity")
-    if pod.get("affinity") == before:
-        return kept, spec
-    if pod.get("affinity") == pins.own(before, text):
-        return kept, spec | {"template": template | {"spec": pod | {"affinity": before}}}
-    metadata = kept.get("metadata") or {}
-    notes = {name: text for name, text in annotations(kept).items() if name != contract.PINNED}
-    return kept | {"metadata": metadata | {"annotations": notes}}, spec
 
 
 def _with_owned_of(part: Json, old: Json) -> Json:

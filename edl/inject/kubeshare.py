@@ -60,6 +60,11 @@ def is_share(labels: Mapping[str, str]) -> bool:
     return any(_number(str(labels[name])) != 0 for name in _AMOUNTS if name in labels)
 
 
+def binds(pod: Json, labels: Mapping[str, str]) -> bool:
+    """Whether its scheduler binds a pod with these labels, and so heeds no scheduling gate."""
+    return pod.get("schedulerName") == contract.KUBESHARE_SCHEDULER and is_share(labels)
+
+
 def with_scheduler(pod: Json) -> Json:
     """The pod handed to KubeShare's scheduler, unless its user chose one."""
     if pod.get("schedulerName", "") not in _NO_SCHEDULER:
@@ -74,8 +79,7 @@ def with_tracking(pod: Json) -> Json:
     pod with the finalizer would still be there, and would count as failed (docs/kubernetes.md 19).
     """
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
-    by_kubeshare = spec.get("schedulerName") == contract.KUBESHARE_SCHEDULER
-    if not by_kubeshare or not is_share(metadata.get("labels") or {}):
+    if not binds(spec, metadata.get("labels") or {}):
         return pod
     own = metadata.get("finalizers") or []
     others = [name for name in own if name != contract.JOB_TRACKING]

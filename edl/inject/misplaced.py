@@ -1,11 +1,12 @@
 """Names of ours that mean nothing where they stand: labels among annotations, slips of the pen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
 from edl import contract
-from edl.entries import ENTRIES, Kind
+from edl.entries import ENTRIES, Kind, Setter
+from edl.inject.shape import is_labelled
 from edl.writes import Json
 
 _PLACES: Final = {"labels": Kind.LABEL, "annotations": Kind.ANNOTATION}
@@ -15,6 +16,12 @@ _KNOWN: Final[Mapping[Kind, frozenset[str]]] = {
     for kind in _PLACES.values()
 }
 _EXPECTED: Final = {kind: names | {contract.INJECTION} for kind, names in _KNOWN.items()}
+_WISHES: Final[Mapping[Kind, frozenset[str]]] = {
+    kind: frozenset(
+        entry.name for entry in ENTRIES if entry.kind is kind and entry.setter is Setter.USER
+    )
+    for kind in _PLACES.values()
+}
 _OF_NAMESPACES: Final = frozenset(
     entry.name for entry in ENTRIES if entry.kind in (Kind.NAMESPACE, Kind.NAMESPACE_ANNOTATION)
 )
@@ -39,6 +46,17 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     return (*told, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*told,)
 
 
+def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
+    """The same, and of an object without `edl.dev/framework` that no name of ours does anything."""
+    said = warnings(manifest, old)
+    new = _ours(manifest).items() - _ours(old or {}).items()
+    names = sorted(name for (name, kind), _ in new if name in _WISHES[kind])
+    if not names or is_labelled(manifest):
+        return said
+    told, verb = _listed(names)
+    return (*said, f"{told} {verb} nothing without the label {contract.FRAMEWORK}")
+
+
 def on_cron_job(manifest: Json) -> str:
     """What is wrong with names of ours on a CronJob itself; empty where there are none.
 
@@ -53,18 +71,28 @@ def on_cron_job(manifest: Json) -> str:
     )
     if not names:
         return ""
-    told = ", ".join(name[:_LONGEST] for name in names[:_MOST])
-    verb = "does" if len(names) == 1 else "do"
+    told, verb = _listed(names)
     return f"{told} {verb} nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata"
 
 
+def _listed(names: Sequence[str]) -> tuple[str, str]:
+    """The first of them, and the verb that goes with all."""
+    told = ", ".join(name[:_LONGEST] for name in names[:_MOST])
+    return told, "does" if len(names) == 1 else "do"
+
+
 def _misplaced(manifest: Json) -> Mapping[tuple[str, Kind], str]:
+    ours = _ours(manifest).items()
+    return {(name, kind): text for (name, kind), text in ours if name not in _EXPECTED[kind]}
+
+
+def _ours(manifest: Json) -> Mapping[tuple[str, Kind], str]:
     metadata = manifest.get("metadata") or {}
     return {
         (name, kind): text
         for place, kind in _PLACES.items()
         for name, text in (metadata.get(place) or {}).items()
-        if name.startswith(contract.PREFIX) and name not in _EXPECTED[kind]
+        if name.startswith(contract.PREFIX)
     }
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import addresses, contract
 from edl.frameworks.needs import Companion, Env, LiveFile, Needs
-from edl.inject import gpu, ssh
+from edl.inject import gates, gpu, ssh
 from edl.inject.mounts import mounted
 from edl.spec import JobSpec
 from edl.writes import Json
@@ -52,7 +52,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     if needs.keys:
         done = ssh.with_keys(done, spec)
     if needs.gated:
-        done = _with_gate(done)
+        done = gates.with_gate(done, contract.HOSTS_GATE)
     if spec.tandem:
         done = _with_address(_near_its_own(done, spec), spec)
     return gpu.with_whole(done, spec.gpu)
@@ -205,12 +205,6 @@ def _kubectl_container(image: str) -> Json:
         "terminationMessagePolicy": "File",
         "volumeMounts": [{"name": volume_name(directory), "mountPath": directory}],
     }
-
-
-def _with_gate(pod: Json) -> Json:
-    gates = pod.get("schedulingGates") or []
-    gate = {"name": contract.HOSTS_GATE}
-    return pod if gate in gates else pod | {"schedulingGates": [*gates, gate]}
 
 
 def _with_address(pod: Json, spec: JobSpec) -> Json:

@@ -113,6 +113,13 @@ def check(manifest: Json) -> None:
             raise Denied(findings) from None
 
 
+def is_labelled(manifest: Json | None) -> bool:
+    """Whether it carries `edl.dev/framework`, whatever its shape is otherwise."""
+    metadata = (manifest or {}).get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return isinstance(labels, dict) and contract.FRAMEWORK in labels
+
+
 def _misfits(path: str, value: Any, shape: Shape) -> Iterator[Finding]:  # noqa: ANN401 - JSON
     belongs = shape if isinstance(shape, type) else type(shape)
     found = type(value)

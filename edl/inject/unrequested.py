@@ -1,7 +1,7 @@
 """Pods that ask for nothing: they fit anywhere, so an elastic role of them starts at its max."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from edl import contract
 from edl.model import Role, TrainingJob
@@ -9,22 +9,26 @@ from edl.resources import CPU, MEMORY, SHARED_GPU
 from edl.spec import JobSpec
 from edl.writes import Json
 
-IN_A_MANIFEST: Final = "set resources.requests"
 
+def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
+    """A warning for an elastic Job whose pods request neither CPU nor memory nor GPUs.
 
-def warnings(manifest: Json, spec: JobSpec, way_out: str = IN_A_MANIFEST) -> tuple[str, ...]:
-    """A warning for an elastic Job whose pods request neither CPU nor memory nor GPUs."""
+    Its namespace's quotas and LimitRanges are not known here.
+    """
     if contract.INJECTED_MAX in ((manifest.get("metadata") or {}).get("annotations") or {}):
         return ()  # completed before, and said then
     template = (manifest.get("spec") or {}).get("template") or {}
     fixed = spec.rank is not None or spec.min == spec.max
     if fixed or spec.gpu or _is_shared(template) or _is_counted(template.get("spec") or {}):
         return ()
+    way_out = "unless a ResourceQuota refuses them; set resources.requests"
+    return (f"{said(spec.role, spec.max)}, {way_out}",)
+
+
+def said(role: str, most: int) -> str:
     return (
-        (
-            f"no container of {spec.role} requests CPU or memory: its pods count as nothing, "
-            f"and all {spec.max} start whatever room there is; {way_out}"
-        ),
+        f"no container of {role} requests CPU or memory: its pods count as nothing, "
+        f"and all {most} start whatever room there is"
     )
 
 

@@ -4,6 +4,7 @@ As kube-apiserver does: the API's own defaults, then its plugins LimitRanger
 (plugin/pkg/admission/limitranger) and ResourceQuota (pkg/quota/v1/evaluator/core/pods.go).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -217,15 +218,30 @@ def _said(name: str, amount: int) -> str:
 
 def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
     """A quota of cpu or memory wants every container to name it (a mistake that was kept)."""
-    own = {kind: _amounts(pod, kind) for kind in ("requests", "limits")}
+    lacking: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for one in _each(pod):
+        unnamed = (f"{kind}.{name}" for kind, name in _asked(rule, pod)
+                   if name not in _amounts(one, kind))  # fmt: skip
+        lacking[tuple(dict.fromkeys(unnamed))].append(f'"{one.get("name", "")}"')
+    for resources, names in lacking.items():
+        if resources:
+            who = f"container {names[0]} sets" if len(names) == 1 else f"{_and(names)} set"
+            what = " and ".join(f"no {resource}" for resource in resources)
+            them = "it" if len(resources) == 1 else "them"
+            way_out = f"set {them}, or create a LimitRange with defaults"
+            yield f"{rule} refuses its pods: {who} {what}; {way_out}"
+
+
+def _asked(rule: QuotaRule, pod: Json) -> Iterator[tuple[str, str]]:
+    """What every container must name for it: `("requests", "cpu")`."""
     for resource in rule.resources:
         kind = "limits" if resource.startswith("limits.") else "requests"
-        name = base(resource)
-        if resource in _MUST_BE_NAMED and name not in own[kind]:
-            lacking = [one.get("name", "") for one in _each(pod) if name not in _amounts(one, kind)]
-            if lacking:
-                what = f"containers without {kind}.{name}: {', '.join(lacking)}"
-                yield f"{rule} refuses {what}; set it, or a LimitRange with defaults"
+        if resource in _MUST_BE_NAMED and base(resource) not in _amounts(pod, kind):
+            yield kind, base(resource)
+
+
+def _and(names: Sequence[str]) -> str:
+    return f"containers {', '.join(names[:-1])} and {names[-1]}"
 
 
 # -- scopes ----------------------------------------------------------------------------------------

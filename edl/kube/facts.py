@@ -4,13 +4,14 @@
 matters here has changed, so that a heartbeat of a node wakes nobody.
 """
 
+import re
 from datetime import datetime
 from sys import intern
 from typing import Final
 
 import msgspec
 
-from edl import contract, host_lists, namespaces
+from edl import contract, host_lists, namespaces, node_affinity
 from edl.kube import bare, shares, volumes
 from edl.kube.bare import Bare
 from edl.kube.objects import (
@@ -32,6 +33,7 @@ from edl.resources import Resources
 from edl.texts import whole
 
 _TRUE: Final = "True"
+_NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
 _containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
@@ -77,10 +79,9 @@ class PriorityFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
-    """A namespace. `kubexec`: launchers in it may exec into their workers."""
+    """A namespace."""
 
     name: str
-    kubexec: bool
     policy: NamespacePolicy = SILENT
 
 
@@ -179,12 +180,8 @@ def priority(raw: bytes) -> PriorityFacts:
 
 def namespace(raw: bytes) -> NamespaceFacts:
     found = _namespaces.decode(raw).metadata
-    labels = _labels(found)
-    return NamespaceFacts(
-        found.name,
-        kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
-        policy=namespaces.policy(found.name, labels, found.annotations or {}),
-    )
+    said = namespaces.policy(found.name, _labels(found), found.annotations or {})
+    return NamespaceFacts(found.name, said)
 
 
 def tag(kind: str, raw: bytes) -> Tag:
@@ -198,6 +195,9 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
     rank = alone.spec.rank if alone else None
     conditions = found.status.conditions or ()
     ready = next((one for one in conditions if one.type == "Ready" and one.status == _TRUE), None)
+    gates = tuple(gate.name for gate in found.spec.scheduling_gates or ())
+    waits = contract.PLACEMENT_GATE in gates
+    assigned = "" if waits or not _NODE.fullmatch(notes.assigned) else intern(notes.assigned)
     return Pod(
         name=found.metadata.name,
         index=rank if rank is not None else _index(notes.index),
@@ -205,7 +205,7 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
         phase=PodPhase(found.status.phase),
         ready=ready is not None,
         terminating=found.metadata.deletion_timestamp is not None,
-        gates=tuple(gate.name for gate in found.spec.scheduling_gates or ()),
+        gates=gates,
         created_at=found.metadata.creation_timestamp,
         version=found.metadata.resource_version,
         hosts=notes.hosts if notes.published_at else None,
@@ -215,8 +215,15 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
         ready_since=ready.last_transition_time if ready else None,
         restarted_at=_restarted_at(found),
         finalizers=tuple(map(intern, found.metadata.finalizers or ())),
+        assigned=assigned,
+        placed_at=time(notes.placed_at) if assigned else None,
+        node_affinity=_own_affinity(found) if waits else node_affinity.ANYWHERE,
         devices=tuple(name for name in notes.gpus.split(",") if name),
     )
+
+
+def _own_affinity(found: PodObject) -> str:
+    return intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
 
 
 def _restarted_at(found: PodObject) -> datetime | None:

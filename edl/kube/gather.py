@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, start_refusals
+from edl import contract, namespaces, start_refusals
 from edl.frameworks import FRAMEWORKS
 from edl.kube import admission, replaced, runtimes, shares
 from edl.kube.facts import PodFacts, Tag
@@ -162,10 +162,7 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
     if not any(job.started_at for job in around.jobs):  # who has trained so may go on so
         yield from _never_meet(specs)
     if any(job.execs for job in around.jobs) and not around.kubexec:
-        yield (
-            f"namespace {key.namespace} does not let launchers exec into workers: label it "
-            f"{contract.KUBEXEC}={contract.ENABLED}"
-        )
+        yield namespaces.no_kubexec(key.namespace)
     if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
         for tag in around.tags:
             if tag.kind == "Service" and tag.name == key.name and tag.job != key.name:
@@ -185,7 +182,8 @@ def _refused(around: Around) -> Iterator[str]:
         if job.role:
             yield from runtimes.refusals(job.role.shape, job.runtime, of)
         if around.rules != NO_RULES:
-            yield from admission.admit(job.template, around.rules, _share(job)).refusals
+            refusals = admission.admit(job.template, around.rules, _share(job)).refusals
+            yield from (f"{job.role.name if job.role else job.name}: {one}" for one in refusals)
 
 
 def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from edl import addresses, contract, frameworks
+from edl import addresses, frameworks, namespaces
 from edl.kube.facts import PodFacts, Tag
 from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
 from edl.resources import Resources
@@ -37,14 +37,13 @@ def _training(
     pods = sorted(pods, key=lambda pod: pod.name)
     specs = [pod.bare.spec for pod in pods if pod.bare]
     first = specs[0]
-    execs = any(frameworks.FRAMEWORKS[one.framework].describe(one).kubectl for one in specs)
-    forbidden = execs and key.namespace not in kubexec
+    forbidden = any(map(frameworks.execs, specs)) and key.namespace not in kubexec
     return TrainingJob(
         key=key,
         framework=first.framework,
         roles=tuple(_role(seat, pods) for seat in first.cast),
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
-        problem=f"namespace {key.namespace} lacks {contract.KUBEXEC}" if forbidden else "",
+        problem=namespaces.no_kubexec(key.namespace) if forbidden else "",
         mode=first.mode,
         surroundings={tag.target: tag.uid for tag in tags},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),

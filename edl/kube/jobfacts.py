@@ -7,7 +7,13 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from edl import clearings, contract, frameworks, pins, start_refusals
+from edl import (
+    assignments,
+    clearings,
+    contract,
+    frameworks,
+    start_refusals,
+)
 from edl.errors import Denied
 from edl.kube import admission, jobends, shares
 from edl.kube.facts import time
@@ -86,7 +92,7 @@ def job(raw: bytes, shapes: Shapes) -> JobFacts:
         template=admission.kept(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=time(notes.get(contract.STARTED_AT, "")),
-        execs=bool(spec and frameworks.FRAMEWORKS[spec.framework].describe(spec).kubectl),
+        execs=bool(spec and frameworks.execs(spec)),
     )
 
 
@@ -143,7 +149,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         decides=frameworks.decides(spec),
         serves=frameworks.serves(spec),
         tandem=spec.tandem,
-        shape=shapes.of_json(_planned(manifest), _share(manifest), who),
+        shape=shapes.of_json(_pod_spec(manifest), _share(manifest), who),
         wanted=spec.wanted,
         slots=spec.slots,
         port=spec.port,
@@ -156,7 +162,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         cooldown=spec.cooldown,
         progress=_progress(manifest, spec),
         labels=who.labels,
-        node_affinity=pins.kept(_pod_spec(manifest).get("affinity")),
+        gated=contract.PLACEMENT_GATE in _gates(manifest),
         held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
     )
 
@@ -170,8 +176,7 @@ def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
         last=read_reason(notes.get(contract.LAST_CHANGE, "")),
         scaling=_scaling(spec, notes),
         history=notes.get(contract.HISTORY, ""),
-        node_affinity=notes.get(contract.PINNED) or role.node_affinity,
-        pinned=contract.PINNED in notes,
+        assigned=assignments.read(notes.get(contract.ASSIGNED_NODES, "")),
         cleared=clearings.read(notes.get(contract.CLEARED, "")),
         refusal=start_refusals.read(notes.get(contract.START_REFUSED, "")),
     )
@@ -272,13 +277,8 @@ def _settled(manifest: Mapping[str, Any]) -> bool:
     return not status.get("active") and (stopped or not status.get("startTime"))
 
 
-def _planned(manifest: Mapping[str, Any]) -> Json:
-    """The pods that will be: the next start of who was kept to nodes takes that off."""
-    spec = _pod_spec(manifest)
-    text = (manifest["metadata"].get("annotations") or {}).get(contract.PINNED)
-    if text and manifest["spec"].get("suspend"):
-        return spec | {"affinity": pins.own(spec.get("affinity"), text)}
-    return spec
+def _gates(manifest: Mapping[str, Any]) -> Sequence[str]:
+    return [gate["name"] for gate in _pod_spec(manifest).get("schedulingGates") or ()]
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

@@ -110,6 +110,8 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     leaving: str = msgspec.field(name=contract.LEAVING, default="")
     published_at: str = msgspec.field(name=contract.PUBLISHED_AT, default="")
     confirmed_at: str = msgspec.field(name=contract.CONFIRMED_AT, default="")
+    assigned: str = msgspec.field(name=contract.ASSIGNED_NODE, default="")
+    placed_at: str = msgspec.field(name=contract.PLACED_AT, default="")
     gpus: str = msgspec.field(name=contract.SHARED_GPU_UUID, default="")
     gpu_memory: str = msgspec.field(name=contract.SHARED_GPU_MEMORY, default="")
 

@@ -64,7 +64,7 @@ class ClusterWide(msgspec.Struct, frozen=True):
         runtimes: Iterable[RuntimeClassFacts] | None = None,
     ) -> "ClusterWide":
         return cls(
-            kubexec=frozenset(found.name for found in namespaces if found.kubexec),
+            kubexec=frozenset(found.name for found in namespaces if found.policy.kubexec),
             priorities={entry.name: entry.value for entry in priorities},
             default=next((entry.value for entry in priorities if entry.default), 0),
             rules=_rules_of(namespaces, priorities, quotas, ranges),

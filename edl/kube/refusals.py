@@ -5,10 +5,22 @@ from typing import Final
 
 import msgspec
 
-from edl.errors import ClusterError, Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable
+from edl.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Unreachable,
+    WebhookAway,
+)
+from edl.kube.roles import role_with
 
 _RBAC: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource')
+_ACCOUNT: Final = "system:serviceaccount:"
 _WEBHOOK: Final = re.compile(r"admission webhook \S+ denied the request: (?P<cause>.*)", re.DOTALL)
+_AWAY: Final = re.compile(r'failed calling webhook "[^"]+\.edl\.dev"')
 
 
 class _Status(msgspec.Struct):
@@ -49,7 +61,8 @@ def refusal(request: Request, status: int, body: bytes) -> ClusterError:
     if status == 403:  # noqa: PLR2004 - HTTP
         return _forbidden(request, message)
     if status == 429 or status >= 500:  # noqa: PLR2004 - HTTP
-        return Unreachable(f"{request.server} cannot {request} now: {message}", status)
+        kind = WebhookAway if _AWAY.search(message) else Unreachable
+        return kind(f"{request.server} cannot {request} now: {message}", status)
     return Invalid(message, status)
 
 
@@ -65,10 +78,18 @@ def _forbidden(request: Request, message: str) -> ClusterError:
         return Forbidden(message, 403)
     scope = f"-n {request.namespace}" if request.namespace else "--all-namespaces"
     return Forbidden(
-        f'"{rule["user"]}" may not {request}; ask for a role with this verb '
+        f'"{rule["user"]}" may not {request}; {_way_out(request, rule)} '
         f"(kubectl auth can-i {rule['verb']} {request.resource} {scope})",
         403,
     )
+
+
+def _way_out(request: Request, rule: re.Match[str]) -> str:
+    """A ServiceAccount may be one of ours, whose roles are others."""
+    found = role_with(rule["verb"], request.resource, request.name)
+    if not found or rule["user"].startswith(_ACCOUNT):
+        return "ask for a role with this verb"
+    return f"ask for the ClusterRole {found} {request.where or 'in the whole cluster'}"
 
 
 def status_of(body: bytes) -> int:

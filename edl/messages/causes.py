@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import singledispatch
 from typing import Final
 
-from edl.messages.reasons import SCARCE, message, node_rule, precedence, resource
+from edl.messages.reasons import message, precedence
+from edl.messages.room import SCARCE, listed, node_rule, resource
 from edl.model.causes import (
     Bound,
     Bounds,
@@ -21,15 +22,12 @@ from edl.model.causes import (
     TooLarge,
     Until,
 )
+from edl.model.reasons import Roles
 from edl.resources import Resources, amount_text
-
-_NAMED: Final = 3
-"""So many that come first are named, the others counted."""
 
 _REMEDIES: Final[Mapping[Hindrance, str]] = {
     Hindrance.PAUSED: "resuming it (kubectl edl resume)",
     Hindrance.PROBLEM: "putting this right",
-    Hindrance.MISSING: "creating its missing Jobs",
 }
 
 
@@ -74,8 +72,7 @@ def _(found: Others) -> str:
         *map(str, found.jobs),
         *(f"pending pods such as {pod}" for pod in found.pods),
     ]
-    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{precedence(found.rule)} {', '.join(names[:_NAMED])}{rest}"
+    return f"{precedence(found.rule)} {listed(names)}"
 
 
 @remedy.register
@@ -90,15 +87,21 @@ def _(found: Promised | Itself) -> str:
 
 @remedy.register
 def _(found: Itself) -> str:
+    if found.what is Hindrance.MISSING and isinstance(found.reason.about, Roles):
+        names = found.reason.about.names
+        return f"kubectl apply the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
     return _REMEDIES.get(found.what, "")
 
 
 @cause.register
 def _(found: Room) -> str:
+    short = _short(found.requests, found.free) or found.missing
+    lacks = f"Insufficient {' and '.join(name for name, _ in short)} for"
     if found.wanted == 1:
-        return f"no room for one {found.role} ({found.requests}): {_most(found)}"
+        return f"{lacks} one {found.role} ({found.requests}): {_most(found)}"
     some = f"{found.pods} of {found.wanted}" if found.fitting else str(found.wanted)
-    return f"no room for {some} {found.role} ({found.requests} each): {_most(found)}"
+    beside = f"beside the {found.fitting} that fit, " if found.fitting else ""
+    return f"{lacks} {some} {found.role} ({found.requests} each): {beside}{_most(found)}"
 
 
 def _most(found: Room) -> str:
@@ -152,7 +155,7 @@ def _(found: NoNode) -> str:
 @cause.register
 def _(found: Kept) -> str:
     places = _places(found.nodes)
-    return f"no room: {SCARCE[found.rule]} keep one more {found.role} off {places}"
+    return f"{SCARCE[found.rule]} keep one more {found.role} off {places}"
 
 
 @remedy.register

@@ -8,22 +8,21 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Final, NamedTuple
 
-from edl import contract
+from edl.messages.room import insufficient, listed, needs, node_rule, resource
 from edl.model.reasons import (
     About,
     AboveBudget,
     Attempt,
     Attempted,
+    Awaiting,
     Code,
     FixedSize,
     Growth,
-    Lack,
     Load,
     Minimum,
-    Need,
-    NodeRule,
     NoEligibleNode,
     NoRoom,
+    OffNodes,
     Other,
     PendingPods,
     Period,
@@ -32,20 +31,11 @@ from edl.model.reasons import (
     Reason,
     Restart,
     Roles,
-    Scarce,
     Shortage,
     Size,
-    Taints,
     Told,
     Usage,
 )
-from edl.resources import CPU
-
-SCARCE: Final[Mapping[Scarce, str]] = {
-    Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
-    Scarce.DEVICES: "the shares that others have of its GPUs",
-}
-"""What keeps a pod off nodes whose sums have room for it."""
 
 _RESTART: Final[Mapping[Restart, str]] = {
     Restart.NONE: "",
@@ -60,7 +50,6 @@ _PLAIN: Final[Mapping[Code, str]] = {
     Code.UNSCHEDULABLE: "pods stayed Pending: no node takes them",
     Code.GANG_UNSCHEDULABLE: "pods of its minimum stayed Pending: back to the queue",
     Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size found a node",
-    Code.NODE_UNSCHEDULABLE: "its node is cordoned: it moves to another one",
     Code.POD_LOST: "a pod was lost, and the others cannot go on without it",
     Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot go on with it",
     Code.PLACEMENT_ORDER: "waiting for pods ahead of it to be scheduled",
@@ -127,26 +116,7 @@ def precedence(code: Code) -> str:
     return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else _BALANCED.get(code, first)
 
 
-_SHARED: Final = " (for a share of a GPU, on nodes with KubeShare)"
 _ENDED: Final[Mapping[Code, str]] = {Code.COMPLETE: "is done", Code.FAILED: "has failed"}
-
-
-def resource(name: str) -> str:
-    """A resource's name as users read it."""
-    return "CPU" if name == CPU else name
-
-
-def node_rule(found: NoEligibleNode) -> str:
-    """Which rule keeps pods off every node."""
-    wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
-    kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
-    return {
-        NodeRule.UNSCHEDULABLE: "no node is schedulable",
-        NodeRule.NODE_SELECTOR: f"no node matches its node selector {wanted}{kubeshare}",
-        NodeRule.NODE_AFFINITY: "no node matches its node affinity",
-        NodeRule.TAINTS: "it does not tolerate the taints of the nodes that it selects",
-        NodeRule.OTHERS_UNSCHEDULABLE: "no node that it may use is schedulable",
-    }[found.rule]
 
 
 def _sentence(reason: Reason) -> _Sentence:
@@ -185,16 +155,23 @@ def _(about: PendingPods, code: Code) -> _Sentence:  # noqa: ARG001 (a sentence'
 
 
 @_about.register
-def _(about: Pods, code: Code) -> _Sentence:
-    if code is Code.ADMITTED:
-        one = "the pod of its minimum fits"
-        return _Sentence(one if about.count == 1 else f"all {about.count} pods of its minimum fit")
-    waiting = "1 pod waits" if about.count == 1 else f"{about.count} pods wait"
-    return _Sentence(f"{waiting} for terminating pods to free room")
+def _(about: Pods, code: Code) -> _Sentence:  # noqa: ARG001
+    one = "the pod of its minimum fits"
+    return _Sentence(one if about.count == 1 else f"all {about.count} pods of its minimum fit")
 
 
 @_about.register
-def _(about: PodNames, code: Code) -> _Sentence:  # noqa: ARG001
+def _(about: Awaiting, code: Code) -> _Sentence:  # noqa: ARG001
+    waiting = "1 pod waits" if about.pods == 1 else f"{about.pods} pods wait"
+    makes = "makes" if len(about.givers) == 1 else "make"
+    room = f"{listed(about.givers)} {makes} room" if about.givers else ""
+    return _Sentence(f"{waiting} for other pods to terminate", room)
+
+
+@_about.register
+def _(about: PodNames, code: Code) -> _Sentence:
+    if code is Code.NODE_FULL:
+        return _Sentence(f"its node has no room left for {', '.join(about.names)}: placed again")
     return _Sentence(f"removed by name: {', '.join(about.names)}")
 
 
@@ -223,9 +200,12 @@ def _(about: Growth, code: Code) -> _Sentence:  # noqa: ARG001
 
 
 @_about.register
-def _(about: Taints, code: Code) -> _Sentence:  # noqa: ARG001
-    keys = ", ".join(about.keys)
-    return _Sentence(f"its node is being removed ({keys}): it moves to another one")
+def _(about: OffNodes, code: Code) -> _Sentence:  # noqa: ARG001
+    verb = "moves off" if len(about.pods) == 1 else "move off"
+    are = "is" if len(about.nodes) == 1 else "are"
+    why = f"being removed ({', '.join(about.taints)})" if about.taints else "cordoned"
+    text = f"{listed(about.pods)} {verb} {listed(about.nodes)}, which {are} {why}"
+    return _Sentence(text)
 
 
 @_about.register
@@ -256,25 +236,25 @@ def _(about: AboveBudget, code: Code) -> _Sentence:  # noqa: ARG001
 
 @_about.register
 def _(about: Shortage, code: Code) -> _Sentence:
-    pods, needs = sum(need.pods for need in about.needs), _needs(about.needs)
+    pods, wanted = sum(need.pods for need in about.needs), needs(about.needs)
     if code is not Code.NEVER_FITS:
-        text = f"insufficient {_lack(about.lack)}: needs {needs}"
+        text = f"{insufficient(about.lack)}: needs {wanted}"
         return _Sentence(text, f"{about.fitting} of {pods} pods fit")
     return _Sentence(
-        f"too large, insufficient {_lack(about.lack)}: needs {needs}",
-        f"only {about.fitting} of {pods} pods would fit even if no training job ran",
+        f"{insufficient(about.lack)}, even if no training job ran: needs {wanted}",
+        f"{about.fitting} of {pods} pods would fit",
     )
 
 
 @_about.register
 def _(about: NoRoom, code: Code) -> _Sentence:  # noqa: ARG001
-    return _Sentence(f"no node has room for {about.requests}: insufficient {_lack(about.lack)}")
+    return _Sentence(f"{insufficient(about.lack)} for one more pod of {about.requests}")
 
 
 @_about.register
 def _(about: NoEligibleNode, code: Code) -> _Sentence:  # noqa: ARG001
-    needs = f": needs {_needs(about.needs)}" if about.needs else ""
-    return _Sentence(f"{node_rule(about)}{needs}")
+    wanted = f": needs {needs(about.needs)}" if about.needs else ""
+    return _Sentence(f"{node_rule(about)}{wanted}")
 
 
 @_about.register
@@ -292,14 +272,3 @@ _ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.GROWTH: "back-off: a larger size found no nodes",
     Attempted.RECLAMATION: "back-off: it made room for a job that could not start",
 }
-
-
-def _needs(needs: Sequence[Need]) -> str:
-    return ", ".join(f"{need.pods} x {need.requests} ({need.role})" for need in needs)
-
-
-def _lack(lack: Lack) -> str:
-    if lack.scarce is Scarce.RESOURCE:
-        return resource(lack.resource)
-    found = SCARCE.get(lack.scarce)
-    return f"nodes that {found} leave to it" if found else "nodes"

@@ -7,7 +7,7 @@ from edl.model.budgets import Budget, Charge
 from edl.model.devices import Device, Held, Share
 from edl.model.jobs import Clearing, Ending, Phase, Refusal, Resizing, Role, Scaling, TrainingJob
 from edl.model.names import JobKey, Owner, Target
-from edl.model.places import Node, Shape, Taint, Toleration
+from edl.model.places import Assignment, Node, Shape, Taint, Toleration
 from edl.model.pods import Leaving, Pod, PodPhase
 from edl.model.reasons import Code, Reason, Restart
 from edl.model.rules import Neighbours, Port, Rules, Spread, Term
@@ -15,6 +15,7 @@ from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.state import ClusterState, Demand
 
 __all__ = [
+    "Assignment",
     "Budget",
     "Charge",
     "Clearing",

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from edl.contract import CleanUp
 from edl.model.budgets import Charge
 from edl.model.names import JobKey, Owner, Target
-from edl.model.places import Shape
+from edl.model.places import Assignment, Shape
 from edl.model.pods import Leaving, Pod
 from edl.model.reasons import Code, Reason, Restart
 from edl.model.selectors import Labels
@@ -154,12 +154,12 @@ class Role(msgspec.Struct, frozen=True):
     """The least time between two resizes, as its user says."""
     labels: Labels = ()
     """Of its template."""
-    node_affinity: str = "null"
-    """What `edl.pins` keeps of its template's own affinity."""
     settled: bool = True
     """Where it is suspended: the Job controller has seen to it, so that its template may change."""
-    pinned: bool = False
-    """Its template keeps its pods to nodes of the plan; while it is suspended, `shape` does not."""
+    gated: bool = False
+    """Its pods wait behind the gate `edl.dev/placement` until the plan gives each a node."""
+    assigned: Assignment = Assignment()
+    """The nodes that the plan of its last start or growth has for its replicas."""
     charges: tuple[Charge, ...] = ()
     """What one of its pods counts in the budgets of its namespace."""
     refusal: Refusal | None = None

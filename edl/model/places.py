@@ -44,6 +44,18 @@ class Shape(msgspec.Struct, frozen=True):
     """Of GPUs that KubeShare hands out; None for none, the usual case."""
 
 
+class Assignment(msgspec.Struct, frozen=True):
+    """The nodes that a plan has for the replicas of a role from index `first` on."""
+
+    first: int = 0
+    nodes: tuple[str, ...] = ()
+
+    def node(self, index: int) -> str:
+        """The node of one replica, empty where the plan had none for it."""
+        place = index - self.first
+        return self.nodes[place] if 0 <= place < len(self.nodes) else ""
+
+
 class Node(msgspec.Struct, frozen=True):
     """A node and the room that is taken on it.
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from edl import contract
 from edl.model.reasons import Reason
 
 
@@ -55,12 +56,23 @@ class Pod(msgspec.Struct, frozen=True):
     restarted_at: datetime | None = None
     """When one of its containers was last started again in place."""
     finalizers: tuple[str, ...] = ()
+    assigned: str = ""
+    """The node that a plan has given it, empty before."""
+    placed_at: datetime | None = None
+    """When it was given that node."""
+    node_affinity: str = "[]"
+    """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
     devices: tuple[str, ...] = ()
     """The GPUs of which KubeShare gave it a share."""
 
     @property
     def gated(self) -> bool:
         return bool(self.gates)
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether it waits for a node of the plan."""
+        return contract.PLACEMENT_GATE in self.gates
 
     @property
     def active(self) -> bool:

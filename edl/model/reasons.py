@@ -33,6 +33,7 @@ class Code(StrEnum):
     GROWTH_UNSCHEDULABLE = "GrowthUnschedulable"
     NODE_TERMINATING = "NodeTerminating"
     NODE_UNSCHEDULABLE = "NodeUnschedulable"
+    NODE_FULL = "NodeFull"
     POD_LOST = "PodLost"
     CONTAINER_RESTARTED = "ContainerRestarted"
     PODS_REMOVED = "PodsRemoved"
@@ -102,6 +103,13 @@ class Pods(msgspec.Struct, frozen=True, tag=True):
     count: int
 
 
+class Awaiting(msgspec.Struct, frozen=True, tag=True):
+    """So many pods wait until others have terminated. `givers`: jobs that yield to them now."""
+
+    pods: int
+    givers: tuple[JobKey, ...]
+
+
 class PodNames(msgspec.Struct, frozen=True, tag=True):
     """Its own pods, each by name."""
 
@@ -136,10 +144,13 @@ class Growth(msgspec.Struct, frozen=True, tag=True):
     timeout_seconds: float | None = None
 
 
-class Taints(msgspec.Struct, frozen=True, tag=True):
-    """Keys of a node's taints."""
+class OffNodes(msgspec.Struct, frozen=True, tag=True):
+    """Its own pods that leave nodes; `taints`: the keys that take these away, none of a cordon."""
 
-    keys: tuple[str, ...]
+    pods: tuple[str, ...]
+    """As users name them: role and index, `worker-3`."""
+    nodes: tuple[str, ...]
+    taints: tuple[str, ...] = ()
 
 
 class Load(msgspec.Struct, frozen=True, tag=True):
@@ -257,12 +268,13 @@ About: TypeAlias = (
     | Minimum
     | PendingPods
     | Pods
+    | Awaiting
     | PodNames
     | Roles
     | Size
     | FixedSize
     | Growth
-    | Taints
+    | OffNodes
     | Load
     | Period
     | Usage

@@ -10,6 +10,7 @@ gangs, minimums and others' pods of its priority and above take its extras at an
 budgets, lost pods and pods that found no node never wait either.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -27,6 +28,8 @@ _LASTING: Final = 2
 """In cooldowns: a size that has lasted so long was worth its restart."""
 _MOST: Final = 4
 """Doublings at most after a restart that reached nothing: 8 hours, with a cooldown of 5 minutes."""
+_GANG_LASTING: Final = 3
+"""In gang limits: a gang that came to less than its minimum so late has run before."""
 _MOST_WORTHWHILE: Final = 2
 """Doublings at most after any other: 20 minutes."""
 
@@ -63,6 +66,29 @@ def vain(board: Board, job: TrainingJob, role: Role) -> Reason | None:
     if last_reasons.made_room(role):
         return reasons.MADE_ROOM_IN_VAIN if _waits(other) else None
     return None if _changed_since(other, role.resized_at) else reasons.GROWS_LATER
+
+
+def gang_failed(board: Board, job: TrainingJob) -> Reason:
+    """Why a gang is suspended that did not come together, with how often that was so before."""
+    if board.past(job.started_at, _GANG_LASTING * board.limits.gang_limit):
+        return reasons.GANG_PENDING
+    starts = (role.last.attempts for role in job.live if role.last and last_reasons.admitted(role))
+    return replace(reasons.GANG_PENDING, attempts=max(starts, default=0))
+
+
+def gang_rests(board: Board, job: TrainingJob) -> datetime | None:
+    """Until when a gang waits that did not come together; None if it does not."""
+    failed = failed_starts(job.live)
+    if not failed or job.started_at is None:
+        return None
+    wait = 2 * board.limits.gang_limit * (1 << failed - 1)
+    return None if board.past(job.started_at, wait) else job.started_at + wait
+
+
+def failed_starts(roles: Iterable[Role]) -> int:
+    """How many starts of a gang in a row came to nothing."""
+    failed = (role.last for role in roles if last_reasons.gang_pending(role))
+    return max((min(last.attempts, _MOST) + 1 for last in failed if last), default=0)
 
 
 def counted(board: Board, job: TrainingJob, reason: Reason) -> Reason:

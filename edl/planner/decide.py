@@ -15,13 +15,13 @@ from edl.planner.memory import Memory
 from edl.planner.opening import set_up
 from edl.planner.outcome import Outcome
 from edl.planner.overdrawn import keep_budgets
+from edl.planner.placement import seat_unbound
 from edl.planner.plan import Evacuation, Plan
 from edl.planner.policies import Policy
 from edl.planner.queue import Queue
 from edl.planner.rebalance import Rebalance
-from edl.planner.rehearsal import Rehearsal
 from edl.planner.rest import shrink, suspend
-from edl.planner.unbound import seat_unbound
+from edl.planner.turns import Turns
 
 
 def decide(
@@ -83,4 +83,4 @@ def seat(board: Board, ledger: Ledger, ceiling: Ceiling) -> None:
     stuck = grow(board, ceiling)
     if board.policy.balances:
         Rebalance(board, ceiling).run(stuck)
-    Rehearsal(board, ledger).run()
+    Turns(board, ledger).run()

@@ -6,13 +6,13 @@ other, and only if nodes and quotas let its replacement in. So a drain comes to 
 PodDisruptionBudgets hold it back.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from edl import addresses, reasons
 from edl.feasibility.eligibility import Mask
 from edl.frameworks import FRAMEWORKS, resizing
-from edl.model import ClusterState, JobKey, Node, Pod, Reason, Resizing, Role, TrainingJob
+from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
 from edl.planner.board import Board
 from edl.planner.fit import Want, place
 from edl.planner.plan import Evacuation
@@ -103,8 +103,7 @@ def _forced(board: Board, job: TrainingJob, role: Role, going: dict[str, str]) -
     if not first:
         return None
     place(board.grid, Want(board.rows_of(role.shape).fit, len(first)), now=True)
-    names = sorted({going[pod.node] for pod in lost})
-    return _moved(job, role, first, reasons.node_goes(names))
+    return _moved(job, role, first, going)
 
 
 def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
@@ -129,7 +128,7 @@ def _offered(board: Board, job: TrainingJob, role: Role, cordoned: set[str]) -> 
     if not budgets_let_it_back(board, job, role):
         return None
     board.grid.take(row, fit, now=True)
-    return _moved(job, role, [last], reasons.CORDONED)
+    return _moved(job, role, [last], {})
 
 
 def budgets_let_it_back(board: Board, job: TrainingJob, role: Role) -> bool:
@@ -165,5 +164,11 @@ def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
     return len(listed) == role.size - 1
 
 
-def _moved(job: TrainingJob, role: Role, pods: Sequence[Pod], reason: Reason) -> Evacuation:
+def _moved(
+    job: TrainingJob, role: Role, pods: Sequence[Pod], going: Mapping[str, str]
+) -> Evacuation:
+    """`going`: by node, the taint that takes it away."""
+    nodes = {pod.node for pod in pods}
+    taints = {going[node] for node in nodes if node in going}
+    reason = reasons.off_nodes([f"{role.name}-{pod.index}" for pod in pods], nodes, taints)
     return Evacuation(job.key, role.name, tuple(pod.name for pod in pods), reason)

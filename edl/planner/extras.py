@@ -13,12 +13,13 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from edl.model import TrainingJob
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid, Ints
 from edl.planner.home import Homes
-from edl.planner.standing import NOWHERE, Seat, Standing
+from edl.planner.standing import FINISHING, NOWHERE, Seat, Standing
 
 _row: Final = attrgetter("row")
 
@@ -43,6 +44,16 @@ def claim_rules(board: Board) -> Rules:
         return standing.level, near, -board.share(standing)
 
     return Rules(least=lambda standing: standing.floor, key=key)
+
+
+def level_of(board: Board, job: TrainingJob) -> float:
+    """Whose extras a job that waits may take: who has just come, only those of lower priorities."""
+    patience = board.policy.patience
+    if patience and not board.past(job.queued_at, patience):
+        return job.priority - 0.5
+    if board.finishing and board.past(job.queued_at, board.limits.queue_patience):
+        return job.priority + FINISHING
+    return job.priority
 
 
 class Spare:

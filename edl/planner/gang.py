@@ -1,22 +1,22 @@
 """A gang: the suspended roles of a training job, which start all at once or not at all."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
+from msgspec.structs import replace
 
 from edl import reasons
 from edl.feasibility.devices import Horizon
 from edl.model import Reason, Resizing, Role, TrainingJob
 from edl.planner import last_reasons
+from edl.planner.back_off import failed_starts
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
 from edl.planner.fit import Fit, Want, place, unplace
 from edl.planner.growth_gates import rest_after_return
 from edl.planner.orders import most, orders
-from edl.planner.standing import ROLES, Seat, Standing, start_size, target
+from edl.planner.standing import NOWHERE, ROLES, Seat, Standing, start_size, target
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -41,8 +41,8 @@ class Gang(msgspec.Struct, frozen=True):
 
     @property
     def again(self) -> bool:
-        """Its last start came to nothing, because the scheduler placed its pods otherwise."""
-        return any(last_reasons.gang_pending(role) for role in self.roles)
+        """Its last start came to nothing."""
+        return failed_starts(self.roles) > 0
 
     @property
     def why(self) -> Reason | None:
@@ -52,7 +52,9 @@ class Gang(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> Reason:
         """The reason of its start."""
-        return reasons.restarted(self.why) if self.why else reasons.started(self.pods)
+        if self.why:
+            return reasons.restarted(self.why)
+        return replace(reasons.started(self.pods), attempts=failed_starts(self.roles))
 
     @property
     def question(self) -> "Question":
@@ -133,21 +135,24 @@ def _place_in_order(board: Board, wants: Sequence[Want]) -> list[list[int]] | No
     return None
 
 
-def place_apart(board: Board, found: Gang) -> list[list[int]] | None:
-    """As `place_now`, no two roles on one node: kept to its nodes, no role takes another's room."""
-    taken = np.zeros(len(board.grid.rows), dtype=np.bool_)
-    apart: list[Want] = []
+def place_again(board: Board, found: Gang) -> list[list[int]] | None:
+    """The nodes of its last start, where they have room for all pods; None, and no change.
+
+    A job that gave replicas by its restart thereby leaves their nodes to the job that takes them.
+    """
     placed: list[list[int]] = []
-    for want in found.wants:
-        fit = Fit(board.grid, want.fit.shape, want.fit.eligible & ~taken)
-        apart.append(Want(fit, want.pods))
-        placed.append(place(board.grid, apart[-1], now=True))
-        taken[placed[-1]] = True
-    if all(len(rows) == want.pods for want, rows in zip(apart, placed, strict=True)):
-        return placed
-    for want, rows in zip(apart, placed, strict=True):
-        unplace(board.grid, want.fit, rows, now=True)
-    return None
+    for role, want in zip(found.roles, found.wants, strict=True):
+        rows: list[int] = []
+        placed.append(rows)
+        for index in range(want.pods):
+            row = board.grid.rows.get(role.assigned.node(index), NOWHERE)
+            if row == NOWHERE or not (want.fit.eligible[row] and want.fit.takes(row, now=True)):
+                for (fit, _), taken in zip(found.wants, placed, strict=False):
+                    unplace(board.grid, fit, taken, now=True)
+                return None
+            board.grid.take(row, want.fit, now=True)
+            rows.append(row)
+    return placed
 
 
 def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list[Standing]:
@@ -176,14 +181,6 @@ def _most_at_start(found: Gang, role: Role, size: int) -> int:
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
     most = min(role.size, role.max) if found.why else role.max
     return max(size, most if role.remaining is None else min(most, role.remaining))
-
-
-def again_later(board: Board, found: Gang) -> datetime | None:
-    """Until when it waits after a start that came to nothing; None if it does not."""
-    started, wait = found.job.started_at, 2 * board.limits.gang_limit
-    if not found.again or started is None or board.past(started, wait):
-        return None
-    return started + wait
 
 
 def lingers(board: Board, found: Gang) -> bool:

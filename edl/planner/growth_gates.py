@@ -72,7 +72,7 @@ def _cool(board: Board, standing: Standing) -> None:
     changed = last_changed(job, role)
     if changed is None or (standing.floor == standing.cap == role.size):
         return
-    if not standing.manual and any(since is None for _, since in standing.unbound):
+    if not standing.manual and any(one.since is None for one in standing.unbound):
         # In the Job controller's back-off more of it would only stand empty.
         standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
     elif later := backs_off(board, standing):

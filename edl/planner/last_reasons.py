@@ -9,6 +9,11 @@ def restarts(role: Role) -> bool:
     return role.restart is Restart.STOPPED
 
 
+def admitted(role: Role) -> bool:
+    """Whether its last change was a start from the queue."""
+    return role.last is not None and role.last.code is Code.ADMITTED
+
+
 def gang_pending(role: Role) -> bool:
     """Whether its last start came to nothing, because the scheduler placed its pods otherwise."""
     return role.last is not None and role.last.code is Code.GANG_UNSCHEDULABLE

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from edl import reasons
 from edl.model import JobKey, Reason
 from edl.planner.fit import Want
 from edl.planner.plan import Held
@@ -55,13 +56,15 @@ class Ledger:
         self.promises.append(Promise(wants, placed, len(self.admitted)))
 
     def all_held(self) -> tuple[Held, ...]:
-        """The queue first, in its order; `ahead` names the first few of the queue."""
-        first = tuple(self.queue[:_SHOWN_AHEAD])
-        queued = [
-            Held(key, self.held[key], position, first[: position - 1], self.until.get(key))
-            for position, key in enumerate(self.queue, 1)
-        ]
-        waiting = set(self.queue)
+        """The queue first, in its order; `ahead` names the first few of it that may start."""
+        queued, waiting, ahead = [], set(self.queue), list[JobKey]()
+        for key in self.queue:
+            never = reasons.is_never(self.held[key])
+            first = () if never else tuple(ahead[:_SHOWN_AHEAD])
+            position = 0 if never else len(ahead) + 1
+            queued.append(Held(key, self.held[key], position, first, self.until.get(key), never))
+            if not never:
+                ahead.append(key)
         rest = sorted(key for key in self.held if key not in waiting)
         return (*queued, *[Held(key, self.held[key], until=self.until.get(key)) for key in rest])
 

@@ -61,7 +61,13 @@ class Memory:
         `waits`: a replica is to move, perhaps once another is ready, which a view leaves out.
         """
         self._last, self._board = None, board
-        acts = plan.admissions or plan.resizes or plan.suspensions or plan.evacuations
+        acts = (
+            plan.admissions
+            or plan.resizes
+            or plan.suspensions
+            or plan.evacuations
+            or plan.placements
+        )
         if not (acts or waits):
             self._last = _Decision(state, board.policy, board.limits, plan, restless(state.nodes))
 

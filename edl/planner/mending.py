@@ -6,7 +6,7 @@ from functools import partial, singledispatch
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
-from edl.model import JobKey, Role, TrainingJob
+from edl.model import Budget, JobKey, Role, TrainingJob
 from edl.model.causes import (
     Bound,
     Bounds,
@@ -182,7 +182,7 @@ def _more_leave(old: Cause, new: Cause) -> Cause | None:
     match old, new:
         case LoadCeiling(), LoadCeiling() if old.resource == new.resource:
             return replace(old, enough=max(old.enough, new.enough))
-        case Spent(), Spent() if old.budget.source == new.budget.source:
+        case Spent(), Spent() if _is_same(old.budget, new.budget):
             return replace(old, lacks=old.lacks + new.lacks)
         case Others(), Others() if old.rule == new.rule:
             jobs = dict.fromkeys((*old.jobs, *new.jobs))
@@ -192,3 +192,8 @@ def _more_leave(old: Cause, new: Cause) -> Cause | None:
         case Until(), Until():
             return max(old, new, key=lambda one: one.until)
     return None
+
+
+def _is_same(old: Budget, new: Budget) -> bool:
+    """Whether both limit one resource of one source; what was put right has another limit."""
+    return replace(new, hard=old.hard) == old

@@ -139,8 +139,10 @@ def _stand(board: Board, post: Post) -> None:
 
 def _is_settled(role: Role, home: Sequence[str]) -> bool:
     """Whether all of its replicas are there, or nothing: no pod comes or leaves."""
-    there = bool(home) and role.ending is None and not role.suspended
-    return there or all(pod.ended for pod in role.pods)
+    runs = role.ending is None and not role.suspended
+    if runs and not role.pods:
+        return not role.size  # Its pods are about to be made.
+    return (runs and bool(home)) or all(pod.ended for pod in role.pods)
 
 
 def _is_whole(standing: Standing) -> bool:

@@ -24,11 +24,18 @@ def orders(wants: Sequence[Want]) -> Iterator[tuple[int, ...]]:
     return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
 
 
+def placed(room: Ints, wants: Sequence[Want], horizon: Horizon) -> list[int]:
+    """How many pods of each want find a place, in the best of these orders."""
+    every, best = sum(want.pods for want in wants), [0] * len(wants)
+    for order in orders(wants):
+        found = pack(room, [wants[at] for at in order], horizon)
+        if sum(found) > sum(best):
+            best = [found[order.index(at)] for at in range(len(wants))]
+        if sum(best) == every:
+            break
+    return best
+
+
 def most(room: Ints, wants: Sequence[Want], horizon: Horizon) -> int:
     """How many pods find a place in the best of these orders."""
-    every, found = sum(want.pods for want in wants), 0
-    for order in orders(wants):
-        found = max(found, sum(pack(room, [wants[at] for at in order], horizon)))
-        if found == every:
-            break
-    return found
+    return sum(placed(room, wants, horizon))

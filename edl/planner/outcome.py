@@ -13,6 +13,7 @@ from edl.planner.board import Board
 from edl.planner.fit import Fit, Want
 from edl.planner.growth import Ceiling
 from edl.planner.ledger import Ledger
+from edl.planner.placement import placements
 from edl.planner.plan import Admission, Plan, Resize, Suspension
 from edl.planner.standing import NOWHERE, Standing, target
 from edl.planner.why import no_node, short
@@ -43,6 +44,7 @@ class Outcome:
             resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
             suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
             held=self.ledger.all_held(),
+            placements=placements(self.board),
             recheck_after=min(self.board.wake, default=None),
         )
 
@@ -50,9 +52,8 @@ class Outcome:
         for key, (reason, standings) in self.ledger.admitted.items():
             sizes = {standing.role.name: standing.lasting for standing in standings}
             cast = [role.name for role in standings[0].job.roles if role.name in sizes]
-            leads = next((standing.role.name for standing in standings if standing.leads), "")
-            kept = {standing.role.name for standing in standings if standing.pinned}
-            nodes = tuple((name, self._nodes(standings, name)) for name in cast if name in kept)
+            gated = (standing for standing in standings if standing.role.gated)
+            nodes = tuple((standing.role.name, self._assigned(standing)) for standing in gated)
             found = tuple((name, sizes[name]) for name in cast)
             grown = [
                 reasons.grown(standing.lasting, standing.role.max)
@@ -60,14 +61,12 @@ class Outcome:
                 if standing.lasting > standing.floor
             ]
             why = reasons.grew_smaller(reason) if _in_vain(standings) else reason
-            yield Admission(key, found, why, tuple(grown), nodes, leads)
+            yield Admission(key, found, why, tuple(grown), nodes)
 
-    def _nodes(self, standings: Iterable[Standing], name: str) -> tuple[str, ...]:
-        """Where this plan seats a role that starts."""
+    def _assigned(self, standing: Standing) -> tuple[str, ...]:
+        """The nodes of the replicas that it gets in this plan, in the order of their indexes."""
         names = list(self.board.grid.rows)
-        own = (found for found in standings if found.role.name == name)
-        rows = {seat.row for found in own for seat in found.seats if seat.now}
-        return tuple(names[row] for row in sorted(rows))
+        return tuple(names[seat.row] for seat in standing.seats if seat.fresh and seat.now)
 
     def _resizes(self, standings: Iterable[Standing]) -> Iterator[Resize]:
         for standing in standings:
@@ -85,7 +84,9 @@ class Outcome:
                 job, restart = standing.job, standing.restarts
                 if restart:
                     reason = counted(self.board, job, reason)
-                yield Resize(job.key, standing.role.name, before, after, reason, restart)
+                grows = standing.role.gated and after > before and not restart
+                nodes = self._assigned(standing) if grows else ()
+                yield Resize(job.key, standing.role.name, before, after, reason, restart, nodes)
 
     def _explain(self, standing: Standing) -> None:
         key = standing.job.key

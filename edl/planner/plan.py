@@ -17,11 +17,7 @@ class Admission(msgspec.Struct, frozen=True):
     grown: tuple[Reason, ...] = ()
     """Of roles that start above their minimum."""
     nodes: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(role, nodes) to keep a role's pods to by node affinity, where the scheduler might place them
-    in another way than this plan does, and leave others without a node."""
-    leads: str = ""
-    """The role that starts first, where not even that is sure: the others follow when its pods
-    have their nodes."""
+    """(role, nodes) of gated roles: the node of each replica, in the order of their indexes."""
 
 
 class Resize(msgspec.Struct, frozen=True):
@@ -36,6 +32,8 @@ class Resize(msgspec.Struct, frozen=True):
     after: int
     reason: Reason
     restart: bool = False
+    nodes: tuple[str, ...] = ()
+    """Of a gated role that grows, the nodes of its new replicas in the order of their indexes."""
 
 
 class Suspension(msgspec.Struct, frozen=True):
@@ -56,11 +54,22 @@ class Evacuation(msgspec.Struct, frozen=True):
     """The nodes that they are moved off for a pod that may use few nodes."""
 
 
+class Placement(msgspec.Struct, frozen=True):
+    """The nodes of pods that wait behind the gate `edl.dev/placement`, all of one role."""
+
+    job: JobKey
+    role: str
+    nodes: tuple[tuple[str, str], ...]
+    """(pod, node)"""
+    replaced: tuple[str, ...] = ()
+    """Pods that were given a node and cannot be bound to it: they are ended, and made again."""
+
+
 class Held(msgspec.Struct, frozen=True):
     """A training job that does not get what it could use, and why.
 
-    `position` counts from 1 in the queue and is 0 for a running job that may not grow. `reason`
-    carries no clock readings: the same situation always has the same.
+    `position` counts from 1 in the queue and is 0 for a running job that may not grow, and where
+    `never`. `reason` carries no clock readings: the same situation always has the same.
     """
 
     job: JobKey
@@ -70,6 +79,8 @@ class Held(msgspec.Struct, frozen=True):
     """The first of those who come before it in the queue, at most eight."""
     until: datetime | None = None
     """The end of a cooldown or back-off, where `reason` is one."""
+    never: bool = False
+    """It is queued and cannot start, whoever ends: it is ahead of nobody."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -81,3 +92,4 @@ class Plan(msgspec.Struct, frozen=True):
     held: tuple[Held, ...] = ()
     recheck_after: timedelta | None = None
     evacuations: tuple[Evacuation, ...] = ()
+    placements: tuple[Placement, ...] = ()

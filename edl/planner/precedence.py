@@ -72,9 +72,17 @@ class Precedence:
         return self._capacities[index]
 
 
+def most_kept_off(fit: Fit, other: Fit) -> int:
+    """How many pods of a shape one pod of another keeps from a node at most, by their sums."""
+    if fit is other:
+        return 1
+    need = dict(fit.need)
+    return max((-(-amount // need[line]) for line, amount in other.need if line in need), default=0)
+
+
 def _loose(standing: Standing) -> list[Seat]:
     """Seats of pods that the scheduler has yet to place."""
-    waiting = [standing.seats[at] for at, _ in standing.unbound if at < standing.size]
+    waiting = [standing.seats[at] for at, _, _ in standing.unbound if at < standing.size]
     return waiting + [seat for seat in standing.seats if seat.fresh and seat.now]
 
 

@@ -8,19 +8,19 @@ from math import inf
 from edl import phases, reasons
 from edl.model import Demand, Reason, TrainingJob
 from edl.planner.alone import fits_alone
+from edl.planner.back_off import gang_failed, gang_rests
 from edl.planner.board import Board
 from edl.planner.budgets import Line
 from edl.planner.displace import Displacement, movers
-from edl.planner.extras import Extras, claim_rules
+from edl.planner.extras import Extras, claim_rules, level_of
 from edl.planner.fit import Want, place
 from edl.planner.gang import (
     Gang,
     Question,
-    again_later,
     delays,
     gang,
     lingers,
-    place_apart,
+    place_again,
     place_now,
     returns,
     stand_up,
@@ -101,7 +101,7 @@ class Queue:
         """A started role without a node for its minimum takes extras, its own among them."""
         lacking = [
             position
-            for position, _ in standing.unbound
+            for position, _, _ in standing.unbound
             if position < standing.floor and standing.seats[position].row == NOWHERE
         ]
         if not lacking:
@@ -124,7 +124,7 @@ class Queue:
         if placed is None:
             self._reserve(found)
             if self.board.past(found.job.started_at, self.board.limits.gang_limit):
-                self.ledger.suspended[found.job.key] = reasons.GANG_PENDING
+                self.ledger.suspended[found.job.key] = gang_failed(self.board, found.job)
         else:
             roles = [role.name for role in found.roles]
             self._admit(found, placed, reasons.completed(roles))
@@ -136,7 +136,8 @@ class Queue:
         """
         key = found.job.key
         if not lingers(self.board, found):
-            placed = self._placed(found)
+            again = place_again(self.board, found) if _allowed(found) else None
+            placed = again or self._placed(found)
             if placed is not None:
                 self._admit(found, placed, found.reason)
             return placed is not None
@@ -167,11 +168,11 @@ class Queue:
         key = found.job.key
         if head := next((one for one in self._heads if delays(found, one)), None):
             self.ledger.wait(key, reasons.goes_first(head.job.key))
-        elif until := again_later(self.board, found):
+        elif until := gang_rests(self.board, found.job):
             self.ledger.wait(key, reasons.GANG_AGAIN_LATER, until)
         elif found.bill and found.bill.head:
             self.ledger.wait(key, reasons.goes_first(found.bill.head))
-        elif refused := self._refused.get((found.question, self._level(found.job))):
+        elif refused := self._refused.get((found.question, level_of(self.board, found.job))):
             self._pass_over(found, refused)
         elif not lingers(self.board, found) and (placed := self._placed(found)) is not None:
             self._admit(found, placed, found.reason)
@@ -181,28 +182,28 @@ class Queue:
     def _placed(self, found: Gang) -> list[list[int]] | None:
         if not _allowed(found):
             return None
-        special = None
-        if found.again:
-            special = place_apart(self.board, found)
-        elif self.board.policy.together:
-            special = place_on_one(self.board, found.wants)
-        return special or place_now(self.board, found.wants)
+        together = self.board.policy.together
+        at_one = place_on_one(self.board, found.wants) if together else None
+        return at_one or place_now(self.board, found.wants)
 
     def _reserve(self, found: Gang) -> None:
         """Room on `soon`, all or none; the pods start when it is free."""
         job = found.job
-        level = self._level(job)
+        level = level_of(self.board, job)
         if found.bill and (line := self.extras.allow(found.bill, level)):
             self._above_budget(found, line, found.bill.cost(line))
             return
+        suspended = len(self.ledger.suspended)
         if claim := self._claim(found, level):
             self.ledger.promise(claim.wants, claim.placed)
-            reason = (
-                reasons.PREVIOUS_PODS if lingers(self.board, found) else reasons.leaving(found.pods)
+            victims = [*self.ledger.suspended][suspended:]
+            givers = {one.job.key for one in claim.risen}.union(victims) - {job.key}
+            reason = reasons.leaving(found.pods, givers)
+            self.ledger.wait(
+                job.key, reasons.PREVIOUS_PODS if lingers(self.board, found) else reason
             )
-            self.ledger.wait(job.key, reason)
         else:
-            reason = why_not(self.board, found)
+            reason = why_not(self.board, found, self.extras.spare.room(max(level, job.priority)))
             self._refused[found.question, level] = reason
             self.asked = self.asked or level < job.priority
             self._pass_over(found, reason)
@@ -250,15 +251,6 @@ class Queue:
         if self._preempting is not None:
             self._preempting.leave()
             self._preempting = None
-
-    def _level(self, job: TrainingJob) -> float:
-        """Whose extras it may take: who has just come, only those of lower priorities."""
-        board, patience = self.board, self.board.policy.patience
-        if patience and not board.past(job.queued_at, patience):
-            return job.priority - 0.5
-        if board.finishing and board.past(job.queued_at, board.limits.queue_patience):
-            return job.priority + FINISHING
-        return job.priority
 
     def _pass_over(self, found: Gang, reason: Reason) -> None:
         """Held for want of room; a gang that has waited long is passed no more (backfill)."""

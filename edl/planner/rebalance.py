@@ -25,10 +25,10 @@ from edl.planner.fit import Fit, Want
 from edl.planner.givers import Givers
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling, extend
-from edl.planner.landing import leaves_room
 from edl.planner.reclaim import Claim, make_room
 from edl.planner.repack import one_more
 from edl.planner.standing import Standing
+from edl.planner.turns import hold_back
 
 _LOOKS: Final = 8_192
 """At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
@@ -49,8 +49,8 @@ class Rebalance:
     _hopeless: set[Fit] = field(default_factory=set)
     """Shapes for which a search among several givers found nothing."""
     _deferred: Deferred = field(init=False)
-    _taken: list[tuple[Fit, int]] = field(default_factory=list)
-    """The shapes that got room by moves, and the nodes."""
+    _took: bool = False
+    """Whether anything has moved."""
     _vain: dict[tuple[Fit, int], float] = field(default_factory=dict)
     """How satisfied is who asked in vain since the last move, by shape and priority: who has as
     much will do so, too."""
@@ -80,7 +80,7 @@ class Rebalance:
 
     def _takes_what_is_left(self, taker: Standing) -> bool:
         """A giver may have freed more than its taker needs: the next plan would hand that out."""
-        if not (self._taken and extend(self.board, self.ceiling, taker, None)):
+        if not (self._took and extend(self.board, self.ceiling, taker, None)):
             return False
         self.givers.look_at(taker)
         self._keep(taker)
@@ -135,7 +135,7 @@ class Rebalance:
         gives = self.board.policy.gives
         gave = [one for one in growing if last_reasons.balanced(gives, one.role)]
         for standing in gave if len(gave) < len(growing) else ():
-            standing.postpone(self.board.grid, standing.beyond)
+            hold_back(self.board, standing)
 
     def _wait(self) -> None:
         """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
@@ -184,10 +184,6 @@ class Rebalance:
         now = seat.now and not taker.gave and taker.fit.takes(seat.row, now=True)
         now = now and (taker.bill is None or taker.bill.allows(now=True))
         taker.sit(grid, seat.row, now=now)
-        if not self._leaves_room(taker, [giver]):
-            taker.rise(grid)
-            giver.stay(grid, seat)
-            return False
         self._gave(taker, [giver])
         return True
 
@@ -222,10 +218,6 @@ class Rebalance:
             self._hopeless.add(taker.fit)
             return False
         taker.expect(claim.placed[0][0])
-        if not self._leaves_room(taker, claim.risen):
-            taker.expect_no_more()
-            claim.undo(extras)
-            return False
         self._gave(taker, claim.risen)
         return True
 
@@ -247,23 +239,8 @@ class Rebalance:
             size -= 1
         return size
 
-    def _leaves_room(self, taker: Standing, givers: Iterable[Standing]) -> bool:
-        """Whether the taker gets its room wherever the givers that restart come back.
-
-        If not, these give nothing in this plan.
-        """
-        restarts = [one for one in givers if one.restarts and one.size < one.role.size]
-        if not restarts:
-            return True
-        jobs = {one.job.key for one in (*restarts, *self._gave_up) if one.restarts}
-        if leaves_room(self.board, jobs, [*self._taken, (taker.fit, taker.seats[-1].row)]):
-            return True
-        for giver in restarts:
-            self.givers.rule_out(giver)
-        return False
-
     def _gave(self, taker: Standing, givers: Iterable[Standing]) -> None:
-        self._taken.append((taker.fit, taker.seats[-1].row))
+        self._took = True
         self._keep(taker)
         for giver in givers:
             self.givers.look_at(giver)

@@ -6,7 +6,7 @@ from edl import phases, reasons
 from edl.frameworks import restarts_together
 from edl.model import Reason, TrainingJob
 from edl.planner import last_reasons
-from edl.planner.back_off import counted
+from edl.planner.back_off import counted, gang_failed
 from edl.planner.board import Board
 from edl.planner.growth_gates import nearly_done
 from edl.planner.ledger import Ledger, note_yield
@@ -24,7 +24,7 @@ def suspend(board: Board, ledger: Ledger) -> None:
         elif why := _refused(standing) or _half_stopped(standing) or _lost(board, standing):
             ledger.suspended.setdefault(standing.job.key, why)
         elif _minimum_pending(board, standing):
-            ledger.suspended.setdefault(standing.job.key, reasons.GANG_PENDING)
+            ledger.suspended.setdefault(standing.job.key, gang_failed(board, standing.job))
     for standing in board.restless:
         while standing.job.key in ledger.suspended and standing.seats:
             standing.rise(board.grid)
@@ -92,7 +92,7 @@ def _minimum_pending(board: Board, standing: Standing) -> bool:
     """
     return not standing.job.problem and any(
         board.past(since, board.limits.gang_limit)
-        for position, since in standing.unbound
+        for position, since, _ in standing.unbound
         if position < standing.floor
     )
 
@@ -129,6 +129,6 @@ def _pending_extras(board: Board, standing: Standing) -> int:
         return 0
     return sum(
         board.past(since, board.limits.pending_limit)
-        for position, since in standing.unbound
+        for position, since, _ in standing.unbound
         if standing.floor <= position < standing.size
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import repeat
 from typing import Final, NamedTuple
 
+from edl.contract import PLACEMENT_GATE
 from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.fit import Fit
 from edl.planner.standing import NOWHERE, Seat, Unbound
@@ -74,8 +75,8 @@ class _Keeper:
     def pass_over(self) -> None:
         self.seating.seats.append(_DONE)
 
-    def await_(self, since: datetime | None) -> None:
-        self.seating.unbound.append(Unbound(len(self.seating.seats), since))
+    def await_(self, since: datetime | None, pod: Pod | None) -> None:
+        self.seating.unbound.append(Unbound(len(self.seating.seats), since, pod))
         self.keep(NOWHERE)
 
     def drop(self, pod: Pod) -> None:
@@ -101,7 +102,7 @@ def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> S
             keeper.pass_over()
         else:
             lost = index in ended or index in leaving
-            keeper.await_(_since(job, role, found, lost=lost))
+            keeper.await_(_since(job, role, found, lost=lost), found)
     return keeper.seating
 
 
@@ -118,26 +119,27 @@ def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) ->
         if found is not None and found.node:
             keeper.keep(keeper.nodes.get(found.node, NOWHERE))
         elif len(keeper.seating.seats) < expected:
-            keeper.await_(_since(job, role, found, lost=lost))
+            keeper.await_(_since(job, role, found, lost=lost), found)
         else:
             keeper.pass_over()
     return keeper.seating
 
 
 def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:
-    """Since when a replica waits for the scheduler.
+    """Since when a replica waits for a node of the plan, or for the scheduler.
 
-    A gated pod waits for us, and one that was lost for its end and for the Job controller's
-    back-off (which counts also what nothing else does): None. A pod that was never made (a quota)
-    waits since the size was set.
+    A pod behind another gate waits for that, and one that was lost for its end and for the Job
+    controller's back-off (which counts also what nothing else does): None. A pod that was never
+    made (a quota) waits since the size was set.
     """
     if pod is None and (lost or role.failures or role.ignores):
         return None
-    if pod is not None and pod.gated:
+    if pod is not None and any(gate != PLACEMENT_GATE for gate in pod.gates):
         return None
     return max(_moments(job, role, pod), default=None)
 
 
 def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
-    found = (job.started_at, role.resized_at, pod.created_at if pod else None)
+    of_pod = (pod.created_at, pod.placed_at) if pod else ()
+    found = (job.started_at, role.resized_at, *of_pod)
     return (moment for moment in found if moment is not None)

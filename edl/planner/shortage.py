@@ -6,16 +6,17 @@ from math import ceil
 import numpy as np
 
 from edl.feasibility.devices import Horizon
-from edl.model import Role
+from edl.model import Role, TrainingJob
 from edl.model.causes import Cause, Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
 from edl.model.reasons import Scarce
 from edl.planner.board import Board
 from edl.planner.budgets import Bill, Line
-from edl.planner.extras import Extras, claim_rules
-from edl.planner.fit import Fit, Want, pack
+from edl.planner.extras import Extras, claim_rules, level_of
+from edl.planner.fit import Fit, Want
 from edl.planner.gang import Gang
 from edl.planner.grid import Ints
 from edl.planner.growth import Ceiling
+from edl.planner.orders import placed
 from edl.planner.standing import NOWHERE, Standing
 from edl.planner.why import no_node
 from edl.resources import Resources
@@ -28,9 +29,9 @@ def of_gang(board: Board, gang: Gang) -> Iterator[Cause]:
     """What keeps a gang from starting, by role; as many pods as fit are counted as placed."""
     if gang.bill and (line := gang.bill.short(now=False)):
         yield spent(line, gang.bill, _given_back(board, line, gang.job.priority))
-    room = within_reach(board, gang.job.priority).copy()
-    placed = pack(room, gang.wants, Horizon.FUTURE_IDLE)
-    wanted = list(zip(gang.roles, gang.wants, placed, strict=True))
+    room = within_reach(board, gang.job)
+    found = placed(room, gang.wants, Horizon.FUTURE_IDLE)
+    wanted = list(zip(gang.roles, gang.wants, found, strict=True))
     for role, want, _ in wanted:
         if not want.fit.eligible.any():
             yield NoNode(role.name, want.pods, want.fit.shape.requests, no_node(board, want.fit))
@@ -53,10 +54,11 @@ def of_growth(board: Board, ceiling: Ceiling, standing: Standing) -> Cause:
     return _room(board, grid.soon, standing.role, (Want(fit, 1), 0))
 
 
-def within_reach(board: Board, priority: int) -> Ints:
-    """The room on `soon`, and what extras hold that yield to a claim of this priority."""
+def within_reach(board: Board, job: TrainingJob) -> Ints:
+    """The room on `soon`, and what extras hold that yield to a job that waits."""
     movable = [found for found in board.standings if found.moves]
-    return Extras(board, movable, claim_rules(board)).spare.room(priority)
+    level = max(level_of(board, job), job.priority)
+    return Extras(board, movable, claim_rules(board)).spare.room(level)
 
 
 def spent(line: Line, bill: Bill, comes: int) -> Spent:

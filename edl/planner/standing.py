@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
-from edl.model import Reason, Resizing, Role, TrainingJob
+from edl.model import Pod, Reason, Resizing, Role, TrainingJob
 from edl.planner.budgets import Bill
 from edl.planner.fit import Fit
 from edl.planner.grid import Grid
@@ -42,10 +42,12 @@ def _given(row: int, now: bool) -> Seat:  # noqa: FBT001 - keyed by it
 
 
 class Unbound(NamedTuple):
-    """A replica on its way to a node; `since` is None if it does not wait for the scheduler."""
+    """A replica on its way to a node; `since` is None if it waits for something else than that."""
 
     position: int
     since: datetime | None
+    pod: Pod | None = None
+    """Its pod, if that is made."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,10 +80,6 @@ class Standing:
     """It is nearly finished: it keeps its size, unless somebody above it needs the room."""
     starts: bool = False
     """It is started by this plan."""
-    pinned: bool = False
-    """Its pods are kept to the nodes of this plan."""
-    leads: bool = False
-    """The other roles start when its pods have their nodes."""
     reason: Reason | None = None
     """Why its size changes in this plan."""
     given: tuple[Seat, ...] = ()
@@ -168,11 +166,6 @@ class Standing:
         self.moved = True
         self.seats.append(_given(row, False))  # noqa: FBT003 - keyed by it
         self.promised += 1
-
-    def expect_no_more(self) -> None:
-        """Undo `expect`."""
-        self.seats.pop()
-        self.promised -= 1
 
     def take_place(self, position: int, seat: Seat) -> None:
         """A replica on its way is expected there; its room is taken already."""

@@ -19,8 +19,11 @@ from edl.planner.grid import Ints, fewest
 from edl.planner.orders import most
 
 
-def why_not(board: Board, found: Gang) -> Reason:
-    """Why a gang does not fit on `soon`, or never can."""
+def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
+    """Why a gang does not fit, or never can.
+
+    `reach`: the room on `soon`, and what extras hold that yield to it.
+    """
     needs = tuple(
         Need(role.name, want.pods, want.fit.shape.requests)
         for role, want in zip(found.roles, found.wants, strict=True)
@@ -28,10 +31,12 @@ def why_not(board: Board, found: Gang) -> Reason:
     for want in found.wants:
         if not want.fit.eligible.any():
             return reasons.no_node(replace(no_node(board, want.fit), needs=needs))
-    fitting = most(board.grid.soon, found.wants, Horizon.FUTURE_IDLE)
     if fits_empty(board, found):
-        lacks = short(board, board.grid.soon, found.wants, Horizon.FUTURE_IDLE)
-        return reasons.gang(needs, fitting, lacks)
+        fitting = most(reach, found.wants, Horizon.FUTURE_IDLE)
+        if fitting == found.pods:  # rules or budgets keep it from what extras hold
+            reach = board.grid.soon
+            fitting = most(reach, found.wants, Horizon.FUTURE_IDLE)
+        return reasons.gang(needs, fitting, short(board, reach, found.wants, Horizon.FUTURE_IDLE))
     alone = board.ours_gone()
     fitting = most(alone, found.wants, Horizon.EMPTY)
     return reasons.never(needs, fitting, short(board, alone, found.wants, Horizon.EMPTY))

@@ -6,8 +6,9 @@ from math import floor, inf
 
 from msgspec.structs import replace
 
+from edl import contract
 from edl.frameworks import FRAMEWORKS, restarts_together
-from edl.model import Resizing, TrainingJob
+from edl.model import Resizing, Role, TrainingJob
 from edl.simulator.part import Part
 from edl.simulator.progress import Progress
 from edl.simulator.timeline import Track
@@ -119,12 +120,11 @@ def least(part: Part) -> int:
 
 def cast(training: Training, queued_at: datetime) -> Actor:
     """A training job as it arrives."""
-    job, waiting = replace(training.job, queued_at=queued_at), gated(training.job)
+    job, waiting = replace(training.job, queued_at=queued_at), _waiting(training.job)
     parts = {
         role.name: Part(
             role=role,
-            shape=role.shape,
-            gated=role.name in waiting,
+            gates=_gates(role, waiting),
             pods={pod.name: pod for pod in role.pods},
         )
         for role in job.roles
@@ -140,7 +140,12 @@ def cast(training: Training, queued_at: datetime) -> Actor:
     )
 
 
-def gated(job: TrainingJob) -> frozenset[str]:
+def _gates(role: Role, waiting: frozenset[str]) -> tuple[str, ...]:
+    hosts = (contract.HOSTS_GATE,) if role.name in waiting else ()
+    return (*hosts, contract.PLACEMENT_GATE) if role.gated else hosts
+
+
+def _waiting(job: TrainingJob) -> frozenset[str]:
     """Roles whose pods wait for a host list, or to be told who trains with them."""
     told = newcomers.role_of(job)
     publishes = bool(FRAMEWORKS[job.framework].publishes or told)

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, needs_placement
 from edl.frameworks.needs import Framework, Mode
 from edl.model import JobKey, Resizing, Role, Shape, TrainingJob
 from edl.simulator.world import START
@@ -27,6 +27,8 @@ class Kind(msgspec.Struct, frozen=True):
 
     framework: str = "pytorch"
     mode: str = ""
+    gated: bool = True
+    """Whether its pods wait for a node of the plan each, where the webhook has them do so."""
 
 
 def queued(
@@ -59,6 +61,7 @@ def queued(
                 shape=seat.shape,
                 port=mode.port or framework.port,
                 remaining=None if framework.ranked else items,
+                gated=_gated(kind, cast),
             )
             for seat in cast
         ),
@@ -66,6 +69,11 @@ def queued(
         priority=priority,
         mode=mode.name,
     )
+
+
+def _gated(kind: Kind, cast: Sequence[Seat]) -> bool:
+    roles = [seat.role for seat in cast]
+    return kind.gated and needs_placement(kind.framework, kind.mode, roles)
 
 
 def _resizing(framework: Framework, mode: Mode, seat: Seat) -> Resizing:

@@ -20,6 +20,8 @@ class Company:
     """Mutable. `touched` are jobs whose Jobs or pods changed since their controller looked."""
 
     stage: Stage
+    gates: bool = True
+    """Pods wait behind gates of ours; without us nobody would open them."""
     actors: dict[JobKey, Actor] = field(default_factory=dict)
     touched: dict[JobKey, Actor] = field(default_factory=dict)
     waiting: set[JobKey] = field(default_factory=set)
@@ -77,7 +79,7 @@ class Company:
         self.touch(actor)
         if not pod.node:
             part.remove(pod.name)
-            self.stage.scheduler.drop(pod.name)
+            self.stage.scheduler.drop(_path(actor, pod))
             return
         actor.track.pod_stops += actor.track.ended is None
         part.put(replace(pod, terminating=True, ready=False, ready_since=None))
@@ -101,14 +103,16 @@ class Company:
         self.touch(actor)
 
     def _queue(self, actor: Actor, part: Part, pod: Pod) -> None:
-        """A pod without a node waits for the scheduler, unless a gate of ours holds it back."""
-        if pod.gates or pod.node:
-            return
+        """A pod without a node waits for the scheduler, or behind its gates for a plan."""
         stage = self.stage
+        if pod.gates and self.gates:
+            stage.changed()
+            return
         created = (pod.created_at - stage.world.start).total_seconds()
         rank = (-actor.job.priority, created, stage.number())
         bind = partial(self._bind, actor, part, pod.name)
-        stage.scheduler.add(part.role.shape, Waiting(rank, pod.name, bind))
+        waiting = Waiting(rank, _path(actor, pod), bind, pod.assigned)
+        stage.scheduler.add(part.role.shape, waiting)
         stage.unbound = True
 
     def _adopt(self, actor: Actor, part: Part, pod: Pod) -> None:
@@ -260,6 +264,10 @@ class Company:
         if opened:
             self._queue(actor, part, pod)
         self.touch(actor)
+
+
+def _path(actor: Actor, pod: Pod) -> str:
+    return f"{actor.job.key.namespace}/{pod.name}"
 
 
 def _place(pod: Pod) -> Place:

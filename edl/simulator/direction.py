@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from edl import messages
 from edl.model import ClusterState, Role, Target, TrainingJob
-from edl.planner.decide import decide
 from edl.planner.memory import Memory
-from edl.planner.plan import Admission, Plan
+from edl.planner.plan import Plan
 from edl.simulator import written
 from edl.simulator.actor import Actor
 from edl.simulator.company import Company
@@ -42,12 +41,11 @@ class Led:
         """One round of the reconciler."""
         self.company.tell()
         state = self.observe()
-        plan = decide(state, self.elastic.policy, self.elastic.limits, self._memory)
+        elastic = self.elastic
+        plan = elastic.decide(state, elastic.policy, elastic.limits, self._memory)
         self.stage.timeline.decisions += 1
         self.watcher.decided(self.stage.now, state, plan)
         self._say_why(plan)
-        for admission in plan.admissions:
-            self._pin(admission)
         found = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
         for broken in found.broken:
             raise broken.error
@@ -73,6 +71,7 @@ class Led:
             *(one.job for one in plan.resizes),
             *(one.job for one in plan.suspensions),
             *(one.job for one in plan.evacuations),
+            *(one.job for one in plan.placements),
         ]
         keys = self.company.restless | dict.fromkeys(moved)
         self.company.restless = {}
@@ -85,13 +84,6 @@ class Led:
     def _say_why(self, plan: Plan) -> None:
         for held in plan.held:
             self.company.actors[held.job].track.reason = messages.message(held.reason)
-
-    def _pin(self, admission: Admission) -> None:
-        """A start after a failed one is kept to the plan's nodes (`Admission.nodes`)."""
-        nodes = dict(admission.nodes)
-        parts = self.company.actors[admission.job].parts
-        for name, _ in admission.sizes:
-            parts[name].pins = nodes.get(name, ())
 
     # -- writes ------------------------------------------------------------------------------
 
@@ -125,7 +117,7 @@ class Led:
         if patch.target.kind == "Pod":
             self.company.show(actor, part, written.patched_pod(part.pods[patch.target.name], patch))
             return
-        part.write(part.shaped(written.patched_role(part.role, patch)))
+        part.write(written.patched_role(part.role, patch))
         began = written.started_at(patch)
         if began:
             actor.job = replace(actor.job, started_at=began)

@@ -41,7 +41,7 @@ class Simulation:
         shapes = _shapes(world)
         floor = Floor(world.nodes, _names(world, shapes), PodRules(shapes, world.neighbours))
         self.stage = Stage(world, floor, Scheduler(floor, world.settings.tie))
-        self.company = Company(self.stage)
+        self.company = Company(self.stage, gates=isinstance(manner, Elastic))
         self._watcher = watcher
         self._crowds = [Crowd(self.stage, service) for service in world.services]
         self._director: Led | Left = (

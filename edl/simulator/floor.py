@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from edl.feasibility.binding import Binding
 from edl.feasibility.devices import best_fit, has_model
 from edl.feasibility.eligibility import Eligibility, Ints, Mask
 from edl.model import Device, Node, Shape
@@ -160,11 +159,22 @@ class Floor:
             found = self._masks[shape] = self._eligible.mask(shape)
         return found
 
-    def binding(self, shape: Shape) -> Binding | None:
-        """What rules about other pods say of this shape, as the pods stand."""
-        return self._rules.binding(shape)
+    def room(self, shape: Shape, name: str) -> int | None:
+        """The column of this node if it can take one more pod of this shape now, else None."""
+        column = self.columns.get(name)
+        if column is None or not self.mask(shape)[column]:
+            return None
+        need, free = self.need(shape), self.allocatable[:, column] - self.used[:, column]
+        fits = bool((free >= need)[need > 0].all())
+        return column if fits and self.allows(shape, column) else None
 
-    def shares(self, shape: Shape, column: int) -> bool:
+    def allows(self, shape: Shape, column: int) -> bool:
+        """Whether other pods, and the node's GPUs, let one more pod of this shape come there."""
+        binding = self._rules.binding(shape)
+        allowed = binding is None or binding.allows(column, now=True)
+        return allowed and self._shares(shape, column)
+
+    def _shares(self, shape: Shape, column: int) -> bool:
         """Whether a node's GPUs have the share for one more pod; without any their sum decides."""
         node = self._given[column]
         if shape.share is None or node.name not in self._devices:

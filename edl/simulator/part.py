@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from edl import contract
-from edl.feasibility.eligibility import NAME_FIELD
-from edl.model import Pod, PodPhase, Requirement, Role, Shape
+from edl.model import Pod, PodPhase, Role
 
 
 class Count(NamedTuple):
@@ -26,12 +24,8 @@ class Part:
     """One role of a training job while it is simulated: its Job, and its pods by name."""
 
     role: Role
-    shape: Shape
-    """As its template said at creation; `role.shape` may be kept to `pins` while it runs."""
-    pins: tuple[str, ...] = ()
-    """Nodes to which its last start kept its pods."""
-    gated: bool = False
-    """New pods wait behind a gate of ours."""
+    gates: tuple[str, ...] = ()
+    """Behind which new pods wait."""
     pods: dict[str, Pod] = field(default_factory=dict)
     unseen: bool = True
     """Its controller may have pods to make or to end."""
@@ -49,12 +43,6 @@ class Part:
     def write(self, role: Role) -> None:
         """Its Job was changed."""
         self.role, self.unseen = role, True
-
-    def shaped(self, role: Role) -> Role:
-        """With the shape that its pods have now, or will ask for: pins bind while it runs."""
-        kept = self.pins and not role.suspended
-        shape = _pinned(self.shape, self.pins) if kept else self.shape
-        return replace(role, shape=shape, pinned=bool(self.pins))
 
     def put(self, pod: Pod) -> None:
         """A pod that is new, or changed."""
@@ -127,18 +115,12 @@ class Part:
             phase=PodPhase.PENDING,
             ready=False,
             terminating=False,
-            gates=(contract.HOSTS_GATE,) if self.gated else (),
+            gates=self.gates,
             created_at=now,
             version="1",
         )
         self.put(pod)
         return pod
-
-
-def _pinned(shape: Shape, nodes: tuple[str, ...]) -> Shape:
-    """Each alternative of its own node affinity, on these nodes only."""
-    name = Requirement(NAME_FIELD, "In", nodes)
-    return replace(shape, affinity=tuple((*term, name) for term in shape.affinity or ((),)))
 
 
 def _seconds(pod: Pod) -> float:

@@ -22,7 +22,9 @@ from edl.model import (
     Taint,
     TrainingJob,
 )
+from edl.planner.decide import decide
 from edl.planner.limits import Limits
+from edl.planner.memory import Memory
 from edl.planner.plan import Plan
 from edl.planner.policies import Policy
 from edl.simulator.work import Work
@@ -154,10 +156,11 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Elastic(msgspec.Struct, frozen=True):
-    """With us: decided by the planner."""
+    """With us: decided by the planner, or by another function in its place."""
 
     policy: Policy
     limits: Limits = msgspec.field(default_factory=Limits)
+    decide: Callable[[ClusterState, Policy, Limits, Memory], Plan] = decide
 
 
 class Plain(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from edl import clearings, contract, host_lists
+from edl import assignments, clearings, contract, host_lists
 from edl.model import Pod, Role, Scaling
 from edl.model.last_changes import read_reason
 from edl.model.reasons import code_of
@@ -40,7 +40,7 @@ def started_at(patch: Patch) -> datetime | None:
 
 
 def patched_pod(pod: Pod, patch: Patch) -> Pod:
-    """The pod after a merge patch: a publication, a reminder, a gate or a finalizer less."""
+    """The pod after a merge patch: a host list, a reminder, a node, a gate or finalizer less."""
     metadata = patch.body.get("metadata", {})
     annotations = metadata.get("annotations") or {}
     gates = (patch.body.get("spec") or {}).get("schedulingGates")
@@ -55,6 +55,8 @@ def patched_pod(pod: Pod, patch: Patch) -> Pod:
         confirmed_at=_time(annotations.get(contract.CONFIRMED_AT)) or pod.confirmed_at,
         gates=pod.gates if gates is None else tuple(gate["name"] for gate in gates),
         finalizers=tuple(metadata.get("finalizers", pod.finalizers)),
+        assigned=annotations.get(contract.ASSIGNED_NODE, pod.assigned),
+        placed_at=_time(annotations.get(contract.PLACED_AT)) or pod.placed_at,
     )
 
 
@@ -83,6 +85,9 @@ _CHANGES: Final[Mapping[str, _Change]] = {
     contract.MESSAGE: lambda role, text: replace(role, message=text or ""),
     contract.LAST_CHANGE: lambda role, text: replace(role, last=read_reason(text or "")),
     contract.RESIZED_AT: lambda role, text: replace(role, resized_at=_time(text)),
+    contract.ASSIGNED_NODES: lambda role, text: replace(
+        role, assigned=assignments.read(text or "")
+    ),
     contract.CLEARED: lambda role, text: replace(role, cleared=clearings.read(text or "")),
     contract.HISTORY: lambda role, text: replace(role, history=text or ""),
     contract.FAILURES_AT_START: lambda role, _: replace(role, lost=False),

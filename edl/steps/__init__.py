@@ -1,20 +1,21 @@
 """From a plan to what is written: one step a training job, decided purely from what stands."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
-from typing import Final, TypeAlias
+from itertools import chain, islice
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from edl import messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.planner.plan import Admission, Plan, Resize, Suspension
+from edl.planner.plan import Placement, Plan, Resize, Suspension
 from edl.steps import patches
 from edl.steps.bare import bare
 from edl.steps.life import live
+from edl.steps.placing import placed
 from edl.steps.quiet import Quiet
 from edl.steps.refused import refused
 from edl.steps.removal import evacuated
@@ -27,6 +28,9 @@ MOST_EXPLAINED: Final = 50
 
 _Due: TypeAlias = tuple[Step, timedelta | None]
 """A job's step, and when to look at it again though nothing may have changed."""
+_Made = TypeVar("_Made")
+_Entry = TypeVar("_Entry", Resize, Placement)
+_Makers: TypeAlias = Iterable[tuple[JobKey, Callable[[], _Made]]]
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -49,27 +53,30 @@ def steps(plan: Plan, state: ClusterState, quiet: Quiet | None = None) -> Steps:
 
     The same with or without `quiet`, which is renewed.
     """
-    due: list[_Due] = []
-    broken = []
-    for key, make in _makers(plan, state, quiet or Quiet()):
-        try:
-            due.append(make())
-        except Exception as error:  # noqa: BLE001 — one job must not stop all others
-            broken.append(Broken(key, error))
+    broken: list[Broken] = []
+    due = [*_made(_lives(plan, state, quiet or Quiet()), broken)]
+    pods = chain.from_iterable([*_made(_placements(plan, state), broken)])
+    starts = [*_made(_starts(plan, state), broken)]
     if quiet is not None:
         quiet.keep(state.jobs)
     explained = islice(_explanations(plan, state), MOST_EXPLAINED)
-    every = (*(step for step, _ in due), *explained)
+    every = (*(step for step, _ in due), *pods, *starts, *explained)
     rechecks = [time for time in (plan.recheck_after, *(time for _, time in due)) if time]
     written = tuple(step for step in every if step.writes)
     return Steps(written, min(rechecks, default=None), tuple(broken))
 
 
-def _makers(
-    plan: Plan, state: ClusterState, quiet: Quiet
-) -> Iterator[tuple[JobKey, Callable[[], _Due]]]:
-    """What makes each job's step: a stop, its life as it goes on, or a start."""
-    now, resizes = state.observed_at, _by_job(plan)
+def _made(makers: _Makers[_Made], broken: list[Broken]) -> Iterator[_Made]:
+    for key, make in makers:
+        try:
+            yield make()
+        except Exception as error:  # noqa: BLE001 — one job must not stop all others
+            broken.append(Broken(key, error))
+
+
+def _lives(plan: Plan, state: ClusterState, quiet: Quiet) -> _Makers[_Due]:
+    """What makes each job's step that is not started: a stop, or its life as it goes on."""
+    now, resizes = state.observed_at, _by_job(plan.resizes)
     jobs = {job.key: job for job in state.jobs}
     moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
     for alone in state.bare:
@@ -88,8 +95,24 @@ def _makers(
             yield key, partial(live, evacuated(job, leaving), resizes.get(key, ()), now)
         elif job not in quiet:
             yield key, partial(_lived, job, now, quiet)
+
+
+def _placements(plan: Plan, state: ClusterState) -> _Makers[tuple[Step, ...]]:
+    """What gives the pods of each job that goes on their nodes, whatever else happens to it."""
+    stopped = {entry.job for entry in plan.suspensions}
+    stopped |= {resize.job for resize in plan.resizes if resize.restart}
+    found, now = _by_job(plan.placements), state.observed_at
+    leaving = {(entry.job, entry.role): entry for entry in plan.evacuations}
+    for job in state.jobs if found else ():
+        goes_on = job.key not in stopped and not job.problem and phases.ending(job) is None
+        if goes_on and job.key in found:
+            yield job.key, partial(placed, evacuated(job, leaving), found[job.key], now)
+
+
+def _starts(plan: Plan, state: ClusterState) -> _Makers[Step]:
+    jobs = {job.key: job for job in state.jobs} if plan.admissions else {}
     for admission in plan.admissions:
-        yield admission.job, partial(_started, jobs[admission.job], admission, now)
+        yield admission.job, partial(start, jobs[admission.job], admission, state.observed_at)
 
 
 def _lived(job: TrainingJob, now: datetime, quiet: Quiet) -> _Due:
@@ -104,15 +127,11 @@ def _stopped(job: TrainingJob, suspension: Suspension, now: datetime) -> _Due:
     return stop(job, suspension, now), None
 
 
-def _started(job: TrainingJob, admission: Admission, now: datetime) -> _Due:
-    return start(job, admission, now), None
-
-
-def _by_job(plan: Plan) -> dict[JobKey, list[Resize]]:
-    resizes: dict[JobKey, list[Resize]] = {}
-    for resize in plan.resizes:
-        resizes.setdefault(resize.job, []).append(resize)
-    return resizes
+def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:
+    found: dict[JobKey, list[_Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.job, []).append(entry)
+    return found
 
 
 def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:

@@ -47,8 +47,13 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
         entry = Entry(now, operation, before, after, reason.code, messages.message(reason))
         # A role that is stopped for a restart returns before the queue, by that reason.
         returns = role.suspended and last_reasons.restarts(role)
-        annotations |= patches.changed(reasons.restart(reason) if returns else reason)
+        if role.evacuated and not resize:
+            annotations |= patches.told(reason)
+        else:
+            annotations |= patches.changed(reasons.restart(reason) if returns else reason)
         annotations |= history.annotation(role, [entry])
+    if resize and resize.nodes:
+        annotations |= patches.assigned(role, resize.before, resize.nodes)
     if resize or role.removing:
         annotations[contract.RESIZED_AT] = patches.timestamp(now)
     return annotations
@@ -57,9 +62,7 @@ def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str |
 def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
     """What is said of a role beside its new size: whose wish came true, whose did not."""
     if role.removing:
-        reason = removal.reason(role)
-        text = f"{role.name} {messages.message(reason)}"
-        yield patches.note(job.key, role, Action.REMOVED, reason, text)
+        yield patches.note(job.key, role, Action.REMOVED, removal.reason(role))
     if scaling.overdue(role, now):
         reason = scaling.failure(role)
         text = f"{role.name}: {messages.message(reason)}"
@@ -85,7 +88,8 @@ def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None
         before = role.size if role.wanted is None else role.wanted
         return _Done(Operation.FAILED, before, after, scaling.failure(role))
     if role.removing:
-        return _Done(Operation.REMOVED, role.size, after, removal.reason(role))
+        why = resize.reason if resize and role.evacuated else removal.reason(role)
+        return _Done(Operation.REMOVED, role.size, after, why)
     if resize:
         return _Done(_of_resize(resize), role.size, after, resize.reason)
     return None

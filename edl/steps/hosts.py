@@ -67,7 +67,7 @@ def publish(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Publi
         for role in job.roles
         if role.decides
         for pod in role.pods
-        if not pod.ended and not pod.terminating
+        if pod.active and not pod.unplaced
     ]
     if not launchers:
         return Publication()
@@ -220,8 +220,7 @@ def _patch(
         annotations[contract.WORKER_HOSTS] = "".join(f"{host}\n" for host in hosts)
     if not _is_gated(pod):
         return patches.pod(job.key, pod, annotations)
-    gates = [{"name": gate} for gate in pod.gates if gate != contract.HOSTS_GATE]
-    return patches.pod(job.key, pod, annotations, {"schedulingGates": gates})
+    return patches.pod(job.key, pod, annotations, patches.ungated(pod, contract.HOSTS_GATE))
 
 
 def _reminder(job: TrainingJob, pod: Pod) -> Patch:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import newcomers, scaling
+from edl.steps import newcomers, removal, scaling
 from edl.steps.changes import Change, change
 from edl.steps.finish import finish
 from edl.steps.forgive import forgive
@@ -59,7 +59,7 @@ def _change(
         found = change(job, role, resize, now)
         if found.writes:
             return found
-    return Change(forgive(job, role, now))
+    return Change(forgive(job, role, now) or removal.arrived(job, role))
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:

@@ -27,11 +27,10 @@ def told(job: TrainingJob) -> tuple[Patch, ...]:
         for role in job.live
         if role.name == name
         for pod in role.pods
-        if contract.HOSTS_GATE in pod.gates and not pod.terminating
+        if contract.HOSTS_GATE in pod.gates and not (pod.unplaced or pod.terminating)
     )
 
 
 def _let_in(job: TrainingJob, role: Role, pod: Pod, *, new: bool) -> Patch:
     annotations = {contract.NEW_WORKER: str(int(new)), contract.WORKERS: str(role.size)}
-    gates = [{"name": gate} for gate in pod.gates if gate != contract.HOSTS_GATE]
-    return patches.pod(job.key, pod, annotations, {"schedulingGates": gates})
+    return patches.pod(job.key, pod, annotations, patches.ungated(pod, contract.HOSTS_GATE))

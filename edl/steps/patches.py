@@ -1,11 +1,11 @@
 """Merge patches for the objects of a training job, each with its precondition."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from edl import contract, messages
-from edl.model import Code, JobKey, Pod, Reason, Role, Target
+from edl import assignments, contract, messages
+from edl.model import Assignment, Code, JobKey, Pod, Reason, Role, Target
 from edl.model.last_changes import text_of
 from edl.writes import Action, Json, Note, Patch
 
@@ -41,6 +41,27 @@ def pod(
     metadata = {"resourceVersion": found.version, "annotations": dict(annotations)}
     body = {"metadata": metadata} | ({"spec": dict(spec)} if spec is not None else {})
     return Patch(Target("Pod", key.namespace, found.name), found.version, body)
+
+
+def ungated(found: Pod, gate: str) -> Json:
+    """Its scheduling gates without this one."""
+    return {"schedulingGates": [{"name": name} for name in found.gates if name != gate]}
+
+
+def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | None]:
+    """The annotation that keeps the plan's nodes for a gated role's replicas from an index on.
+
+    What is known of the replicas just before stays: some may be yet without their nodes.
+    """
+    if not role.gated:
+        return {}
+    known = role.assigned
+    kept = known.nodes[: max(first - known.first, 0)]
+    if kept and known.first + len(kept) == first:
+        found = Assignment(known.first, (*kept, *nodes))
+    else:
+        found = Assignment(first, tuple(nodes))
+    return {contract.ASSIGNED_NODES: assignments.text(found) or None}
 
 
 def job_target(key: JobKey, role: Role) -> Target:

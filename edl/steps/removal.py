@@ -6,13 +6,18 @@ one that came in the place of a named one is never taken for it, whatever crashe
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.model import JobKey, Pod, Reason, Role, Target, TrainingJob
+from edl.model import Code, JobKey, Pod, Reason, Role, Target, TrainingJob
 from edl.planner.plan import Evacuation
+from edl.steps import patches
 from edl.writes import Delete, Patch, Write
+
+_MOVES: Final = frozenset({Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.RECLAIMED})
+"""Why pods move and come back at the same size."""
 
 
 def evacuated(
@@ -53,11 +58,12 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
         write
         for pod in going(role)
         if pod.index < size or not role.tandem
-        for write in _untracked_end(job, pod)
+        for write in untracked_end(job, pod)
     )
 
 
-def _untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
+def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
+    """Ends a pod such that its Job counts no failure."""
     target = Target("Pod", job.key.namespace, pod.name)
     end = Delete(target, pod.version)
     if contract.JOB_TRACKING not in pod.finalizers:
@@ -69,3 +75,23 @@ def _untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
 def reason(role: Role) -> Reason:
     """Why they go: their user named them, or the plan says so."""
     return role.evacuated or reasons.removed(role.removing)
+
+
+def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
+    """Once all pods that moved are ready again, the Job says again why its size is what it is.
+
+    A move changes no size, so the reason of the last change was kept.
+    """
+    last = role.last
+    if role.reason not in _MOVES or last is None or last.code is role.reason or not _whole(role):
+        return ()
+    return (patches.job(job.key, role, {}, patches.told(last)),)
+
+
+def _whole(role: Role) -> bool:
+    return len(role.pods) >= role.size and all(pod.ended or _stays(pod) for pod in role.pods)
+
+
+def _stays(pod: Pod) -> bool:
+    """One that the Job controller no longer tracks goes, though no watch has said so yet."""
+    return pod.ready and not pod.terminating and contract.JOB_TRACKING in pod.finalizers

@@ -1,9 +1,9 @@
 """Starting a training job, and taking it off the nodes again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
-from edl import addresses, contract, history, messages, pins
+from edl import addresses, contract, history, messages
 from edl.frameworks import FRAMEWORKS
 from edl.history import Entry, Operation
 from edl.model import Reason, Resizing, Restart, Role, TrainingJob
@@ -16,7 +16,7 @@ from edl.writes import Action, Json, Step
 
 
 def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
-    """One patch a Job: size, the addresses of this start, `suspend: false` (docs/kubernetes.md 4).
+    """One patch a Job: size, the nodes of the plan, `suspend: false` (docs/kubernetes.md 4).
 
     What stands around the Jobs comes first: pods fail without their ServiceAccount.
     """
@@ -25,10 +25,8 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
         _starting(job, admission),
         messages.messages((admission.reason, *admission.grown)),
     )
-    template = _template(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
-    changes = {
-        role.name: _with_affinity(template, role, nodes.get(role.name, ())) for role in starting
-    }
+    told = told_at_start(job, {role.name: sizes.get(role.name, role.size) for role in job.roles})
+    changes = {role.name: _template(told, role) for role in starting}
     if any(changes[role.name] and not role.settled for role in starting):
         return Step(job.key, ())  # A moment later: until then the API server refuses it.
     writes = [
@@ -38,7 +36,7 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             patches.size(role, sizes[role.name]) | {"suspend": False} | changes[role.name],
             _begun(role, now)
             | patches.changed(admission.reason, why)
-            | _pins(role, nodes.get(role.name, ()))
+            | patches.assigned(role, 0, nodes.get(role.name, ()))
             | _told(job, role, sizes[role.name], (admission.reason, why), now),
         )
         for role in starting
@@ -62,7 +60,7 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
     Whose size the others are told goes first: if that fails nobody has started, and if another
     does, it is told the size that runs.
     """
-    names = {admission.leads} if admission.leads else {name for name, _ in admission.sizes}
+    names = {name for name, _ in admission.sizes}
     starting = [role for role in job.live if role.name in names]
     return sorted(starting, key=lambda role: role.resizing is not Resizing.RESTART)
 
@@ -76,21 +74,9 @@ def _begun(role: Role, now: datetime) -> dict[str, str | None]:
     } | ({contract.START_REFUSED: None} if role.refusal else {})
 
 
-def _with_affinity(template: Json, role: Role, nodes: Sequence[str]) -> Json:
-    """Its pods kept to these nodes, or to none any more (docs/kubernetes.md 4 and 13)."""
-    if not (nodes or role.pinned):
-        return template
-    affinity = (
-        pins.pinned(role.node_affinity, nodes) if nodes else pins.unpinned(role.node_affinity)
-    )
-    return {"template": template.get("template", {}) | {"spec": {"affinity": affinity}}}
-
-
-def _pins(role: Role, nodes: Sequence[str]) -> dict[str, str | None]:
-    """The annotation that remembers what the template says without us."""
-    if nodes:
-        return {contract.PINNED: role.node_affinity}
-    return {contract.PINNED: None} if role.pinned else {}
+def _template(told: Mapping[str, str], role: Role) -> Json:
+    """What pods of an ungated role are told; gated ones are as they are placed (placing.py)."""
+    return {"template": {"metadata": {"annotations": told}}} if told and not role.gated else {}
 
 
 def _told(
@@ -102,14 +88,14 @@ def _told(
     return history.annotation(role, [Entry(now, operation, size, size, why[0].code, why[1])])
 
 
-def _template(job: TrainingJob, sizes: Mapping[str, int]) -> Json:
-    """The cluster as it will be, for frameworks that must know who really runs."""
+def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
+    """Annotations of pods: these sizes' cluster, for frameworks that must know who really runs."""
     framework = FRAMEWORKS[job.framework]
     mode = framework.mode(job.mode, tuple(sizes))
     if not framework.at_start or not mode or not (mode.resizing is Resizing.RESTART or mode.told):
         return {}
     members = {role.name: _members(job, role, sizes[role.name]) for role in job.roles}
-    return {"template": {"metadata": {"annotations": dict(framework.at_start(members))}}}
+    return framework.at_start(members)
 
 
 def _members(job: TrainingJob, role: Role, count: int) -> list[str]:

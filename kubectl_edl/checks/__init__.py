@@ -9,6 +9,7 @@ from kubectl_edl.checks import (
     api,
     certificates,
     installation,
+    keys,
     leftovers,
     reconciler,
     rights,
@@ -53,7 +54,11 @@ SECTIONS: Final[tuple[Section, ...]] = (
     ),
     Section(
         "Reconciler",
-        (Look("leader", reconciler.leads), Look("settings", reconciler.settings)),
+        (
+            Look("leader", reconciler.leads),
+            Look("settings", reconciler.settings),
+            Look("writes", reconciler.writes),
+        ),
     ),
     Section("Rights", (Look("rights", rights.ours), Look("your-rights", rights.yours))),
     Section(
@@ -62,7 +67,9 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Look("stuck", training.stuck),
             Look("requests", training.unrequested),
             Look("never", training.never),
-            Look("cronjobs", training.cron_jobs),
+            Look("kubexec", training.consent),
+            Look("keys", keys.unheeded),
+            Look("cronjobs", keys.cron_jobs),
             Look("leftovers", leftovers.orphans),
         ),
     ),

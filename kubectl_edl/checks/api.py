@@ -5,8 +5,8 @@ from typing import Final
 
 from kubectl_edl.checks.diagnosis import Findings, Patient, failure, warning, well
 
-OLDEST: Final = (1, 35)
-"""A suspended Job's resources and a running one's size change together from here on."""
+OLDEST: Final = (1, 33)
+"""On older ones nothing was tried (docs/compatibility.md)."""
 _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 

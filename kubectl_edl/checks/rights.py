@@ -12,18 +12,18 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import Cluster
+from edl.kube.rights import Right, is_granted, listed, whoami
+from edl.kube.roles import EDITOR, VIEWER
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.checks.diagnosis import Findings, Patient, failure, warning, well
+from kubectl_edl.checks.installation import found
 from kubectl_edl.trust import Keeper, keeper
 from manifests.components import with_components
 from manifests.documents import load
 
 _ASKERS: Final = 8
-_SHOWN: Final = 4
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
-VIEWER: Final = "edl-viewer"
-EDITOR: Final = "edl-editor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +36,9 @@ class Rule:
     namespace: str = ""
     names: tuple[str, ...] = ("",)
 
-    def __iter__(self) -> Iterator["Right"]:
+    def __iter__(self) -> Iterator[Right]:
         for verb, resource, name in product(self.verbs, self.resources, self.names):
             yield Right(verb, resource, self.group, self.namespace, name)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Right:
-    """One verb on one resource."""
-
-    verb: str
-    resource: str
-    group: str = ""
-    namespace: str = ""
-    name: str = ""
-
-    def __str__(self) -> str:
-        resource = f"{self.resource}.{self.group}" if self.group else self.resource
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        return " ".join(filter(None, (self.verb, resource, self.name))) + where
-
-    @property
-    def attributes(self) -> Json:
-        """As an access review spells it."""
-        resource, _, part = self.resource.partition("/")
-        return {
-            "verb": self.verb,
-            "resource": resource,
-            "subresource": part,
-            "group": self.group,
-            "namespace": self.namespace,
-            "name": self.name,
-        }
 
 
 ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
@@ -113,15 +84,28 @@ def ours(patient: Patient) -> Findings:
     documents = with_components(load(), ("cert-manager",) if _kept_elsewhere(cluster) else ())
     well_off = 0
     for account in ACCOUNTS:
-        lacking = _lacking(cluster, granted(account, documents), _subject(account))
+        runs_as = _account(patient, account)
+        lacking = _lacking(cluster, granted(account, documents), _subject(runs_as))
         well_off += not lacking
         if lacking:
             yield failure(
-                f"ServiceAccount {_SYSTEM}/{account} may not {_listed(lacking)}",
+                f"ServiceAccount {_SYSTEM}/{runs_as} may not {listed(lacking)}",
                 "kubectl edl upgrade",
             )
     if well_off == len(ACCOUNTS):
         yield well(f"{' and '.join(ACCOUNTS)} may do all that they must")
+
+
+def _account(patient: Patient, name: str) -> str:
+    """The ServiceAccount of its Deployment; that of the manifests where none is seen."""
+    try:
+        deployment = found(patient, Target("Deployment", _SYSTEM, name))
+    except Forbidden:
+        return name
+    if deployment is None:
+        return name
+    spec: Json = deployment["spec"]["template"]["spec"]
+    return str(spec.get("serviceAccountName") or "default")
 
 
 def _kept_elsewhere(cluster: Cluster) -> bool:
@@ -161,10 +145,10 @@ def yours(patient: Patient) -> Findings:
         rights = tuple(_within(right, need, namespace) for rule in need.rules for right in rule)
         if missing := _lacking(cluster, rights, {}):
             lacking[need] = missing
-    me = _me(cluster) if lacking else ""
+    me = whoami(cluster) if lacking else ""
     for need, missing in lacking.items():
         yield warning(
-            f"you may not {_listed(missing)}: {need.commands} {_grant_takes(need)}",
+            f"you may not {listed(missing)}: {need.commands} {_grant_takes(need)}",
             _grant(need, me, namespace or "default"),
         )
     if not lacking:
@@ -192,25 +176,8 @@ def _grant(need: Need, me: str, namespace: str) -> str:
 
 def _lacking(cluster: Cluster, rights: Sequence[Right], subject: Json) -> list[Right]:
     with ThreadPoolExecutor(_ASKERS) as pool:
-        allowed = list(pool.map(lambda right: _allowed(cluster, right, subject), rights))
+        allowed = list(pool.map(lambda right: is_granted(cluster, right, subject), rights))
     return [right for right, may in zip(rights, allowed, strict=True) if not may]
-
-
-def _allowed(cluster: Cluster, right: Right, subject: Json) -> bool:
-    kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
-    spec = {"resourceAttributes": right.attributes, **subject}
-    answer = _asked(cluster, kind, {"spec": spec})
-    return bool((answer.get("status") or {}).get("allowed"))
-
-
-def _me(cluster: Cluster) -> str:
-    answer = _asked(cluster, "SelfSubjectReview", {})
-    return str(((answer.get("status") or {}).get("userInfo") or {}).get("username") or "")
-
-
-def _asked(cluster: Cluster, kind: str, body: Json) -> Json:
-    """Reviews are answers, not objects: nothing is stored."""
-    return cluster.create(Target(kind, "", ""), body)
 
 
 def _subject(account: str) -> Json:
@@ -222,8 +189,3 @@ def _subject(account: str) -> Json:
             "system:authenticated",
         ],
     }
-
-
-def _listed(rights: Sequence[Right]) -> str:
-    shown = ", ".join(map(str, rights[:_SHOWN]))
-    return f"{shown} and {len(rights) - _SHOWN} more" if len(rights) > _SHOWN else shown

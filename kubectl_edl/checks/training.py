@@ -1,29 +1,25 @@
 """Training jobs that will not get on by themselves."""
 
 import dataclasses
-import json
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, frameworks, namespaces
 from edl.errors import Forbidden
-from edl.inject import misplaced
-from edl.kube.cluster import Selection
 from edl.messages import message
-from edl.model import ClusterState, Phase, TrainingJob
+from edl.model import ClusterState, Phase, Target, TrainingJob
 from edl.phases import ending, phase
 from edl.resources import Resources
-from edl.writes import Json
 from kubectl_edl.checks import reconciler
 from kubectl_edl.checks.diagnosis import Diagnosis, Findings, Patient, failure, warning, well
 from kubectl_edl.deciding import Asked, deciding
 from kubectl_edl.printers.age import duration
-from kubectl_edl.survey import Survey, survey_cluster, survey_training
+from kubectl_edl.survey import Survey, survey_cluster, survey_ruled
 from kubectl_edl.views import why
 
 _SHOWN: Final = 10
@@ -39,7 +35,8 @@ _Rule: TypeAlias = Callable[[TrainingJob, datetime], Diagnosis | None]
 def stuck(patient: Patient) -> Findings:
     """By their phases and reasons: waiting for what nobody brings, half started, never ending."""
     jobs = _jobs(patient).jobs
-    bad = [said for job in jobs if (said := _stuck(job, patient.now))]
+    rules = _rules(reconciler.way_out(patient))
+    bad = [said for job in jobs if (said := _stuck(job, rules, patient.now))]
     yield from bad[:_SHOWN]
     if len(bad) > _SHOWN:
         yield warning(f"and {len(bad) - _SHOWN} more like them", "kubectl edl status -A")
@@ -50,21 +47,26 @@ def stuck(patient: Patient) -> Findings:
 def unrequested(patient: Patient) -> Findings:
     """Elastic roles whose pods ask for nothing: they grow to their max, whatever room there is.
 
-    Of those that have pods: before, a LimitRange may still give them requests.
+    Where a quota refuses such pods, `stuck` says so. Where rules of namespaces may not be read,
+    only pods that exist tell: a LimitRange may give requests to others.
     """
     from edl.inject.unrequested import roles  # noqa: PLC0415 (not for --help)
 
-    jobs = [job for job in _jobs(patient).jobs if not ending(job)]
-    found = [(job, role) for job in jobs for role in roles(job) if role.pods]
-    for job, role in found[:_SHOWN]:
+    survey = _jobs(patient)
+    jobs = [job for job in survey.jobs if not ending(job)]
+    found = [(job, role) for job in jobs for role in roles(job)]
+    said = [
+        (job, role) for job, role in found if not job.problem and (role.pods or not survey.hints)
+    ]
+    for job, role in said[:_SHOWN]:
         yield warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.max} run whatever room there is",
             f"kubectl edl explain {job.key.name} -n {job.key.namespace}  "
             "# then recreate it with resources.requests",
         )
-    if len(found) > _SHOWN:
-        yield warning(f"and {len(found) - _SHOWN} more like them", "kubectl edl status -A")
+    if len(said) > _SHOWN:
+        yield warning(f"and {len(said) - _SHOWN} more like them", "kubectl edl status -A")
     if jobs and not found:
         yield well("the pods of each elastic role request something")
 
@@ -96,37 +98,31 @@ def never(patient: Patient) -> Findings:
         )
     if not hopeless:
         tried = min(len(queued), _TRIED)
-        yield well(f"each of the {tried} queued could start" if queued else "none is queued")
+        yield well(f"each of the {tried} queued could start" if queued else "none waits for room")
 
 
-def cron_jobs(patient: Patient) -> Findings:
-    """Labels on a CronJob itself: no webhook is asked about it, and its Jobs do not get them.
-
-    Nothing is said where they may not be listed: few may, and fewer have any.
-    """
-    found = [
-        (manifest["metadata"], said)
-        for manifest in _cron_jobs(patient)
-        if (said := misplaced.on_cron_job(manifest))
-    ]
-    for metadata, said in found[:_SHOWN]:
-        name, namespace = metadata["name"], metadata["namespace"]
+def consent(patient: Patient) -> Findings:
+    """Launchers that exec into their workers: their namespace must let them."""
+    found = _jobs(patient)
+    waiting: defaultdict[str, list[str]] = defaultdict(list)
+    for job in (*found.jobs, *found.bare):
+        if not ending(job) and frameworks.needs_kubexec(job):
+            waiting[job.key.namespace].append(job.key.name)
+    lacking = [name for name in sorted(waiting) if not _consents(patient, name)]
+    for namespace in lacking:
+        names = waiting[namespace]
         yield warning(
-            f"CronJob {namespace}/{name}: {said}",
-            f"kubectl get cronjob {name} -n {namespace} -o yaml | kubectl edl label -f - "
-            "| kubectl apply -f -",
+            f"namespace {namespace} does not let launchers exec into workers: "
+            f"{', '.join(names[:_SHOWN])} cannot start without",
+            namespaces.allow_kubexec(namespace),
         )
-    if len(found) > _SHOWN:
-        yield warning(f"and {len(found) - _SHOWN} more like them", "kubectl get cronjobs -A")
+    if waiting and not lacking:
+        yield well("launchers may exec into their workers where they have to")
 
 
-def _cron_jobs(patient: Patient) -> list[Json]:
-    connection = patient.connection
-    for namespace in dict.fromkeys((connection.scope.namespace, connection.namespace)):
-        with suppress(Forbidden):
-            items = connection.cluster.list(Selection("CronJob", namespace)).items
-            return [json.loads(item) for item in items]
-    return []
+def _consents(patient: Patient, namespace: str) -> bool:
+    found = patient.connection.cluster.get(Target("Namespace", "", namespace))
+    return namespaces.read(found).kubexec
 
 
 def alone(state: ClusterState, job: TrainingJob) -> ClusterState:
@@ -145,13 +141,26 @@ def _jobs(patient: Patient) -> Survey:
     connection = patient.connection
     everywhere = dataclasses.replace(connection, namespace=connection.scope.namespace)
     try:
-        return survey_training(everywhere, "", patient.now)
+        return survey_ruled(everywhere, patient.now)
     except Forbidden:
-        return survey_training(connection, "", patient.now)
+        return survey_ruled(connection, patient.now)
 
 
-def _stuck(job: TrainingJob, now: datetime) -> Diagnosis | None:
-    return next((said for rule in _RULES if (said := rule(job, now))), None)
+def _rules(log: str) -> tuple[_Rule, ...]:
+    """The first that holds speaks: the others say the same less well."""
+    return (
+        _unreadable,
+        _incomplete,
+        partial(_unnoticed, log),
+        _half_started,
+        _starting,
+        _scaling,
+        partial(_finishing, log),
+    )
+
+
+def _stuck(job: TrainingJob, rules: Iterable[_Rule], now: datetime) -> Diagnosis | None:
+    return next((said for rule in rules if (said := rule(job, now))), None)
 
 
 def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
@@ -159,7 +168,7 @@ def _unreadable(job: TrainingJob, now: datetime) -> Diagnosis | None:
     del now
     if not job.problem or ending(job) is not None:
         return None
-    return warning(f"{job.key}: {job.problem}", _status(job))
+    return warning(f"{job.key}: {job.problem}", _explain(job))
 
 
 def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
@@ -180,14 +189,14 @@ def _incomplete(job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _unnoticed(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _unnoticed(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
     waits = now - job.queued_at
     said = any(role.reason for role in job.roles)
     if phase(job) is not Phase.QUEUED or said or waits < _NOTICED:
         return None
     return failure(
         f"{job.key} has been queued for {duration(waits)}, and no reconciler has looked at it",
-        reconciler.LOGS,
+        log,
     )
 
 
@@ -228,31 +237,15 @@ def _scaling(job: TrainingJob, now: datetime) -> Diagnosis | None:
     )
 
 
-def _finishing(job: TrainingJob, now: datetime) -> Diagnosis | None:
+def _finishing(log: str, job: TrainingJob, now: datetime) -> Diagnosis | None:
     ended = [role.ended_at for role in job.roles if role.ended_at]
     if phase(job) is not Phase.FINISHING or not ended or now - max(ended) < _SLOW:
         return None
     left = ", ".join(role.name for role in job.live)
     return failure(
         f"{job.key} has ended {duration(now - max(ended))} ago, and {left} has not been ended",
-        reconciler.LOGS,
+        log,
     )
-
-
-_RULES: Final[tuple[_Rule, ...]] = (
-    _unreadable,
-    _incomplete,
-    _unnoticed,
-    _half_started,
-    _starting,
-    _scaling,
-    _finishing,
-)
-"""The first that holds speaks: the others say the same less well."""
-
-
-def _status(job: TrainingJob) -> str:
-    return f"kubectl edl status {job.key.name} -n {job.key.namespace}"
 
 
 def _explain(job: TrainingJob) -> str:

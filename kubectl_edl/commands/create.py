@@ -6,23 +6,24 @@ from typing import Final
 
 import click
 
-from edl.errors import ClusterError, NotFound
+from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.needs import Framework, RoleKind
-from edl.inject import unrequested
-from edl.model import Resizing, Target
+from edl.model import Resizing
 from edl.parse import parse
+from edl.spec import Seat
 from edl.writes import Json
-from kubectl_edl.casting import flags
+from kubectl_edl.casting import Casting, flags
 from kubectl_edl.creating import create_all, rehearse
-from kubectl_edl.creation import Wish, manifests
+from kubectl_edl.creation import Wish, in_options, manifests
 from kubectl_edl.details import Told, settings_of
 from kubectl_edl.groups import Listed
 from kubectl_edl.leadership import unattended
 from kubectl_edl.options import Decorator, Writing, bundled, one_namespace, writing
+from kubectl_edl.prerequisites import hints
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.results import say_changed
-from kubectl_edl.world import Connection, Scope, World
+from kubectl_edl.world import Scope, World
 
 _HELP: Final = """Write or create the Jobs of a training job.
 
@@ -43,8 +44,10 @@ Examples:
 """
 _FRAMEWORK_HELP: Final = """Write or create the Jobs of a {name} training job.
 
-SIZE is a number, or a range as MIN..MAX. COMMAND runs in every role that has no command of its
-own; without it the image's own does. Roles of which exactly one is needed are added.
+SIZE is a number, or a range as MIN..MAX. Of a training job of one role a namespace's
+edl.dev/default-max may widen a number, never a range: 4..4 stays 4. COMMAND runs in every role that
+has no command of its own; without it the image's own does. Roles of which exactly one is needed are
+added.
 
 \b
 Examples:
@@ -204,34 +207,36 @@ def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
     made = manifests(wish)
     done, remark = _PERFORMED[writing.dry_run]
     stored = done(world, scope, made)
-    lines = (f"job.batch/{one['metadata']['name']} created{remark}" for one in stored)
+    lines = (
+        f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in stored
+    )
     say_changed(world, writing.output, "\n".join(lines), stored)
 
 
-def _counting_as_nothing(made: list[Json]) -> Iterator[str]:
-    """What the webhook warns of, and only kubectl prints."""
+def _range(stored: Json) -> str:
+    """As the cast spells it: `worker=4..6`, with what its namespace made of the size."""
+    spec = parse(stored)
+    return Casting((Seat(spec.role, spec.min, spec.max),), ()).text
+
+
+def _by_itself(made: list[Json]) -> Iterator[str]:
+    """A mode that nobody may have meant, because a role was forgotten."""
     for one in made:
-        for warning in unrequested.warnings(one, parse(one), "add --cpu and --memory"):
-            yield f"hint: {warning}"
-
-
-def _missing_class(connection: Connection, made: list[Json]) -> Iterator[str]:
-    """The API server takes a Job with a PriorityClass that is not there, and refuses its pods."""
-    names = (one["spec"]["template"]["spec"].get("priorityClassName") for one in made)
-    for name in dict.fromkeys(filter(None, names)):
-        try:
-            connection.cluster.get(Target("PriorityClass", "", name))
-        except NotFound:
-            yield f'hint: there is no PriorityClass "{name}": nothing starts until it is created'
-        except ClusterError:
-            continue  # it is created, and this was only a look
+        spec = parse(one)
+        framework = FRAMEWORKS[spec.framework]
+        mode = framework.mode(spec.mode, [spec.role])
+        asked = contract.MODE in one["metadata"].get("annotations", {})
+        if mode and spec.role in mode.single and not asked:
+            limit = in_options(framework, framework.only_one(spec.role, mode))
+            yield f"hint: {spec.role} by itself: {limit}"
 
 
 def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
     connection = world.connect(scope)
     stored = create_all(world, connection, made)
-    hints = (*_missing_class(connection, made), *_counting_as_nothing(made))
-    for hint in (*unattended(connection, world.now()), *hints):
+    now = world.now()
+    needed = hints(connection, stored, now, "add --cpu and --memory")
+    for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
         world.warn(hint)
     return stored
 

@@ -15,7 +15,7 @@ from kubectl_edl.patience import patient
 from kubectl_edl.printers.report import Report
 from kubectl_edl.refusals import EXIT_CODES_HELP
 from kubectl_edl.show import show
-from kubectl_edl.survey import survey_cluster, survey_training
+from kubectl_edl.survey import survey_cluster, survey_ruled
 from kubectl_edl.unplaced import Unplaced, unplaced
 from kubectl_edl.views import view
 from kubectl_edl.world import Connection, Scope, World
@@ -86,7 +86,7 @@ def _report(world: World, connection: Connection, name: str, asked: Asked) -> Re
     from kubectl_edl.screens.explain import Explained, explain_report  # noqa: PLC0415 (numpy)
 
     now = world.now()
-    survey = survey_training(connection, "", now)
+    survey = survey_ruled(connection, now)
     job = training_job(name, survey, connection)
     by = deciding(connection, asked, now)
     pods, hints = _unplaced(connection, job)

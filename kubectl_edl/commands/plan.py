@@ -52,7 +52,7 @@ Examples:
   "settings": {"policy", "loadCeiling", "source": "reconciler"|"flags"|"default"},
   "changes": [{"namespace", "name", "action", "sizes": [{"role", "before", "after"}], "pods",
                "reason", "message"}],
-  "held": [{"namespace", "name", "position" (null if it runs), "ahead", "reason",
+  "held": [{"namespace", "name", "position" (null if it runs or never starts), "ahead", "reason",
             "message", "until": end of a cooldown or back-off, or null}],
   "elsewhere": changes in namespaces that are not shown,
   "recheckAfterSeconds": when time alone may change it, or null}

@@ -21,8 +21,10 @@ from kubectl_edl.world import Connection, Scope, World
 
 _HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.
 
-Positions count over the whole cluster, as the reconciler does; 0 starts now. WAITING-FOR is what
-the minimum of all roles asks for together; -o wide adds that minimum.
+Positions count over the whole cluster, as the reconciler does; 0 starts now. A job that can never
+start on the existing nodes has none, and is ahead of nobody; while no reconciler is at work a job
+that would start has none either. WAITING-FOR is what the minimum of all roles asks for together;
+-o wide adds that minimum.
 
 STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
 whose end is not known; unknown where it depends on such a job (-o json and kubectl edl explain name

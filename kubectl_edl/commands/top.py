@@ -25,7 +25,7 @@ What is used is metrics-server's; without one it says <unknown>.
 
 \b
 Examples:
-  # What the training jobs here ask for and use, and what their sizes saved
+  # What the training jobs here ask for and use
   kubectl edl top
   # One of them
   kubectl edl top mnist
@@ -37,12 +37,14 @@ Examples:
 _JOBS_HELP: Final = """What training jobs request and use, and what they held for how long.
 
 HELD counts resource-hours so far, from the history of sizes: GPU-hours, or CPU-hours of a job
-without GPUs (UNIT). AT-MAX is what a fixed size of max would have held for the same work, chief
-and servers included. SAVED is the part of it that was not needed; below 0 it was more, for the
-fixed roles waited longer. It takes --serial, which says how much of the work more replicas do not
-make faster (Amdahl's law, 0.05 for 5 %): the more, the less a large size brings. A ">" says that
-the history does not reach back to the start; before what is used, that not all pods are measured
-yet.
+without GPUs. A ">" says that the history does not reach back to the start; before what is used,
+that not all pods are measured yet.
+
+--serial adds AT-MAX, what a fixed size of max would have held for the same work, chief and servers
+included, and VS-MAX, how HELD compares with it. "15% less" is what elastic sizes saved; "15% more"
+is what they cost: smaller sizes take longer, and the chief and the servers hold their pods all that
+time. It says how much of the work more replicas do not make faster (Amdahl's law, 0.05 for 5 %):
+the more, the less a large size brings.
 
 \b
 Examples:
@@ -80,7 +82,7 @@ Examples:
 _CLUSTER_HELP: Final = """The whole cluster: offered, requested, idle, used.
 
 It needs the right to list nodes and all pods. QUEUED is what the minimum of all that waits asks
-for. HELD and at max are those of kubectl edl top jobs.
+for. What was held is that of kubectl edl top jobs.
 
 \b
 Examples:

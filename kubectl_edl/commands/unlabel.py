@@ -14,8 +14,9 @@ _HELP: Final = """Hand an elastic Job back to its user, as an ordinary one.
 
 With JOB: takes our labels and annotations off every Job of the training job. What runs goes on
 running at the size that it has; what is queued stays suspended until you start it. It is not
-queued, resized or ended any more; its pods keep their environment and addresses. Afterwards
-kubectl edl label --recreate is the way back.
+queued, resized or ended any more; its pods keep their environment and addresses. Where pods wait
+for the node that the plan has for them, those that come after this wait for you: it says how to let
+them go. Afterwards kubectl edl label --recreate is the way back.
 
 With -f: prints the manifests without the labels, for kubectl apply; with JOB only the one of that
 name, everything else comes out as it went in.

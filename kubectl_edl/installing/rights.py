@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from edl.kube.cluster import RESOURCES, Cluster
-from edl.model import Target
+from edl.kube.rights import Right, is_granted
 from edl.writes import Json
-from kubectl_edl.checks.rights import Right
 from kubectl_edl.refusals import Refused
 
 _ASKERS: Final = 8
@@ -16,11 +15,11 @@ _APPLY: Final = ("get", "create", "patch")
 
 def check(cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _APPLY) -> None:
     """Raise Refused with every right that is missing."""
-    if _may(cluster, Right("*", "*", "*")):
+    if is_granted(cluster, Right("*", "*", "*")):
         return
     needed = sorted({right for document in documents for right in _rights(document, verbs)})
     with ThreadPoolExecutor(_ASKERS) as pool:
-        allowed = list(pool.map(lambda right: _may(cluster, right), needed))
+        allowed = list(pool.map(lambda right: is_granted(cluster, right), needed))
     missing = [str(right) for right, may in zip(needed, allowed, strict=True) if not may]
     if missing:
         raise Refused(
@@ -33,9 +32,3 @@ def _rights(document: Json, verbs: Sequence[str]) -> list[Right]:
     resource = RESOURCES[document["kind"]]
     namespace = document["metadata"].get("namespace", "")
     return [Right(verb, resource.plural, resource.group, namespace) for verb in verbs]
-
-
-def _may(cluster: Cluster, right: Right) -> bool:
-    asked = {"spec": {"resourceAttributes": right.attributes}}
-    answer = cluster.create(Target("SelfSubjectAccessReview", "", ""), asked)
-    return bool((answer.get("status") or {}).get("allowed"))

@@ -1,7 +1,7 @@
 """The trees of `kubectl edl status`: one training job in detail, or all while watched."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
@@ -12,7 +12,7 @@ from edl.history import OperationPhase
 from edl.writes import Json
 from kubectl_edl import pacing
 from kubectl_edl.changes import Change
-from kubectl_edl.obstacles import Obstacle
+from kubectl_edl.obstacles import Obstacle, in_the_way
 from kubectl_edl.operations import Past, past
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.forms import print_report
@@ -65,7 +65,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
         Table(_DECISIONS, tuple(_decision_row(one, now) for one in told))
         if told
         else Table(_CHANGES, tuple(_change_row(change, now) for change in detail.changes)),
-        _in_the_way(detail.obstacles),
+        in_the_way(detail.obstacles),
     )
     return Report(
         sections=(header, tree(forest, Depth.PODS), *last),
@@ -145,14 +145,6 @@ def _picture(
         return text
 
     return draw
-
-
-def _in_the_way(obstacles: Iterable[Obstacle]) -> str:
-    lines = [
-        f"  {number}. {one.what}\n     way out: {one.way_out}\n"
-        for number, one in enumerate(obstacles, 1)
-    ]
-    return "".join(("What is in the way:\n", *lines)) if lines else ""
 
 
 def _decision_row(one: Past, now: datetime) -> tuple[str, ...]:

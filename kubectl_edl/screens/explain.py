@@ -20,6 +20,7 @@ from edl.resources import Resources
 from edl.writes import Json
 from kubectl_edl import pacing
 from kubectl_edl.deciding import Deciding
+from kubectl_edl.obstacles import in_the_way, incomplete
 from kubectl_edl.operations import Past
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.report import API_VERSION, Report
@@ -86,7 +87,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
         sections=(
             _header(explained, now),
             Table(_ROLES, tuple(_role_rows(explained))),
-            *_obstacles(explained),
+            *(tuple(_obstacles(explained)) or (in_the_way(incomplete(explained.view)),)),
             Table(_PODS, tuple(_pod_row(pod, now) for pod in explained.unplaced)),
             Table(_PAST, tuple(_past_row(one, now) for one in explained.past)),
         ),
@@ -150,6 +151,8 @@ def _pacing(explained: Explained) -> str:
 
 
 def _unrequested(explained: Explained) -> str:
+    if explained.view.job.problem:  # perhaps of a quota that refuses them
+        return ""
     roles = [role for role in unrequested.roles(explained.view.job) if role.name in explained.roles]
     if not roles:
         return ""
@@ -197,11 +200,9 @@ def _why(role: Role, one: RoleExplained | None) -> Why:
 def _obstacles(explained: Explained) -> Iterator[str]:
     """Why it does not start, or why each role has no more: with what would change it."""
     found = explained.explanation
-    if found is None:
-        return
-    if found.start:
+    if found and found.start:
         yield _stops(f"Why {found.job.name} does not start:", found.start)
-    for role in found.roles:
+    for role in found.roles if found else ():
         if role.stops and role.role in explained.roles and not _is_fixed(role.stops):
             yield _stops(
                 f"Why not one more {role.role} (now {role.now}, next {role.after}):", role.stops

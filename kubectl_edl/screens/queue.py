@@ -34,7 +34,10 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A queued training job. `position` counts from 1; None where it cannot be known."""
+    """A queued training job. `position` counts from 1, 0 starts now; None: it has none.
+
+    Where the whole cluster may not be read, positions are not `known`.
+    """
 
     job: TrainingJob
     position: int | None
@@ -42,6 +45,7 @@ class Waiting:
     why: Why
     estimate: Estimate | None = None
     """When it starts; None where the whole cluster may not be read."""
+    known: bool = True
 
     @property
     def minimum(self) -> tuple[tuple[str, int], ...]:
@@ -75,7 +79,7 @@ def queue_report(queue: Sequence[Waiting], now: datetime, namespace: str) -> Rep
 def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
     job = waiting.job
     return (
-        UNKNOWN if waiting.position is None else str(waiting.position),
+        _position(waiting),
         *(() if namespace else (job.key.namespace,)),
         job.key.name,
         str(job.priority),
@@ -87,6 +91,12 @@ def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
         waiting.why.message,
         age(job.queued_at, now),
     )
+
+
+def _position(waiting: Waiting) -> str:
+    if not waiting.known:
+        return UNKNOWN
+    return "" if waiting.position is None else str(waiting.position)
 
 
 def _code(why: Why) -> str:

@@ -27,12 +27,11 @@ _JOBS: Final = (
     Column("MEM-REQ"),
     Column("MEM-USED"),
     Column("GPU-REQ", spare=1),
-    Column("UNIT", spare=1),
     Column("HELD", spare=1),
-    Column("AT-MAX", spare=1),
-    Column("SAVED", spare=1),
     Column("AGE"),
 )
+_COMPARED: Final = (Column("AT-MAX", spare=1), Column("VS-MAX", spare=1))
+"""Where it is known how the work divides."""
 _NODES: Final = (
     Column("NAME"),
     Column("STATUS", colour=meaning),
@@ -85,13 +84,15 @@ def job_report(one: JobUsage, now: datetime) -> Report:
 
 def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Report:
     """One line a training job; `namespace` is empty for all, which then are a column."""
-    rows = tuple(_job_row(one, now) for one in found)
+    compared = any(one.hours.compared for one in found)
+    rows = tuple(_job_row(one, now, compared=compared) for one in found)
+    columns = (*_JOBS[:-1], *_COMPARED, _JOBS[-1]) if compared else _JOBS
     if not namespace:
         names = (one.view.job.key.namespace for one in found)
         rows = tuple((name, *row) for name, row in zip(names, rows, strict=True))
     where = f" in {namespace} namespace" if namespace else ""
     return Report(
-        sections=(Table(_JOBS if namespace else (_NAMESPACE, *_JOBS), rows),),
+        sections=(Table(columns if namespace else (_NAMESPACE, *columns), rows),),
         objects=tuple(_job_document(one) for one in found),
         names=tuple(one.view.name for one in found),
         list_kind="TrainingJobUsageList",
@@ -99,7 +100,7 @@ def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Rep
     )
 
 
-def _job_row(one: JobUsage, now: datetime) -> tuple[str, ...]:
+def _job_row(one: JobUsage, now: datetime, *, compared: bool) -> tuple[str, ...]:
     hours, asked, used = one.hours, one.requested, one.used
     least = "" if one.measured == one.running else ">"
     return (
@@ -111,20 +112,26 @@ def _job_row(one: JobUsage, now: datetime) -> tuple[str, ...]:
         memory(asked.get(MEMORY)),
         f"{least}{memory(used.get(MEMORY))}" if used is not None else UNKNOWN,
         _thousandths(gpus(asked)),
-        f"{hours.unit}-h",
         _held(hours),
-        decimal(hours.at_max),
-        _saved(hours),
+        *((_hours(hours.at_max, hours.unit), _against(hours)) if compared else ()),
         age(one.view.job.queued_at, now),
     )
 
 
 def _held(hours: Hours) -> str:
-    return decimal(hours.held) if hours.whole else f">{decimal(hours.held)}"
+    return ("" if hours.whole else ">") + _hours(hours.held, hours.unit)
 
 
-def _saved(hours: Hours) -> str:
-    return "" if hours.saved is None else f"{hours.saved:.0%}"
+def _hours(amount: float, unit: str) -> str:
+    return f"{decimal(amount)} {unit}-h"
+
+
+def _against(hours: Hours) -> str:
+    """What was held, compared with a fixed maximum size; empty where that is not known."""
+    if hours.saved is None:
+        return ""
+    part = f"{abs(hours.saved):.0%}"
+    return "the same" if part == "0%" else f"{part} {'more' if hours.saved < 0 else 'less'}"
 
 
 def _job_document(one: JobUsage) -> Json:
@@ -259,13 +266,11 @@ def _footer(found: ClusterUsage) -> str:
 
 
 def _held_so_far(hours: Hours) -> str:
-    saved = hours.saved
-    if saved is None:
-        return f"Held so far: {_held(hours)} {hours.unit}-h"
-    part = f"{abs(saved):.0%}"
-    against = f"{part} {'more' if saved < 0 else 'less'} than" if part != "0%" else "as much as"
-    at_max = f"the {decimal(hours.at_max)} of fixed maximum sizes"
-    return f"Held so far: {_held(hours)} {hours.unit}-h, {against} {at_max}"
+    held, against = f"Held so far: {_held(hours)}", _against(hours)
+    if not against:
+        return held
+    link = "as" if against == "the same" else "than"
+    return f"{held}, {against} {link} the {decimal(hours.at_max)} of fixed maximum sizes"
 
 
 def _cluster_document(found: ClusterUsage) -> Json:

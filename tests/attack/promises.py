@@ -121,10 +121,13 @@ class Judge:
         self._environment(pod)
 
     def _ended_by_us(self, pod: Json, now: float) -> None:
-        """Chief, ps and launcher stay while their Job runs; others' deeds have a condition."""
+        """Chief, ps and launcher stay while their Job runs; others' deeds have a condition.
+
+        One that never had a node has done nothing: where its node was filled it is made again.
+        """
         job = self._owner(pod)
         role = (job or {}).get("metadata", {}).get("labels", {}).get(PREFIX + "role")
-        if job is None or role not in PROTECTED:
+        if job is None or role not in PROTECTED or not pod["spec"].get("nodeName"):
             return
         conditions = {one["type"] for one in pod["status"].get("conditions", ())}
         others = "DisruptionTarget" in conditions or pod["status"].get("phase") in _ENDED

@@ -85,6 +85,17 @@ def test_a_launcher_stays_while_its_job_runs(judge: Judge) -> None:
     assert broken(judge) == ["protected pods stay"]
 
 
+def test_a_launcher_that_never_had_a_node_may_be_made_again(judge: Judge) -> None:
+    waits = pod("j-launcher-0-abcde")
+    waits["spec"]["nodeName"] = ""
+    judge.see("Job", "ADDED", job("j-launcher"), 0)
+    judge.see("Pod", "ADDED", waits, 0)
+    judge.see("Pod", "MODIFIED", {**waits, "metadata": waits["metadata"] | LEAVING}, 1)
+    judge.look(2 + BEHIND)
+    judge.look(3 + BEHIND)
+    assert broken(judge) == []
+
+
 @pytest.mark.parametrize(
     ("event", "after"),
     [

@@ -214,19 +214,20 @@ def test_workers_that_are_reached_by_ssh_come_and_go(training: Training) -> None
     """No right to exec is given, nor needed: the namespace does not allow it."""
     label = f"{contract.KUBEXEC}-"
     training.cluster.kubectl("label", "namespace", training.namespace, label)
-    training.example("aiacc", steps=500, held={WORKER: 2})
-    until_trained(training, world=2)
-    assert training.exec(training.pod_name(LAUNCHER), "ls", "/root/.ssh").split() == [
+    launcher, worker, data = "aiacc-digits-launcher", "aiacc-digits-worker", "aiacc-data"
+    training.example("aiacc", steps=500, held={worker: 2})
+    until_trained(training, world=2, data=data)
+    assert training.exec(training.pod_name(launcher), "ls", "/root/.ssh").split() == [
         "authorized_keys",
         "config",
         "id_rsa",
         "id_rsa.pub",
     ]
     for size in (3, 1):
-        edl(training, "scale", "hvd-digits", str(size), "--wait", "--timeout", "120s")
-        until_trained(training, world=size)
-    until_complete(training)
-    assert not ledger.absent(steps_of(training), last=500)
+        edl(training, "scale", "aiacc-digits", str(size), "--wait", "--timeout", "120s")
+        until_trained(training, world=size, data=data)
+    until_complete(training, launcher, worker)
+    assert not ledger.absent(steps_of(training, data), last=500)
     assert not {"rolebinding", "serviceaccount"} & {
         name.partition("/")[0].partition(".")[0] for name in training.leftovers()
     }

@@ -60,11 +60,14 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.HISTORY,
         contract.SCALING,
         contract.SETTINGS,
+        contract.MISSING_RIGHTS,
         contract.FAILURES_AT_START,
         contract.NEW_WORKER,
         contract.WORKER_HOSTS,
         contract.WORKERS,
-        contract.PINNED,
+        contract.ASSIGNED_NODES,
+        contract.ASSIGNED_NODE,
+        contract.PLACED_AT,
     } == entries.OWNED_ANNOTATIONS
 
 

@@ -18,6 +18,7 @@ JSON: Final = "application/json"
 NAMESPACES: Final = ("lab",) * 30 + ("opted-in", "tight", "garbled") * 10 + ("absent", "../a", "")
 """Of `policies.py`: most say nothing."""
 _USERS: Final = ("alice", "alice", "system:admin", contract.RECONCILER_USER, "ü'\"\n")
+_LOOKS: Final = ("/mutate", "/validate", "/advise")
 _OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT", "EXPLODE")
 _OPERATION_WEIGHTS: Final = (62, 32, 3, 2, 1)
 _TWISTS: Final = (0, 1, 1, 2, 4)
@@ -90,7 +91,7 @@ class Generator:
         return found
 
     def _review(self, number: int, random: Random) -> Case:
-        path = "/mutate" if random.random() < 0.85 else "/validate"
+        (path,) = random.choices(_LOOKS, (80, 13, 7))
         operation = random.choices(_OPERATIONS, _OPERATION_WEIGHTS)[0]
         new, old = self._pair(random, operation)
         request = _request(random, operation, new, old)
@@ -116,7 +117,7 @@ class Generator:
     def _grown(self, number: int, random: Random) -> Case:
         manifest = self._new(random)
         growth.GROWTHS[number % len(growth.GROWTHS)](random, manifest, random.choice(growth.COUNTS))
-        path = random.choice(("/mutate", "/validate"))
+        path = random.choice(_LOOKS)
         old = copy.deepcopy(manifest) if random.random() < 0.3 else None
         request = _request(random, "UPDATE" if old else "CREATE", manifest, old)
         return Case(number, "POST", path, _encoded(request), JSON, grown=True)

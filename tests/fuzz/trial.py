@@ -114,6 +114,8 @@ class Trial:
         answer = msgspec.json.decode(content)["response"]
         if _OURS in str(answer):
             self._found(case, str(answer)[:600])
+        if case.path == "/advise" and not answer["allowed"]:
+            self._found(case, f"refused where it may only warn: {answer}"[:600])
         if not answer["allowed"]:
             self.tally.counted["refused"] += 1
         elif "patch" not in answer:

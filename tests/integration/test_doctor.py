@@ -9,6 +9,7 @@ import pytest
 
 from edl import contract
 from sandbox.installation import start_webhook
+from tests.integration.support.rights import Grant, without
 from tests.integration.support.stage import elastic
 from tests.integration.test_plugin import Shell, limited_user, running, sweep
 
@@ -85,6 +86,24 @@ def test_a_right_that_was_taken_away_is_missed(shell: Shell) -> None:
         whole["metadata"] = {"name": "edl-reconciler", "labels": whole["metadata"]["labels"]}
         shell.kubectl("replace", "-f", "-", given=json.dumps(whole))
     assert checks(shell)["rights"]["verdict"] == "ok"
+
+
+def test_a_reconciler_that_may_not_write_says_so_until_it_may(
+    shell: Shell, installed: Stage, installation: Installation
+) -> None:
+    account = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
+    patching = Grant("ClusterRole", "edl-reconciler", "batch", "jobs", "patch")
+    what = "may not patch jobs.batch"
+    with without(installation.cluster, patching, account):
+        shell.apply(sweep())
+        installed.until(lambda: checks(shell)["writes"]["verdict"] == "failure", what)
+        said = checks(shell)["writes"]["message"]
+        assert f'runs as "system:serviceaccount:{account}", which {what}: ' in said
+        assert f"hint: the reconciler {what}: " in shell.edl("status").stderr
+        installed.until(lambda: what in shell.edl("events", "sweep").stdout, "an Event")
+    shell.until("sweep", running(4))
+    installed.until(lambda: checks(shell)["writes"]["verdict"] == "ok", "all is well again")
+    assert shell.edl("status").stderr == ""
 
 
 def test_a_gang_for_which_no_cluster_is_large_enough_is_named(shell: Shell) -> None:

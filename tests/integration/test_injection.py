@@ -56,13 +56,14 @@ def test_a_collective_worker_reads_its_cluster_from_the_pod(installed: Stage) ->
     assert job["spec"]["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
 
 
-def test_a_launcher_gets_live_files_kubectl_and_a_gate(installed: Stage) -> None:
+def test_a_launcher_gets_live_files_kubectl_and_gates(installed: Stage) -> None:
     launcher = stored(installed, horovod("ring", "2..4")[0])
     pod = launcher["spec"]["template"]["spec"]
     mounts = {mount["mountPath"] for mount in main_container(launcher)["volumeMounts"]}
     assert mounts == {"/etc/edl", "/etc/mpi", "/job", "/opt/kube"}
     assert env(launcher)["OMPI_MCA_plm_rsh_agent"] == "/etc/mpi/kubexec.sh"
-    assert pod["schedulingGates"] == [{"name": contract.HOSTS_GATE}]
+    gates = (contract.HOSTS_GATE, contract.PLACEMENT_GATE)
+    assert pod["schedulingGates"] == [{"name": name} for name in gates]
     assert pod["serviceAccountName"] == "ring-launcher"
     assert pod["initContainers"][0]["name"] == "edl-kubectl"
     files = [item["path"] for volume in pod["volumes"] for item in _items(volume)]

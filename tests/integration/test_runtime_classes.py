@@ -51,7 +51,7 @@ def test_a_gang_that_only_fits_without_its_overhead_is_not_started(installed: St
     with runtime_class(installed) as name:
         installed.apply(kata("mnist", 17, 17, name))
         installed.until(
-            lambda: "insufficient CPU" in installed.message("mnist"), "it says what lacks"
+            lambda: "Insufficient cpu" in installed.message("mnist"), "it says what lacks"
         )
         assert installed.job("mnist")["spec"]["suspend"]
         assert not installed.pods("mnist")

@@ -14,6 +14,8 @@ import pytest
 from sandbox import ComponentDied, NodeGroup, SandboxError, processes
 from sandbox.components import ORDER
 from sandbox.layout import free_ports
+from sandbox.recipe import version
+from sandbox.releases import wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +92,8 @@ def test_up_starts_real_components_and_unequal_nodes(own_sandbox: Make) -> None:
     gpus = "jsonpath={.items[*].status.allocatable['nvidia\\.com/gpu']}"
     assert sandbox.kubectl("get", "nodes", "-l", "pool=gpu", "-o", gpus) == "8"
     assert sandbox.kubectl("get", "--raw", "/readyz") == "ok"
+    if not os.environ.get("EDL_BINARIES"):
+        assert sandbox.kubernetes == version(wanted(os.environ)), "the release that was asked for"
     sandbox.check()
 
 
@@ -196,6 +200,21 @@ def test_a_launched_program_knows_the_cluster_and_ends_with_it(own_sandbox: Make
     assert {p.component for p in processes.of_sandbox(sandbox.folder)} == {*ORDER, "guest"}
     sandbox.down()
     assert processes.of_sandbox(sandbox.folder) == []
+
+
+def test_up_starts_a_launched_program_that_died_and_none_that_was_stopped(
+    own_sandbox: Make,
+) -> None:
+    sandbox = own_sandbox()
+    sandbox.up()
+    for name in ("guest", "other"):
+        sandbox.launch(name, ["sh", "-c", "echo $KUBECONFIG; sleep 1000"])
+    sandbox.stop("other")
+    sandbox.kill("guest")
+    assert sandbox.up().started == ("guest",)
+    sandbox.check()
+    while sandbox.log("guest").read_text() != f"{sandbox.kubeconfig}\n" * 2:
+        sandbox.check()
 
 
 def test_a_webhook_is_reached_by_its_loopback_url(own_sandbox: Make, tmp_path: Path) -> None:

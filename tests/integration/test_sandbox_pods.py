@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,21 @@ def test_init_containers_are_done_and_sidecars_run(jobs: Jobs) -> None:
     prepare, sidecar = jobs.pods()[0]["status"]["initContainerStatuses"]
     assert prepare["state"]["terminated"]["exitCode"] == 0
     assert "running" in sidecar["state"]
+
+
+def test_a_claim_finds_a_volume_which_takes_the_next_claim_afterwards(jobs: Jobs) -> None:
+    if named := os.environ.get("EDL_KUBECONFIG"):
+        pytest.skip(f"needs the sandbox's simulated volumes; EDL_KUBECONFIG={named}")
+    spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "100Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
+    jobs.kubectl("create", "-f", "-", input=json.dumps({**claim, "spec": spec}))
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    jobs.create(1, pod={"volumes": [volume]})
+    jobs.until(lambda: jobs.indexes() == [0])
+    bound = jobs.kubectl("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
+    jobs.kubectl("delete", "job/job", "pvc/data")
+    phase = ("get", "pv", bound, "-o", "jsonpath={.status.phase}")
+    jobs.until(lambda: jobs.kubectl(*phase) == "Available")
 
 
 def test_complete_after_completes_a_job(jobs: Jobs) -> None:

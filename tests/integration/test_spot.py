@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from edl import contract
-from edl.model import Code, Target
+from edl.model import Target
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow
 
 pytestmark = pytest.mark.integration
@@ -63,7 +63,9 @@ def test_a_spot_interruption_moves_all_workers_of_its_node(installed: Stage) -> 
     with leaving(installed, "ring-worker", words, back) as name:
         installed.until(lambda: _is_whole_without(installed, name), "they run elsewhere")
         notes = installed.job("ring-worker")["metadata"]["annotations"]
-        assert notes[contract.REASON] == Code.NODE_TERMINATING
+        told = f"off {name}, which is being removed ({_SPOT})"
+        assert told in notes[contract.HISTORY]
+        installed.until(lambda: told not in installed.message("ring-worker"), "the move is done")
         assert failed(installed, "ring-worker") == 0
     assert installed.uids("ring-launcher") == launcher, "the launcher, elsewhere, stays"
 

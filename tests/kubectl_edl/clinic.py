@@ -48,7 +48,8 @@ class Clinic:
         if kind == "SubjectAccessReview" and not self.may_ask_about_others:
             raise Forbidden('"ann" may not create subjectaccessreviews.authorization.k8s.io', 403)
         asked, user = spec["resourceAttributes"], spec.get("user", "").rpartition(":")[2]
-        return {"status": {"allowed": (user, asked["verb"], asked["resource"]) not in self.denied}}
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        return {"status": {"allowed": (user, asked["verb"], resource) not in self.denied}}
 
     def probe(self, manifest: Mapping[str, Any]) -> Json:
         self.probes.append(dict(manifest))

@@ -31,6 +31,18 @@ def fenced(*kinds: str) -> Callable[[Cluster], Cluster]:
     return lambda cluster: cast("Cluster", Fence(cluster))
 
 
+def hidden(*kinds: str) -> Callable[[Cluster], Cluster]:
+    """The user may not get objects of these kinds."""
+
+    class Veil(Behind):
+        def get(self, target: Target) -> Json:
+            if target.kind in kinds:
+                raise Forbidden(f'"ann" may not get {target.kind} (kubectl auth can-i …)', 403)
+            return self.cluster.get(target)
+
+    return lambda cluster: cast("Cluster", Veil(cluster))
+
+
 def overtaken(times: int) -> Callable[[Cluster], Cluster]:
     """Somebody else changes the object just before the first patches."""
     left = [times]

@@ -10,8 +10,10 @@ from typing import Any
 from edl import contract
 from edl.errors import NotFound
 from edl.inject.admission import Context, Request, mutate
+from edl.kube import rights
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.fake import FakeCluster
+from edl.kube.rights import Missing
 from edl.model import Target
 from edl.planner.settings import Settings, render
 from edl.writes import Json
@@ -202,6 +204,24 @@ def node(name: str, cpu: str = "16") -> Json:
     }
 
 
+def quota(*resources: str) -> Json:
+    """A ResourceQuota with much room, of `requests.cpu` and the like."""
+    hard = dict.fromkeys(resources, "1000")
+    used = dict.fromkeys(resources, "0")
+    return {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "compute"},
+        "spec": {"hard": hard},
+        "status": {"hard": hard, "used": used},
+    }
+
+
+def limit_range(**requests: str) -> Json:
+    """What containers request that name nothing."""
+    limits = [{"type": "Container", "defaultRequest": requests}]
+    return {"kind": "LimitRange", "metadata": {"name": "usual"}, "spec": {"limits": limits}}
+
+
 def event(
     about: str, reason: str, message: str, *, minutes_ago: float, warning: bool = False
 ) -> Json:
@@ -244,7 +264,9 @@ def mnist(stage: Stage, workers: int = 4) -> None:
     )
 
 
-def lease(stage: Stage, text: str = "", *, minutes_ago: float = 0) -> None:
+def lease(
+    stage: Stage, text: str = "", *, minutes_ago: float = 0, missing: Missing | None = None
+) -> None:
     """A reconciler that says how it decides, and renewed its Lease so long ago.
 
     Every stage has one that renewed it now.
@@ -252,6 +274,8 @@ def lease(stage: Stage, text: str = "", *, minutes_ago: float = 0) -> None:
     renewed = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     target = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     notes = {contract.SETTINGS: text or render(Settings())}
+    if missing:
+        notes[contract.MISSING_RIGHTS] = rights.render(missing)
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": renewed}
     metadata = {"name": target.name, "annotations": notes}
     with suppress(NotFound):

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.errors import Conflict, Invalid, Unreachable
+from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
 from edl.inject.admission import Context, Request, mutate
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, RawListing, Selection
 from edl.model import Target
+from edl.namespaces import SILENT, NamespacePolicy
 from edl.parse import parse
 from edl.writes import Json
 from kubectl_edl.casting import flags
@@ -20,7 +21,7 @@ from kubectl_edl.complete import answer
 from kubectl_edl.rebirth import LAST_APPLIED
 from kubectl_edl.world import Connection, Scope
 from tests.kubectl_edl.fenced import Behind
-from tests.kubectl_edl.stage import Run, Stage, lease
+from tests.kubectl_edl.stage import Run, Stage, lease, limit_range, quota
 
 MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
 UNREQUESTED = (
@@ -34,14 +35,21 @@ CONTEXT = Context(frozenset(), "kubectl-edl:test")
 class Completing(Behind):
     """An API server with our webhook; `refuses` may say no to one that is created for real."""
 
-    def __init__(self, cluster: Cluster, refuses: Mapping[str, BaseException]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        refuses: Mapping[str, BaseException],
+        policy: NamespacePolicy = SILENT,
+    ) -> None:
         super().__init__(cluster)
         self.refuses = refuses
+        self.policy = policy
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         if not dry_run and target.name in self.refuses:
             raise self.refuses[target.name]
-        done = mutate(Request("CREATE", dict(manifest), None, "ann"), CONTEXT).manifest
+        request = Request("CREATE", dict(manifest), None, "ann", self.policy)
+        done = mutate(request, CONTEXT).manifest
         return self.cluster.create(target, done, dry_run=dry_run)
 
 
@@ -241,6 +249,28 @@ def test_a_cast_that_makes_no_sense_is_explained(sizes: tuple[str, ...], words: 
     assert found.err.startswith(f"error: {words}")
 
 
+def test_several_mxnet_workers_without_servers_are_told_what_they_need() -> None:
+    found = Offline().run("create", "mxnet", "m", "--image", "i", "--workers", "1..4")
+    assert found.code == 2
+    assert found.err == (
+        "error: --workers: 4 × worker; mode local has exactly one; for more, name the whole cast: "
+        "add --scheduler, add --servers\n"
+    )
+
+
+def test_a_worker_by_itself_where_others_have_servers_is_a_hint() -> None:
+    stage = Stage()
+    stage.wrapped = completing()
+    asked = ("create", "mxnet", "m", "--image", "i", "--cpu", "1")
+    found = stage.run(*asked)
+    assert found.code == 0
+    assert found.err == (
+        "hint: worker by itself: mode local has exactly one; for more, name the whole cast: "
+        "add --scheduler, add --servers\n"
+    )
+    assert stage.run(*asked[:2], "meant", *asked[3:], "--mode", "local").err == ""
+
+
 def test_a_role_that_cannot_be_guessed_is_asked_for() -> None:
     found = Offline().run("create", "horovod", "h", "--image", "i", "--launcher")
     assert found.err == "error: roles: horovod needs a worker; add --workers\n"
@@ -292,9 +322,9 @@ def test_all_jobs_are_created_and_can_be_applied_again() -> None:
     found = created(*MNIST, *COMMAND, "<&>", stage=stage)
     assert (found.code, found.err) == (0, UNREQUESTED)
     assert found.out.splitlines() == [
-        "job.batch/mnist-chief created",
-        "job.batch/mnist-ps created",
-        "job.batch/mnist-worker created",
+        "job.batch/mnist-chief created: chief=1",
+        "job.batch/mnist-ps created: ps=2",
+        "job.batch/mnist-worker created: worker=1..12",
     ]
     live = stage.job("mnist-worker")
     assert live["spec"]["suspend"] is True
@@ -302,6 +332,16 @@ def test_all_jobs_are_created_and_can_be_applied_again() -> None:
     text = live["metadata"]["annotations"][LAST_APPLIED]
     assert json.loads(text) == source | {"metadata": source["metadata"] | {"namespace": "default"}}
     assert "\\u003c\\u0026\\u003e" in text
+
+
+@pytest.mark.parametrize(
+    ("size", "made"), [("4", "4..6"), ("4..4", "4"), ("1..2", "1..2"), ("8", "8")]
+)
+def test_the_range_that_a_namespace_makes_of_a_size_is_printed(size: str, made: str) -> None:
+    policy = NamespacePolicy("lab", default_max=6)
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Completing(cluster, {}, policy)))
+    found = created("none", "sweep", "--image", "i", "--workers", size, stage=stage)
+    assert found.out == f"job.batch/sweep created: worker={made}\n"
 
 
 def test_a_reconciler_that_does_not_lead_is_named_beside_what_was_created() -> None:
@@ -323,7 +363,63 @@ def test_a_priority_class_that_is_not_there_is_a_hint() -> None:
     found = stage.run("create", *(usual[0], "other", *usual[2:]), "nope", *COMMAND)
     assert found.code == 0
     assert found.err == (
-        'hint: there is no PriorityClass "nope": nothing starts until it is created\n'
+        'hint: nothing starts: there is no PriorityClass "nope": create it '
+        "(kubectl create priorityclass nope --value=VALUE), or name another\n"
+    )
+
+
+HOROVOD = ("create", "horovod", "ring", "--image", "i", "--cpu", "1", "--workers", "2")
+ALLOW = "kubectl label namespace default edl.dev/kubexec=enabled"
+
+
+def namespace(stage: Stage, **labels: str) -> None:
+    named = {f"edl.dev/{name}": value for name, value in labels.items()}
+    body = {"kind": "Namespace", "metadata": {"name": "default", "labels": named}}
+    stage.cluster.create(Target("Namespace", "", "default"), body)
+
+
+def test_a_namespace_that_lets_no_launcher_exec_is_a_hint() -> None:
+    stage = Stage(wrapped=completing())
+    namespace(stage)
+    found = stage.run(*HOROVOD)
+    assert found.code == 0
+    assert found.err == (
+        "hint: nothing starts: namespace default does not let launchers exec into workers: "
+        f"{ALLOW}\n"
+    )
+
+
+@pytest.mark.parametrize("line", [HOROVOD, (*HOROVOD, "--mode", "ssh")], ids=["kubexec", "ssh"])
+def test_launchers_that_may_or_need_not_exec_are_no_hint(line: tuple[str, ...]) -> None:
+    stage = Stage(wrapped=completing())
+    namespace(stage, **({} if "ssh" in line else {"kubexec": "enabled"}))
+    assert stage.run(*line).err == ""
+
+
+def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None:
+    class Private(Completing):
+        def get(self, target: Target) -> Json:
+            if target.kind == "Namespace":
+                raise Forbidden('"ann" may not get namespaces default', 403)
+            return self.cluster.get(target)
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Private(cluster, {})))
+    assert stage.run(*HOROVOD).err == (
+        "hint: whether launchers may exec into workers is not known here, and where they may not: "
+        f'{ALLOW}: "ann" may not get namespaces default\n'
+    )
+
+
+def test_a_claim_that_is_not_there_is_a_hint() -> None:
+    stage = Stage(wrapped=completing())
+    claim = Target("PersistentVolumeClaim", "default", "data")
+    stage.cluster.create(claim, {"metadata": {"name": "data"}})
+    usual = ("--cpu", "2", "--pvc")
+    assert stage.run("create", *MNIST, *usual, "data:/data", *COMMAND).err == ""
+    other = (MNIST[0], "other", *MNIST[2:])
+    assert stage.run("create", *other, *usual, "nope:/data", *COMMAND).err == (
+        'hint: there is no PersistentVolumeClaim "nope" in namespace default: '
+        "its pods stay Pending until it is created\n"
     )
 
 
@@ -332,9 +428,45 @@ def test_pods_that_request_something_are_no_hint() -> None:
     assert stage.run("create", *MNIST, "--cpu", "2", *COMMAND).err == ""
 
 
+@pytest.mark.parametrize("workers", ["2", "1..4"])
+def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_a_hint(workers: str) -> None:
+    stage = Stage(wrapped=completing())
+    stage.create(quota("requests.cpu", "requests.memory"))
+    usual = ("none", "sweep", "--image", "i", "--workers", workers)
+    assert stage.run("create", *usual).err == (
+        'hint: nothing starts: worker: ResourceQuota "compute" refuses its pods: container '
+        '"worker" sets no requests.cpu and no requests.memory; set them, or create a LimitRange '
+        "with defaults\n"
+    )
+    named = (*usual[:1], "other", *usual[2:], "--cpu", "1", "--memory", "1Gi")
+    assert stage.run("create", *named).err == ""
+
+
+def test_pods_that_a_limit_range_gives_requests_are_no_hint() -> None:
+    stage = Stage(wrapped=completing())
+    stage.create(limit_range(cpu="1"))
+    assert created(*MNIST, stage=stage).err == ""
+
+
+@pytest.mark.parametrize(
+    "trouble", [Forbidden("no", 403), Unreachable("no answer")], ids=["forbidden", "away"]
+)
+def test_quotas_that_cannot_be_read_are_no_error(trouble: ClusterError) -> None:
+    class Closed(Completing):
+        def list(self, selection: Selection) -> RawListing:
+            if selection.kind == "ResourceQuota":
+                raise trouble
+            return self.cluster.list(selection)
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Closed(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    assert (found.code, found.out.count(" created: ")) == (0, 3)
+    assert found.err == (UNREQUESTED if isinstance(trouble, Forbidden) else "")
+
+
 def test_what_was_created_can_be_made_anew_with_other_labels() -> None:
     stage = Stage(wrapped=completing())
-    created("none", "sweep", "--image", "i", "--workers", "1..4", stage=stage)
+    created("none", "sweep", "--image", "i", "--workers", "1..4", "--cpu", "1", stage=stage)
     found = stage.run("label", "sweep", "--max", "8", "--recreate", "--yes")
     assert (found.code, found.err) == (0, "")
     assert stage.job("sweep")["metadata"]["annotations"][contract.INJECTED_MAX] == "8"
@@ -346,7 +478,7 @@ def test_what_was_created_can_be_made_anew_with_other_labels() -> None:
 def test_a_dry_run_creates_nothing_and_says_so(dry_run: str, remark: str) -> None:
     stage = Stage(wrapped=completing())
     found = created(*MNIST, "--dry-run", dry_run, stage=stage)
-    assert found.out.splitlines()[0] == f"job.batch/mnist-chief created{remark}"
+    assert found.out.splitlines()[0] == f"job.batch/mnist-chief created{remark}: chief=1"
     assert stored(stage) == []
 
 

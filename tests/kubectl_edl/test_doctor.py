@@ -7,14 +7,26 @@ import pytest
 
 from edl import contract
 from edl.errors import Forbidden, Invalid, Unreachable
+from edl.kube.rights import Missing
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.checks import SECTIONS
 from kubectl_edl.main import run
 from kubectl_edl.world import Connection, Scope
 from tests.kubectl_edl.clinic import Clinic, installed, target
-from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import NOW, Stage, cast, job, mnist, node, pod
+from tests.kubectl_edl.fenced import fenced, hidden
+from tests.kubectl_edl.stage import (
+    NOW,
+    Stage,
+    cast,
+    job,
+    lease,
+    limit_range,
+    mnist,
+    node,
+    pod,
+    quota,
+)
 
 WEBHOOKS = "MutatingWebhookConfiguration"
 
@@ -49,7 +61,7 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
     assert found.err == ""
     assert found.out == (
         "Kubernetes API\n"
-        "  ✓ https://cluster answers: Kubernetes v1.36.3 (1.35 and newer are supported)\n"
+        "  ✓ https://cluster answers: Kubernetes v1.36.3 (1.33 and newer are supported)\n"
         "\n"
         "Installation\n"
         "  ✓ kubectl-edl is installed: both webhook configurations are there\n"
@@ -75,7 +87,7 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
         "\n"
         "Training jobs\n"
         "  ✓ there are none yet\n"
-        "  ✓ none is queued\n"
+        "  ✓ none waits for room\n"
         "  ✓ nothing of ours is left behind by Jobs that are gone\n"
         "\n"
         "All is well: 16 checks.\n"
@@ -118,12 +130,12 @@ def test_an_api_server_that_is_away_is_one_failure() -> None:
     assert "kubectl config get-contexts" in only_one["fix"]
 
 
-@pytest.mark.parametrize("release", ["v1.34.2", "v1.9"])
+@pytest.mark.parametrize("release", ["v1.32.2", "v1.9"])
 def test_an_old_cluster_is_a_failure(stage: Stage, release: str) -> None:
     stage.cluster.release = release
     (one,) = checked(stage)["api"]
     assert one["verdict"] == "failure"
-    assert one["message"].endswith(f"runs Kubernetes {release}: 1.35 or newer is needed")
+    assert one["message"].endswith(f"runs Kubernetes {release}: 1.33 or newer is needed")
 
 
 def test_a_distributions_release_is_read_by_its_numbers(stage: Stage) -> None:
@@ -155,9 +167,9 @@ def test_another_release_in_the_cluster_is_a_warning(clinic: Clinic) -> None:
     assert message == "edl-webhook runs 0.0.9, and this plugin is 0.1.0"
 
 
-def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) -> None:
-    stage = Stage()
-    installed(stage, clinic)
+def beside(clinic: Clinic) -> Stage:
+    """Webhook and reconciler run outside of the cluster, as in a sandbox."""
+    stage = installed(Stage(), clinic)
     for name in ("edl-webhook", "edl-reconciler"):
         stage.cluster.delete(target("Deployment", name))
     stage.cluster.patch(target("Secret", "edl-webhook-tls"), {"data": {"tls.crt": None}})
@@ -166,11 +178,45 @@ def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) ->
         for one in webhooks:
             one["clientConfig"] |= {"url": "https://127.0.0.1:8443/mutate", "service": None}
         stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
+    return stage
+
+
+def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) -> None:
+    stage = beside(clinic)
     assert only(stage, "deployments")[1].startswith("the webhook is served from https://127.0.0.1")
     assert only(stage, "certificate")[0] == "ok"
     clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
     fix = only(stage, "webhook-answers")[2]
     assert fix == "start the webhook that is served from https://127.0.0.1:8443"
+
+
+def test_a_reconciler_outside_of_the_cluster_is_started_where_it_was_started(
+    clinic: Clinic,
+) -> None:
+    stage = beside(clinic)
+    stage.put(job("sweep", framework="none"))
+    stage.now = [NOW + timedelta(minutes=10)]
+    outside = (
+        "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
+        "cluster; {} where you started it"
+    )
+    assert only(stage, "leader")[2] == outside.format("start it")
+    assert only(stage, "stuck")[2] == outside.format("look at its log")
+
+
+def test_a_reconciler_whose_deployment_was_deleted_is_installed_again(stage: Stage) -> None:
+    stage.cluster.delete(target("Deployment", "edl-reconciler"))
+    stage.now = [NOW + timedelta(minutes=10)]
+    assert only(stage, "leader")[2] == "kubectl edl install --image IMAGE"
+
+
+def test_a_reconciler_whose_deployment_may_not_be_read_is_asked_by_its_log(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(minutes=10)]
+    log = only(stage, "leader")[2]
+    assert log.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: hidden("Deployment")(inner(cluster))
+    assert only(stage, "leader")[2] == log
 
 
 @pytest.mark.parametrize(
@@ -300,6 +346,16 @@ def test_the_lease_tells_whether_somebody_leads(
     assert found[:2] == (verdict, says)
 
 
+def test_an_overdue_lease_is_no_check_mark(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(seconds=17)]
+    assert only(stage, "leader")[:2] == (
+        "warning",
+        "one leads, and is overdue: it renewed its Lease 17s ago, for 15s",
+    )
+    stage.now = [NOW + timedelta(seconds=15)]
+    assert only(stage, "leader")[0] == "ok"
+
+
 def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
     lease = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
@@ -309,7 +365,55 @@ def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
     )
     stage.cluster.delete(lease)
     assert "no reconciler has ever led" in only(stage, "leader")[1]
-    assert only(stage, "settings")[0] == "warning"
+    verdict, message, fix = only(stage, "settings")
+    assert (verdict, message) == ("warning", "how it decides is not known while none leads")
+    assert fix.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
+
+
+WRONG = "system:serviceaccount:web:default"
+
+
+def test_what_the_leader_may_not_write_is_a_failure(stage: Stage) -> None:
+    assert "writes" not in checked(stage), "an older reconciler does not say"
+    lease(stage, missing=Missing(WRONG, ("patch jobs.batch", "create events")))
+    says = (
+        f'one runs as "{WRONG}", which may not patch jobs.batch, create events: decisions that '
+        "take such writes are not carried out"
+    )
+    assert only(stage, "writes") == ("failure", says, "kubectl edl upgrade")
+    lease(stage, missing=Missing(WRONG))
+    assert only(stage, "writes")[:2] == ("ok", f"it may write all that it must, as {WRONG}")
+    lease(stage, missing=Missing(WRONG, ("patch pods",)), minutes_ago=5)
+    assert "writes" not in checked(stage), "that it does not lead is told already"
+
+
+def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
+    clinic: Clinic,
+) -> None:
+    stage = beside(clinic)
+    lease(stage, missing=Missing(WRONG, tuple(f"patch {n}" for n in range(9))))
+    _, says, fix = only(stage, "writes")
+    assert "may not patch 0, patch 1, patch 2, patch 3 and 5 more:" in says
+    assert fix == (
+        "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
+        "cluster; start it as ServiceAccount edl-system/edl-reconciler where you started it"
+    )
+
+
+@pytest.mark.parametrize(("named", "account"), [("wrong", "wrong"), (None, "default")])
+def test_the_rights_are_those_of_the_deployments_own_service_account(
+    clinic: Clinic, named: str | None, account: str
+) -> None:
+    def change(manifest: Json) -> None:
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("Deployment", "edl-reconciler"):
+            manifest["spec"]["template"]["spec"]["serviceAccountName"] = named
+
+    clinic.denied = frozenset({(account, "patch", "jobs")})
+    assert only(installed(Stage(), clinic, change), "rights") == (
+        "failure",
+        f"ServiceAccount edl-system/{account} may not patch jobs.batch",
+        "kubectl edl upgrade",
+    )
 
 
 def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, clinic: Clinic) -> None:
@@ -371,6 +475,31 @@ def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage) -> None:
     )
 
 
+def ring(stage: Stage, name: str, **spec: object) -> None:
+    for manifest in cast(name, "launcher=1,worker=2"):
+        manifest["metadata"]["labels"]["edl.dev/framework"] = "horovod"
+        stage.put(manifest, **spec)
+
+
+def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(stage: Stage) -> None:
+    here = Target("Namespace", "", "default")
+    stage.cluster.create(here, {"metadata": {"name": "default"}})
+    mnist(stage)
+    assert "kubexec" not in checked(stage)
+    ring(stage, "ring")
+    ring(stage, "wheel", suspend=False)
+    assert only(stage, "kubexec") == (
+        "warning",
+        (
+            "namespace default does not let launchers exec into workers: ring, wheel cannot start "
+            "without"
+        ),
+        "kubectl label namespace default edl.dev/kubexec=enabled",
+    )
+    stage.cluster.patch(here, {"metadata": {"labels": {"edl.dev/kubexec": "enabled"}}})
+    assert only(stage, "kubexec")[0] == "ok"
+
+
 def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
     labels = {contract.FRAMEWORK: "none"}
     for name, own in (("nightly", labels), ("other", {})):
@@ -389,6 +518,56 @@ def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
     inner = stage.wrapped
     stage.wrapped = lambda cluster: fenced("CronJob")(inner(cluster))
     assert "cronjobs" not in checked(stage)
+
+
+def named(kind: str, name: str, **more: Json) -> Json:
+    """With a slip in the label that would make it ours."""
+    labels = {"edl.dev/framwork": "none"}
+    return {"kind": kind, "metadata": {"name": name, "labels": labels}, **more}
+
+
+DID_YOU_MEAN = "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?"
+
+
+def test_slips_in_our_names_are_found_where_nobody_else_sees_them(stage: Stage) -> None:
+    over = {"conditions": [{"type": "Complete", "status": "True"}]}
+    stage.create(named("Job", "over", spec={}, status=over))
+    assert "keys" not in checked(stage)
+    stage.create(named("Job", "mnist", spec={}))
+    stage.create(named("Pod", "alone", spec={}))
+    slip = job("ours", framework="none", maxx="4")
+    stage.put(slip)
+    again = "correct its manifest, then: kubectl {} -f FILE"
+    assert [(one["verdict"], one["message"], one["fix"]) for one in checked(stage)["keys"]] == [
+        ("warning", f"Job default/mnist: {DID_YOU_MEAN}", again.format("replace --force")),
+        (
+            "warning",
+            (
+                "Job default/ours: edl.dev/maxx is unknown, and does nothing: "
+                "did you mean edl.dev/max?"
+            ),
+            again.format("apply"),
+        ),
+        ("warning", f"Pod default/alone: {DID_YOU_MEAN}", again.format("replace --force")),
+    ]
+
+
+def test_slips_are_looked_for_where_jobs_may_be_listed(stage: Stage) -> None:
+    stage.create(named("Job", "mnist", spec={}))
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: fenced("Pod")(inner(cluster))
+    assert only(stage, "keys")[1] == f"Job default/mnist: {DID_YOU_MEAN}"
+
+
+def test_a_slip_in_a_cron_jobs_template_is_found(stage: Stage) -> None:
+    template = {"metadata": {"labels": {"edl.dev/framwork": "none"}}}
+    nightly = {"kind": "CronJob", "metadata": {"name": "nightly"}}
+    stage.create(nightly | {"spec": {"jobTemplate": template}})
+    assert only(stage, "cronjobs") == (
+        "warning",
+        f"CronJob default/nightly: {DID_YOU_MEAN}",
+        "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE",
+    )
 
 
 def greedy(stage: Stage, **resources: object) -> None:
@@ -421,6 +600,43 @@ def test_pods_that_request_something_are_well(stage: Stage) -> None:
     greedy(stage, requests={"memory": "1Gi"})
     assert only(stage, "requests")[0] == "ok"
     assert "Requests:" not in stage.run("explain", "greedy").out
+
+
+REFUSED = (
+    'worker: ResourceQuota "compute" refuses its pods: container "main" sets no limits.memory and '
+    "no requests.cpu; set them, or create a LimitRange with defaults"
+)
+
+
+def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_warned_of(
+    stage: Stage,
+) -> None:
+    manifest = job("greedy", framework="none", min="1", max="60")
+    manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {}
+    stage.put(manifest)
+    stage.create(quota("requests.cpu", "limits.memory"))
+    found = checked(stage)
+    assert [(one["message"], one["fix"]) for one in found["stuck"]] == [
+        (f"default/greedy: {REFUSED}", "kubectl edl explain greedy -n default")
+    ]
+    assert "requests" not in found
+    told = stage.run("explain", "greedy").out
+    assert f"Reason:      {REFUSED}\n" in told
+    assert "Requests:" not in told
+    assert "fit anywhere" not in told
+
+
+def test_pods_to_come_that_a_limit_range_gives_requests_are_well(stage: Stage) -> None:
+    manifest = job("greedy", framework="none", min="1", max="60")
+    manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {}
+    stage.put(manifest)
+    assert only(stage, "requests")[0] == "warning"
+    stage.create(limit_range(cpu="1"))
+    assert only(stage, "requests")[0] == "ok"
+    assert "Requests:" not in stage.run("explain", "greedy").out
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: fenced("LimitRange")(inner(cluster))
+    assert "requests" not in checked(stage), "a LimitRange may give them some"
 
 
 def test_a_queued_job_that_no_reconciler_looks_at_is_a_failure(stage: Stage) -> None:
@@ -462,7 +678,7 @@ def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:
     (one,) = checked(stage)["stuck"]
     assert one["verdict"] == "warning"
     assert one["message"].startswith("default/odd: ")
-    assert one["fix"] == "kubectl edl status odd -n default"
+    assert one["fix"] == "kubectl edl explain odd -n default"
 
 
 def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> None:

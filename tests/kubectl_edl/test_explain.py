@@ -5,8 +5,9 @@ import json
 import pytest
 
 from edl import contract
+from edl.writes import Json
 from tests.kubectl_edl.fenced import fenced
-from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
+from tests.kubectl_edl.stage import Stage, cast, event, job, lease, mnist, node, pod
 
 QUEUED = """\
 Name:        bert
@@ -49,9 +50,10 @@ def test_a_waiting_job_is_told_what_it_lacks(stage: Stage) -> None:
     head, _, tail = found.out.partition("Why bert does not start:\n")
     assert head + "Why bert does not start:\n" == QUEUED
     assert tail == (
-        "  1. no room for 1 of 3 worker (2 CPU each): no CPU free on the 2 nodes that it may use\n"
+        "  1. Insufficient cpu for 1 of 3 worker (2 CPU each): beside the 2 that fit, no CPU free "
+        "on the 2 nodes that it may use\n"
         "     would help: 2 CPU more free on node-1\n"
-        "  2. and then, 8 pods wait for terminating pods to free room\n"
+        "  2. and then, 8 pods wait for other pods to terminate; default/small makes room\n"
     )
 
 
@@ -115,6 +117,22 @@ def test_a_declared_length_tells_when_it_starts(stage: Stage) -> None:
     assert "Starts:      in about 60m\n" in stage.run("explain", "bert").out
 
 
+def test_a_start_in_less_than_a_minute_is_told_in_seconds(stage: Stage) -> None:
+    notes = {contract.STARTED_AT: "2026-11-21T11:00:00Z", contract.DURATION: "1h7s"}
+    stage.patch("small", {"metadata": {"annotations": notes}})
+    assert "Starts:      in about 7s\n" in stage.run("explain", "bert").out
+    assert "   ~7s   " in stage.run("queue").out
+
+
+def test_a_manual_size_is_named_no_more_once_it_is_given_back(stage: Stage) -> None:
+    manual = {contract.REASON: "ManualSize", contract.MESSAGE: "manual size"}
+    stage.patch("small", {"metadata": {"annotations": manual | {contract.REPLICAS: "6"}}})
+    assert stage.run("explain", "small").out.count("manual size\n") == len(("header", "role"))
+    assert stage.run("scale", "small", "--auto").code == 0
+    for command in ("explain", "status"):
+        assert "manual size" not in stage.run(command, "small").out
+
+
 def test_pods_that_wait_say_why(stage: Stage) -> None:
     sentence = "0/2 nodes are available: 2 Insufficient cpu."
     unschedulable = {"type": "PodScheduled", "status": "False", "message": sentence}
@@ -127,6 +145,74 @@ def test_pods_that_wait_say_why(stage: Stage) -> None:
     found = stage.run("explain", "small").out
     assert f"small-6-x6    <none>   2m    {sentence}\n" in found
     assert "small-7-x7    node-1   2m    container main: ErrImagePull: no\n" in found
+
+
+def claiming(stage: Stage, claim: str = "data") -> Json:
+    """A pod that no node takes, and that names a PersistentVolumeClaim."""
+    sentence = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    refused = {"type": "PodScheduled", "status": "False", "message": sentence}
+    found = pod(stage.job("small"), 6, "", phase="Pending", conditions=[refused])
+    found["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    return stage.create(found)
+
+
+def claim(stage: Stage, phase: str, reason: str = "", **metadata: object) -> None:
+    named = {"name": "data", **metadata}
+    kind = "PersistentVolumeClaim"
+    stage.create({"kind": kind, "metadata": named, "status": {"phase": phase}})
+    if reason:
+        for told, ago in (("ExternalProvisioning", 5), (reason, 1)):
+            said = event("data", told, "no volume", minutes_ago=ago)
+            stage.create(said | {"involvedObject": {"kind": kind, "name": "data"}})
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "why"),
+    [
+        ("Pending", "FailedBinding", "is not bound: FailedBinding: no volume"),
+        ("Lost", "", "has lost its volume"),
+    ],
+)
+def test_a_pod_that_waits_for_its_claim_names_it(
+    stage: Stage, phase: str, reason: str, why: str
+) -> None:
+    claiming(stage)
+    claim(stage, phase, reason)
+    waits = f"PersistentVolumeClaim data {why}\n"
+    assert f"small-6-x6    <none>   2m    {waits}" in stage.run("explain", "small").out
+    near = stage.run("status", "small").out
+    assert f"  1. small-6-x6 waits: {waits}" in near
+    assert "     way out: kubectl get pvc,storageclass -n default\n" in near
+
+
+def test_a_claim_that_does_not_exist_is_named(stage: Stage) -> None:
+    claiming(stage)
+    assert "  PersistentVolumeClaim data does not exist\n" in stage.run("explain", "small").out
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason"), [("Bound", "FailedBinding"), ("Pending", "WaitForFirstConsumer")]
+)
+def test_a_claim_that_keeps_its_pod_off_no_node_is_not_named(
+    stage: Stage, phase: str, reason: str
+) -> None:
+    claiming(stage)
+    claim(stage, phase, reason)
+    assert "PersistentVolumeClaim data" not in stage.run("explain", "small").out
+
+
+def test_a_pod_whose_volume_cannot_be_mounted_says_so(stage: Stage) -> None:
+    creating = {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    small = stage.job("small")
+    made = stage.create(
+        pod(small, 6, "node-1", phase="Pending", conditions=[], containerStatuses=[creating])
+    )
+    text = 'MountVolume.SetUp failed for volume "cfg" : configmap "settings" not found'
+    said = event("small-6-x6", "FailedMount", text, minutes_ago=1, warning=True)
+    uid = made["metadata"]["uid"]
+    involved = {"kind": "Pod", "name": "small-6-x6", "uid": uid}
+    stage.create(said | {"involvedObject": involved})
+    assert f"  FailedMount: {text}\n" in stage.run("explain", "small").out
 
 
 def test_when_it_grows_is_said_only_of_a_job_that_may_grow(stage: Stage) -> None:
@@ -148,7 +234,7 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
         stage.patch(f"bert-{role}", paused)
     found = stage.run("explain", "bert").out
     assert "  1. paused\n     would help: resuming it (kubectl edl resume)\n" in found
-    assert "  2. and then, no room for 1 of 3 worker" in found
+    assert "  2. and then, Insufficient cpu for 1 of 3 worker" in found
     assert "Starts:      unknown: it is paused\n" in found
 
 
@@ -165,6 +251,47 @@ def test_whoever_may_not_read_the_cluster_still_sees_his_job(stage: Stage) -> No
         "(kubectl auth can-i …)\n"
     )
     assert json.loads(stage.run("explain", "mnist", "-o", "json").out)["complete"] is False
+
+
+def incomplete(*, suspended: bool) -> Stage:
+    """Without its chief, whose Job is not there; no other role may grow."""
+    stage = Stage()
+    stage.create(node("node-1", cpu="16"))
+    for manifest in cast(roles="chief=1,ps=2,worker=3")[1:]:
+        size = int(manifest["metadata"]["name"] == "mnist-worker") + 2
+        made = stage.put(manifest, suspend=suspended, parallelism=size, completions=size)
+        if not suspended:
+            stage.create(pod(made, 0))
+    return stage
+
+
+def test_an_incomplete_job_is_told_which_job_it_lacks_and_what_helps() -> None:
+    found = incomplete(suspended=True).run("explain", "mnist").out
+    assert found.endswith(
+        "Why mnist does not start:\n"
+        "  1. waiting for the Jobs of chief\n"
+        "     would help: kubectl apply the Job of chief\n"
+    )
+
+
+def test_an_incomplete_job_that_runs_and_cannot_grow_is_told_the_same() -> None:
+    found = incomplete(suspended=False).run("explain", "mnist").out
+    assert found.endswith(
+        "What is in the way:\n"
+        "  1. its Job mnist-chief is gone, and 2 pods cannot complete the training without\n"
+        "     way out: kubectl apply the Job again, or: kubectl edl delete mnist -n default\n"
+    )
+
+
+def test_whoever_may_not_read_the_cluster_is_told_what_an_incomplete_job_lacks() -> None:
+    stage = incomplete(suspended=True)
+    stage.wrapped = fenced("Node")
+    found = stage.run("explain", "mnist").out
+    assert found.endswith(
+        "What is in the way:\n"
+        "  1. it waits for its Job mnist-chief\n"
+        "     way out: kubectl apply the Job: without, no role starts\n"
+    )
 
 
 def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:

@@ -136,6 +136,16 @@ def test_unlabelled_manifests_pass_and_a_hint_says_so(tmp_path: Path) -> None:
     assert found.err.startswith("hint: no Job or pod here carries edl.dev/framework")
 
 
+def test_a_slip_in_our_label_is_a_warning(tmp_path: Path) -> None:
+    file = written(tmp_path, job("plain", framwork="none"))
+    found = inject("-f", file)
+    assert (found.code, found.out) == (0, Path(file).read_text())
+    assert found.err == (
+        f"warning: {file}: document 2: job.batch/plain: edl.dev/framwork is unknown, and does "
+        "nothing: did you mean edl.dev/framework?\n"
+    )
+
+
 def test_a_diff_has_what_is_added_alone(tmp_path: Path) -> None:
     found = inject("-f", written(tmp_path, job("sweep", framework="none", max="4")), "--diff")
     assert found.code == 0

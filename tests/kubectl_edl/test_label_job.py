@@ -10,6 +10,7 @@ from edl.model import Target
 from kubectl_edl.rebirth import reborn
 from tests.kubectl_edl.fenced import Behind, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job
+from tests.kubectl_edl.test_create import completing
 
 if TYPE_CHECKING:
     from edl.kube.cluster import Cluster
@@ -60,6 +61,20 @@ def test_recreating_makes_a_new_job_of_what_its_user_wrote(stage: Stage) -> None
     assert "status" not in fresh
     assert "selector" not in fresh["spec"]
     assert fresh["spec"]["template"]["metadata"] == {"labels": {"app": "resnet"}}
+
+
+def test_what_the_new_job_needs_of_its_namespace_is_a_hint(stage: Stage) -> None:
+    stage.wrapped = completing()
+    launcher = job("ring-launcher")
+    launcher["spec"] = {"template": launcher["spec"]["template"]}
+    stage.cluster.create(Target("Job", "default", "ring-launcher"), launcher)
+    stage.cluster.create(Target("Namespace", "", "default"), {"metadata": {"name": "default"}})
+    labels = ("--job", "ring", "--role", "launcher", "--roles", "launcher=1,worker=2")
+    line = ("label", "ring-launcher", "--framework", "horovod", *labels, "--recreate", "--yes")
+    assert stage.run(*line).err == (
+        "hint: nothing starts: namespace default does not let launchers exec into workers: "
+        "kubectl label namespace default edl.dev/kubexec=enabled\n"
+    )
 
 
 def test_a_cluster_without_our_webhook_is_noticed(stage: Stage) -> None:

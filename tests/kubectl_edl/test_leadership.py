@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from edl.kube.rights import Missing
 from kubectl_edl.leadership import LEASE
 from tests.kubectl_edl.clinic import Clinic, installed
 from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
@@ -54,6 +55,17 @@ def test_five_seconds_after_the_lease_has_expired_it_is_said(
     found = later(stage, LASTS + 5.1).run(*command)
     assert found.code == 0
     assert found.err == HINT.format(why="Lease edl-system/edl-reconciler was renewed 20s ago")
+
+
+@pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
+def test_a_reconciler_that_may_not_write_is_named(stage: Stage, command: tuple[str, ...]) -> None:
+    lease(stage, missing=Missing("ann", ("patch jobs.batch", "create events")))
+    assert stage.run(*command).err == (
+        "hint: the reconciler may not patch jobs.batch, create events: decisions that take such "
+        "writes are not carried out; kubectl edl doctor\n"
+    )
+    lease(stage, missing=Missing("ann"))
+    assert stage.run(*command).err == ""
 
 
 @pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)

@@ -464,3 +464,39 @@ def test_so_many_logs_are_followed_and_the_rest_is_told() -> None:
         f"hint: follows {MOST} of {MOST + 1} logs; choose with --role or --index",
         "it is done",
     ]
+
+
+def simulated(stage: Stage) -> None:
+    """All run as kwok plays it: no container has an id, and no kubelet answers."""
+    for name in ("mnist-chief-0-x0", *(f"mnist-ps-{index}-x{index}" for index in range(2))):
+        started(stage, name, **status_of_main(state={"running": {}}))
+    stage.wrapped = lambda cluster: typed("Cluster", Away(cluster))
+
+
+SIMULATED = (
+    "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
+    "happened to them"
+)
+
+
+def test_simulated_pods_have_no_log_and_that_is_said_once(stage: Stage) -> None:
+    simulated(stage)
+    found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
+    assert (found.code, found.out, found.err) == (1, "", f"error: {SIMULATED}\n")
+
+
+def test_a_kubelet_that_does_not_answer_for_a_container_is_an_error_of_its_own(
+    stage: Stage,
+) -> None:
+    simulated(stage)
+    runs = status_of_main(state={"running": {}}, containerID="containerd://1")
+    started(stage, "mnist-chief-0-x0", **runs)
+    found = stage.run("logs", "mnist", "--role", "chief")
+    assert found.err == "error: no answer from the node of mnist-chief-0-x0\n"
+
+
+def test_who_follows_simulated_pods_is_told_so(stage: Stage) -> None:
+    simulated(stage)
+    stage.between = [lambda: None, lambda: over(stage)]
+    found = stage.run("logs", "mnist", "-f", "--role", "ps")
+    assert found.err.splitlines() == [SIMULATED, "mnist is done"]

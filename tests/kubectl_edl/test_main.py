@@ -4,15 +4,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from edl.errors import Unreachable
+from edl.errors import Unreachable, WebhookAway
+from edl.writes import Json
 from kubectl_edl.cli import CLI, COMMANDS, command_first
 from kubectl_edl.main import run
 from kubectl_edl.manifests import dump
 from kubectl_edl.world import Connection, Scope
+from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, job, mnist
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import Cluster
 
 
 @pytest.fixture
@@ -54,6 +60,46 @@ def test_the_name_of_another_kind_is_none_of_ours(stage: Stage) -> None:
 def test_a_name_like_no_other_gets_no_suggestion(stage: Stage) -> None:
     assert stage.run("status", "zzz").err == (
         'error: no training job "zzz" in namespace default; all of them: kubectl edl status -A\n'
+    )
+
+
+class Away(Behind):
+    """An API server whose calls of our webhook nobody answers."""
+
+    def create(self, *_: object, **__: object) -> Json:
+        raise WebhookAway('failed calling webhook "jobs.edl.dev": connection refused', 500)
+
+    patch = create
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("scale", "mnist", "3"),
+        ("pause", "mnist"),
+        ("create", "none", "new", "--image", "i", "--workers", "1", "--cpu", "1"),
+        ("label", "plain", "--framework", "none", "--recreate", "--yes"),
+    ],
+    ids=lambda line: line[0],
+)
+def test_who_writes_while_the_webhook_is_away_is_told_what_to_do_next(
+    stage: Stage, line: tuple[str, ...]
+) -> None:
+    stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
+    found = stage.run(*line)
+    assert found.code == 1
+    assert found.err.endswith(
+        "connection refused\nhint: the webhook of kubectl-edl did not answer: kubectl edl doctor\n"
+    )
+
+
+def test_a_slip_in_our_label_is_named_with_the_one_that_was_meant(stage: Stage) -> None:
+    manifest = job("typo", framwork="none")
+    stage.create(manifest)
+    assert stage.run("status", "typo").err == (
+        'error: Job "typo" is not elastic: it has no label edl.dev/framework; '
+        "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?; "
+        "kubectl edl label typo --framework … --min 1 --max … --recreate\n"
     )
 
 

@@ -15,9 +15,9 @@ ACTION   NAME   SIZES        MESSAGE
 start    late   worker=2     all 2 pods of its minimum fit
 
 POSITION   NAME    WHY IT WAITS, OR GETS NO MORE
-1          bert    insufficient CPU: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
-2 of 8 pods fit
-<none>     small   no node has room for 2 CPU: insufficient CPU
+1          bert    Insufficient cpu: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
+7 of 8 pods fit
+<none>     small   Insufficient cpu for one more pod of 2 CPU
 
 Decided by: policy fair, load ceiling 97 % (as the reconciler says)
 """
@@ -195,8 +195,7 @@ def test_a_size_that_is_held_and_not_reached_has_a_line() -> None:
     lines = stage.run("plan").out.splitlines()
     (line,) = (" ".join(line.split()) for line in lines if " a " in line)
     assert (
-        line
-        == "<none> a worker is held at 6, 4 short: no node has room for 2 CPU: insufficient CPU"
+        line == "<none> a worker is held at 6, 4 short: Insufficient cpu for one more pod of 2 CPU"
     )
     (other,) = (" ".join(line.split()) for line in lines if " b " in line)
-    assert other == "<none> b no node has room for 2 CPU: insufficient CPU"
+    assert other == "<none> b Insufficient cpu for one more pod of 2 CPU"

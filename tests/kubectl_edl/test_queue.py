@@ -192,6 +192,25 @@ def test_positions_count_over_all_namespaces_but_only_ones_own_are_shown(stage: 
     assert found[0]["ahead"] == ["default/bert"]
 
 
+def test_who_can_never_start_has_no_position_and_is_ahead_of_nobody(stage: Stage) -> None:
+    stage.minutes_ago = 3
+    stage.put(job("huge", framework="none", min="50", max="50"))
+    lines = [line.split() for line in stage.run("queue").out.splitlines()[1:]]
+    assert [line[:2] for line in lines] == [["1", "bert"], ["<none>", "huge"]]
+    assert "huge" not in lines[0]
+    assert "Queue:       first in the queue\n" in stage.run("explain", "bert").out
+    assert "Queue:" not in stage.run("explain", "huge").out
+
+
+def test_what_would_start_has_no_position_while_no_reconciler_is_at_work(stage: Stage) -> None:
+    stage.put(job("small", framework="none", min="1", max="1"))
+    assert stage.run("queue").out.splitlines()[1].split()[:2] == ["0", "small"]
+    lease(stage, minutes_ago=1)
+    assert stage.run("queue").out.splitlines()[1].split()[:2] == ["<none>", "small"]
+    (one, _) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["position"] is None
+
+
 def test_an_empty_queue_says_so(stage: Stage) -> None:
     found = stage.run("queue", "-n", "empty")
     assert (found.code, found.out) == (0, "")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kubectl_edl.checks.rights import Right, granted
+from edl.kube.rights import Right
+from kubectl_edl.checks.rights import granted
 from manifests.components import with_components
 from manifests.documents import load
 

@@ -283,7 +283,7 @@ def what_if(stage: Stage, *args: str) -> dict[str, Json]:
 def test_more_nodes_let_who_waits_start(stage: Stage) -> None:
     runs = what_if(stage, "--add-nodes", "2")["bert"]
     assert runs["as-is"]["startsAfterSeconds"] is None
-    assert runs["what-if"]["startsAfterSeconds"] == 0
+    assert runs["what-if"]["startsAfterSeconds"] == 1
     assert runs["what-if"]["size"] >= 2
 
 
@@ -292,7 +292,7 @@ def test_nodes_are_added_like_a_named_one_or_as_described(stage: Stage) -> None:
     tiny = what_if(stage, "--add-nodes", "2", "--like", "tiny")["bert"]
     large = what_if(stage, "--add-nodes", "1", "--like", "cpu=64,memory=64Gi")["bert"]
     assert tiny["what-if"]["startsAfterSeconds"] is None
-    assert large["what-if"]["startsAfterSeconds"] == 0
+    assert large["what-if"]["startsAfterSeconds"] == 1
 
 
 def test_another_max_shows_who_gains_and_who_loses(stage: Stage) -> None:

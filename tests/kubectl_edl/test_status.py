@@ -151,9 +151,11 @@ def test_what_is_wrong_with_the_labels_stands_in_the_reason(stage: Stage) -> Non
 def test_a_pod_that_ends_or_waits_says_so(stage: Stage) -> None:
     owner = stage.job("resnet")
     stage.create(pod(owner, 0, phase="Running", conditions=[]))
-    gated = pod(owner, 1, "", phase="Pending", conditions=[])
-    gated["spec"]["schedulingGates"] = [{"name": contract.HOSTS_GATE}]
-    stage.create(gated)
+    gates = (contract.HOSTS_GATE, contract.PLACEMENT_GATE, "example.com/quota")
+    for index, names in enumerate((gates[:1], gates, gates[2:]), 4):
+        gated = pod(owner, index, "", phase="Pending", conditions=[])
+        gated["spec"]["schedulingGates"] = [{"name": name} for name in names]
+        stage.create(gated)
     leaving = pod(owner, 2)
     leaving["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
     stage.create(leaving)
@@ -161,9 +163,11 @@ def test_a_pod_that_ends_or_waits_says_so(stage: Stage) -> None:
     pods = json.loads(stage.run("status", "resnet", "-o", "json").out)["roles"][0]["pods"]
     assert [one["status"] for one in pods] == [
         "NotReady",
-        "WaitsForHosts",
         "Terminating",
         "Succeeded",
+        "WaitsForHosts",
+        "WaitsForNode",
+        "SchedulingGated",
     ]
 
 
@@ -264,3 +268,12 @@ def test_whoever_may_not_list_jobs_learns_which_right_is_missing(stage: Stage) -
     found = stage.run("status")
     assert found.code == 1
     assert found.err == 'error: "ann" may not list Job (kubectl auth can-i …)\n'
+
+
+def test_a_pod_without_a_node_of_the_plan_is_in_the_way(stage: Stage) -> None:
+    gated = pod(stage.job("resnet"), 1, "", phase="Pending", conditions=[])
+    gated["spec"]["schedulingGates"] = [{"name": contract.PLACEMENT_GATE}]
+    stage.create(gated)
+    out = stage.run("status", "resnet").out
+    assert "waits: it waits until the plan has a free node for it" in out
+    assert "kubectl edl explain resnet" in out

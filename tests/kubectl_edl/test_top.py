@@ -111,7 +111,7 @@ def test_a_history_that_was_cut_says_more(stage: Stage) -> None:
     later = "2026-11-21T11:30:00Z shrunk 4 2 others"
     stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: later}}})
     assert hours(stage)["complete"] is False
-    assert cells(stage.run("top").out.splitlines()[1])[9] == ">2"
+    assert cells(stage.run("top").out.splitlines()[1])[8] == ">2 GPU-h"
 
 
 def test_fixed_roles_wait_longer_and_jobs_without_gpus_count_cpus() -> None:
@@ -120,13 +120,22 @@ def test_fixed_roles_wait_longer_and_jobs_without_gpus_count_cpus() -> None:
     mnist(stage)
     found = json.loads(stage.run("top", "mnist", "-o", "json").out)["hours"]
     assert found == {"unit": "CPU", "held": 1.4, "atMax": 1.0, "complete": True}
-    assert cells(stage.run("top", "jobs", "--serial", "1e-9").out.splitlines()[1])[-2] == "-40%"
+    titles, line = stage.run("top", "jobs", "--serial", "1e-9").out.splitlines()
+    assert cells(titles)[-4:] == ["HELD", "AT-MAX", "VS-MAX", "AGE"]
+    assert cells(line)[-4:-1] == ["1.4 CPU-h", "1 CPU-h", "40% more"]
+    so_far = "Held so far: 1.4 CPU-h, 40% more than the 1 of fixed maximum sizes\n"
+    assert so_far in stage.run("top", "cluster", "--serial", "1e-9").out
 
 
-def test_without_knowing_how_the_work_divides_nothing_is_called_saved() -> None:
+def test_work_that_does_not_divide_at_all_takes_less_than_the_maximum(stage: Stage) -> None:
+    line = stage.run("top", "jobs", "--serial", "1").out.splitlines()[1]
+    assert cells(line)[-4:-1] == ["6 GPU-h", "8 GPU-h", "25% less"]
+
+
+def test_without_knowing_how_the_work_divides_nothing_is_compared() -> None:
     stage = Stage(minutes_ago=6)
     mnist(stage)
-    assert cells(stage.run("top").out.splitlines()[1])[-2] == "<none>"
+    assert cells(stage.run("top").out.splitlines()[0])[-2:] == ["HELD", "AGE"]
     assert "fixed maximum" not in stage.run("top", "cluster").out
     assert "Held so far: 1.4 CPU-h\n" in stage.run("top", "cluster").out
 

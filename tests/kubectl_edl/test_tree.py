@@ -200,13 +200,24 @@ def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
         for name in ("part", "paused", "failed", "resnet", "seen")
     }
     assert ways == {
-        "part": "kubectl apply them: nothing starts without them",
+        "part": "kubectl apply the Jobs: without, no role starts",
         "paused": "kubectl edl resume paused -n default",
         "failed": "kubectl edl logs failed -n default shows why; "
         "delete its Jobs and apply them to try again",
         "resnet": "kubectl edl doctor",
         "seen": "kubectl edl explain seen -n default",
     }
+
+
+def test_a_new_job_says_at_once_what_is_in_its_way(stage: Stage) -> None:
+    stage.minutes_ago = 0.05
+    stage.put(job("huge", framework="none", min="99", max="99"))
+    explain = "kubectl edl explain huge -n default"
+    assert in_the_way(stage, "huge") == [("waiting for the reconciler to look at it", explain)]
+    stage.patch("huge", notes(reason="NeverFits", message="too large"))
+    assert in_the_way(stage, "huge") == [("too large", explain)]
+    stage.patch("huge", notes(reason="PodsTerminating", message="99 pods wait"))
+    assert in_the_way(stage, "huge") == []
 
 
 def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:

@@ -7,6 +7,7 @@ import yaml
 from edl import contract
 from edl.kube.cluster import Selection
 from edl.spec import HELD_TTL
+from edl.writes import Json
 from tests.kubectl_edl.fenced import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
 
@@ -59,9 +60,37 @@ def test_a_job_is_deleted_again_as_soon_after_its_end_as_its_user_has_said(stage
 
 def test_a_role_that_never_ends_by_itself_is_named(stage: Stage) -> None:
     found = stage.run("unlabel", "mnist")
-    assert found.err == (
+    assert found.err.endswith(
         "hint: nothing ends mnist-ps when the training is done: kubectl delete job mnist-ps\n"
     )
+
+
+def test_of_what_runs_new_pods_wait_for_their_user(stage: Stage) -> None:
+    """A template does not change while its Job runs: its gates stay."""
+    found = stage.run("unlabel", "mnist")
+    assert found.err.splitlines()[0] == (
+        "hint: new pods of mnist-chief, mnist-ps, mnist-worker wait until you let them go: "
+        """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
+    )
+
+
+def gates(manifest: Json) -> object:
+    return manifest["spec"]["template"]["spec"].get("schedulingGates")
+
+
+def test_the_pods_of_what_is_queued_wait_for_nobody(stage: Stage) -> None:
+    alone = job("alone", framework="tensorflow", max="3")
+    alone["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    stage.put(alone)
+    assert gates(stage.job("alone")) == [
+        {"name": "example.com/quota"},
+        {"name": contract.PLACEMENT_GATE},
+    ]
+    assert stage.run("unlabel", "alone").err == ""
+    assert gates(stage.job("alone")) == [{"name": "example.com/quota"}]
+    stage.put(job("bare", framework="tensorflow", max="3"))
+    stage.run("unlabel", "bare")
+    assert gates(stage.job("bare")) is None
 
 
 def test_what_is_queued_stays_suspended_and_says_who_starts_it(stage: Stage) -> None:
@@ -154,6 +183,20 @@ def test_labelling_and_unlabelling_a_file_gives_the_same_manifest(tmp_path: Path
     wanted = job("sweep")
     del wanted["metadata"]["labels"]
     assert yaml.safe_load(found.out) == wanted
+
+
+def test_a_file_as_the_cluster_has_it_loses_our_gates(tmp_path: Path) -> None:
+    one = job("one", framework="none", max="4")
+    mine = [{"name": "example.com/quota"}, {"name": contract.PLACEMENT_GATE}]
+    one["spec"]["template"]["spec"]["schedulingGates"] = mine
+    nightly = {"kind": "CronJob", "spec": {"jobTemplate": {"spec": one["spec"]}}}
+    nightly["metadata"] = one["metadata"]
+    (tmp_path / "one.yaml").write_text(yaml.safe_dump_all([one, nightly]))
+    job_out, cron_out = yaml.safe_load_all(
+        Stage().run("unlabel", "-f", str(tmp_path / "one.yaml")).out
+    )
+    assert gates(job_out) == mine[:1]
+    assert gates(cron_out["spec"]["jobTemplate"]) == mine[:1]
 
 
 def test_a_file_without_anything_of_ours_is_refused(tmp_path: Path) -> None:

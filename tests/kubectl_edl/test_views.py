@@ -32,7 +32,7 @@ def test_a_wish_that_makes_no_sense_comes_before_why_it_waits() -> None:
 def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
     found = training(
         role("chief", resizing=Resizing.FIXED, reason=Code.ADMITTED, message="fits"),
-        role("worker", 1, 4, reason=Code.MANUAL_SIZE, message="manual size"),
+        role("worker", 1, 4, wanted=2, reason=Code.MANUAL_SIZE, message="manual size"),
     )
     assert why(found) == (Code.MANUAL_SIZE, "manual size")
 

@@ -33,8 +33,8 @@ WEBHOOKS = [
 DEPLOYMENTS = all_of("Deployment")
 
 
-UNLABELLED, SETTINGS = "namespaces.edl.dev", "settings.edl.dev"
-LABELLED = [webhook for webhook in WEBHOOKS if webhook["name"] not in (UNLABELLED, SETTINGS)]
+UNLABELLED, SETTINGS, KEYS = "namespaces.edl.dev", "settings.edl.dev", "keys.edl.dev"
+LABELLED = [webhook for webhook in WEBHOOKS if webhook["name"] not in (UNLABELLED, SETTINGS, KEYS)]
 
 
 def entry(name: str) -> Json:
@@ -83,6 +83,20 @@ def test_an_unlabelled_job_waits_for_us_only_where_its_namespace_wants_it() -> N
     assert webhook["failurePolicy"] == "Fail"
     for name in (*contract.HOOKS, contract.JOB_CONTROLLER):
         assert f"'{name}'" in conditions(webhook)
+
+
+def test_other_objects_reach_us_only_where_they_name_us_and_none_waits_for_us() -> None:
+    webhook = entry(KEYS)
+    assert webhook["failurePolicy"] == "Ignore"
+    assert selected(webhook["objectSelector"]) == {contract.FRAMEWORK: ("DoesNotExist", [])}
+    names = [condition["name"] for condition in webhook["matchConditions"]]
+    assert names == ["not-being-deleted", "not-of-a-controller", "says-something"]
+    for text in (contract.PREFIX, contract.INJECTION):
+        assert f"'{text}'" in conditions(webhook)
+    assert [(rule["resources"], rule["operations"]) for rule in webhook["rules"]] == [
+        (["jobs"], ["CREATE", "UPDATE"]),
+        (["pods"], ["CREATE"]),
+    ]
 
 
 def test_a_labelled_job_is_never_reviewed_by_two_entries() -> None:

@@ -1,10 +1,13 @@
 """What users may do by the two roles that Kubernetes adds to its own `view` and `edit`."""
 
+import json
 from itertools import product
 
 import pytest
 
+from edl.errors import Forbidden
 from edl.kube.cluster import RESOURCES
+from edl.kube.refusals import Request, refusal
 from edl.kube.watched import SURROUNDINGS, Stores
 from edl.writes import Json
 from kubectl_edl.checks.rights import YOURS
@@ -70,3 +73,41 @@ def test_all_that_doctor_asks_of_users_is_given_by_the_role_that_it_names() -> N
 def test_an_editor_changes_jobs_and_nothing_else() -> None:
     changed = {resource for verb, _, resource, _ in rights("edl-editor") if verb not in READS}
     assert changed == {"jobs"}
+
+
+def refused(user: str, verb: str, resource: str, name: str = "", namespace: str = "") -> str:
+    """What a user reads whom the API server's RBAC refuses it."""
+    said = f'is forbidden: User "{user}" cannot {verb} resource "…" in API group "…"'
+    request = Request(verb, resource, namespace, name, "https://cluster")
+    error = refusal(request, 403, json.dumps({"message": said}).encode())
+    assert isinstance(error, Forbidden)
+    return str(error)
+
+
+VERBS = ("get", "list", "watch", "create", "patch", "update", "delete")
+RESOURCES_REFUSED = [
+    *(f"{one.plural}.{one.group}".rstrip(".") for one in RESOURCES.values()),
+    *("pods/log", "pods/exec"),
+]
+
+
+def test_a_refusal_names_the_role_that_has_the_verb_and_no_other() -> None:
+    given = {role: rights(role) for role in AGGREGATES}
+    for verb, resource, name in product(VERBS, RESOURCES_REFUSED, ("", "edl-reconciler")):
+        plural, _, group = resource.partition(".")
+        asked = {(verb, group, plural, ""), (verb, group, plural, name)}
+        having = next((role for role in AGGREGATES if asked & given[role]), None)
+        way_out = f"the ClusterRole {having} in the whole cluster" if having else "a role with"
+        assert f"; ask for {way_out}" in refused("ann", verb, resource, name)
+
+
+def test_a_refusal_says_where_the_role_is_needed() -> None:
+    assert refused("ann", "list", "pods", namespace="team") == (
+        '"ann" may not list pods in namespace team; ask for the ClusterRole edl-viewer in '
+        "namespace team (kubectl auth can-i list pods -n team)"
+    )
+
+
+def test_a_service_account_is_not_sent_to_the_roles_of_users() -> None:
+    said = refused("system:serviceaccount:edl-system:edl-reconciler", "patch", "jobs.batch")
+    assert "ask for a role with this verb" in said

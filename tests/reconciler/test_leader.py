@@ -99,6 +99,23 @@ def test_the_lease_says_how_its_holder_decides(
     assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "stern"}
 
 
+def test_what_a_former_holder_said_goes_where_the_next_one_knows_nothing_of_it(
+    ann: Elector, bob: Elector, fake: FakeCluster
+) -> None:
+    ann.publish({"mood": "kind", "missing": None})
+    assert ann.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind"}
+    ann.publish({"missing": "all"})
+    fake.delete(LEASE)
+    ann.attempt()
+    ann.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind", "missing": "all"}
+    ann.release()
+    bob.publish({"missing": None})
+    bob.attempt()
+    assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind"}
+
+
 def test_who_renews_leads_for_ever(ann: Elector, bob: Elector, time: Time) -> None:
     for _ in range(100):
         assert ann.attempt()

@@ -16,6 +16,7 @@ from reconciler.journal import Journal
 from reconciler.leader import Alone
 from reconciler.loop import LONGEST_ACT, LONGEST_REST, MOST_DECIDING, RESYNC, STALEST, Loop, Mind
 from reconciler.metrics import Metrics
+from reconciler.postponed import AFTER_CONFLICT, AFTER_FAILURE
 from tests.edl.trainings import role
 from tests.reasons import because
 from tests.reconciler.times import Time
@@ -206,6 +207,17 @@ def test_a_storm_of_conflicts_is_calmed_and_no_failure(world: World) -> None:
     assert world.time.seconds > 1000 + 20
     assert world.value("edl_conflicts_total") == 20
     assert world.value("edl_failures_total", kind="Conflict") == 0
+
+
+def test_many_steps_of_a_job_that_meet_the_same_are_one_failure(world: World) -> None:
+    """A thousand pods that are placed one by one and have all gone, or are all refused."""
+    world.jobs = [A] * 1000
+    world.hand.conflicts.add(A)
+    assert world.loop.round() == pytest.approx(AFTER_CONFLICT.first)
+    world.hand.conflicts.clear()
+    world.jobs = [B] * 1000
+    world.hand.fails[B] = Invalid("refused", 422)
+    assert world.loop.round() == pytest.approx(AFTER_FAILURE.first)
 
 
 def test_a_job_that_is_gone_is_forgotten(world: World) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from edl import reasons
-from edl.errors import Conflict, Forbidden, NotFound
+from edl.errors import Conflict, Forbidden, Invalid, NotFound
 from edl.kube.act import Report
 from edl.kube.fake import FakeCluster
 from edl.model import ClusterState, Code, JobKey, PodPhase, Target
@@ -150,7 +150,7 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
         held=(
             Held(
                 JobKey("ns", "b"),
-                because("insufficient CPU: needs 9", Code.INSUFFICIENT_CAPACITY),
+                because("Insufficient cpu: needs 9", Code.INSUFFICIENT_CAPACITY),
                 1,
             ),
             Held(A, reasons.PAUSED),
@@ -172,6 +172,12 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     }
     found = {key: told.value(key[0], **{key[1]: key[2]}) for key in figures}
     assert found == figures
+    assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
+
+
+def test_who_can_never_start_is_counted_among_those_who_wait(told: Told) -> None:
+    state = cluster(node("n", cpu=1), worker("a", 2, 2, queued=-50))
+    told.decides(decide(state, POLICIES["fair"], Limits()), state)
     assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
 
 
@@ -236,7 +242,12 @@ def test_each_write_is_counted_by_what_became_of_it() -> None:
     guarded = Guarded(faulty, leadership, metrics.wrote)
     target = Target("Service", "web", "x")
     guarded.create(target, {})
-    for error in (Conflict("late", 409), NotFound("gone", 404), Forbidden("no", 403)):
+    for error in (
+        Conflict("late", 409),
+        NotFound("gone", 404),
+        Forbidden("no", 403),
+        Invalid("no", 422),
+    ):
         faulty.fails["patch"] = [error]
         with pytest.raises(type(error)):
             guarded.patch(target, {})
@@ -251,6 +262,7 @@ def test_each_write_is_counted_by_what_became_of_it() -> None:
         ("create", "Service", "done"): 1,
         ("patch", "Service", "conflict"): 1,
         ("patch", "Service", "gone"): 1,
+        ("patch", "Service", "forbidden"): 1,
         ("patch", "Service", "failed"): 1,
         ("delete", "Service", "done"): 1,
     }

@@ -106,6 +106,7 @@ def test_a_job_that_cannot_be_written_stops_no_other(
     assert spec(fake)["suspend"] is True
     failures = process.metrics.registry.get_sample_value
     until(lambda: bool(failures("edl_failures_total", {"kind": "Forbidden"})))
+    assert process.forbidden.is_set()
 
 
 def test_a_job_whose_start_is_refused_says_why_and_starts_when_it_is_accepted(

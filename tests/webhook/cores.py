@@ -11,4 +11,4 @@ def failing(error: Exception) -> Core:
     def fail(*_: object) -> NoReturn:
         raise error
 
-    return Core(mutate=fail, validate=fail)
+    return Core(mutate=fail, validate=fail, advise=fail)

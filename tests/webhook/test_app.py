@@ -21,7 +21,7 @@ def client(unready: str = "", core: Core | None = None) -> FlaskClient:
     return create_app(Desk(CONTEXT, lambda: unready, core=core or Core())).test_client()
 
 
-@pytest.mark.parametrize("path", ["/mutate", "/validate"])
+@pytest.mark.parametrize("path", ["/mutate", "/validate", "/advise"])
 def test_a_review_is_answered_with_its_uid(path: str) -> None:
     answer = client().post(path, data=reviews.review(reviews.job()), content_type=JSON)
     assert (answer.status_code, answer.content_type) == (200, JSON)

@@ -42,6 +42,17 @@ def test_an_object_without_our_label_is_left_alone() -> None:
     assert (found.outcome, found.answer.patch) == (Outcome.UNCHANGED, b"")
 
 
+def test_an_object_that_is_not_ours_is_told_of_its_slips_and_never_refused() -> None:
+    slip = question(reviews.job(framwork="none"))
+    found = judge.advise(slip, SILENT, Core(), CONTEXT)
+    assert (found.outcome, found.answer.refusal) == (Outcome.UNCHANGED, None)
+    assert found.answer.warnings == (
+        "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?",
+    )
+    failed = judge.advise(slip, SILENT, failing(KeyError("labels")), CONTEXT)
+    assert (failed.outcome, failed.answer.refusal) == (Outcome.FAILED, None)
+
+
 def test_one_finding_is_one_line() -> None:
     found = judge.mutate(question(reviews.job(framework="caffe")), SILENT, Core(), CONTEXT)
     assert found.outcome is Outcome.DENIED

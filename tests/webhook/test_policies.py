@@ -251,6 +251,15 @@ def test_an_object_waits_whose_namespace_cannot_be_read(error: Exception) -> Non
     )
 
 
+def test_an_object_that_is_not_ours_waits_for_no_namespace() -> None:
+    policies = Remembering(Unreachable("no answer"))
+    body = reviews.review(reviews.job(framwork="none"), namespace="lab")
+    status, answer = Conversation(policies, "/advise", body).answer()
+    found = reviews.response(answer)
+    assert (status, found["allowed"], len(found["warnings"])) == (200, True, 1)
+    assert not policies.threads
+
+
 def test_a_defect_in_fetching_is_no_answer_at_all(caplog: pytest.LogCaptureFixture) -> None:
     body = reviews.review(reviews.job(framework="none"), namespace="lab")
     status, _ = Conversation(Remembering(KeyError("metadata")), "/mutate", body).answer()

@@ -72,7 +72,7 @@ export class Queue {
       "Queue",
       [
         { title: "Name", cell: (row) => fullName(row) },
-        { title: "Place", cell: (row) => (row.position === 0 ? "next" : (row.position ?? "unknown")) },
+        { title: "Place", cell: (row) => (row.position === 0 ? "next" : (row.position ?? "none")) },
         { title: "Priority", cell: (row) => row.priority },
         { title: "Waits for", cell: (row) => row.asks },
         { title: "Behind", cell: (row) => row.ahead.join(", ") || "nobody" },

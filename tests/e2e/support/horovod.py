@@ -21,23 +21,23 @@ true
 """
 
 
-def steps_of(training: Training) -> list[Step]:
-    return ledger.read(training.files(DATA, "ledger/*"))
+def steps_of(training: Training, data: str = DATA) -> list[Step]:
+    return ledger.read(training.files(data, "ledger/*"))
 
 
-def until_trained(training: Training, world: int, count: int = 20) -> None:
+def until_trained(training: Training, world: int, count: int = 20, data: str = DATA) -> None:
     """Until so many further steps are made, the last of them by so many workers."""
     begin = time.time()
 
     def trained() -> bool:
-        new = [step for step in steps_of(training) if step.time > begin]
+        new = [step for step in steps_of(training, data) if step.time > begin]
         return len(new) >= count and new[-1].world == world
 
     training.until(trained, f"{count} more steps, the last by {world} workers")
 
 
-def until_complete(training: Training) -> None:
-    jobs = (LAUNCHER, WORKER)
+def until_complete(training: Training, *jobs: str) -> None:
+    jobs = jobs or (LAUNCHER, WORKER)
     training.until(lambda: all(map(training.is_complete, jobs)), "both Jobs are complete")
 
 

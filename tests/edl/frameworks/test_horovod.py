@@ -51,8 +51,11 @@ def test_the_scripts_stand_on_the_launchers_pods() -> None:
 
 
 def test_the_launcher_waits_for_its_first_host_list() -> None:
-    assert pod_spec(LAUNCHER)["schedulingGates"] == [{"name": "edl.dev/hosts"}]
-    assert "schedulingGates" not in pod_spec(WORKER)
+    assert pod_spec(LAUNCHER)["schedulingGates"] == [
+        {"name": "edl.dev/hosts"},
+        {"name": "edl.dev/placement"},
+    ]
+    assert pod_spec(WORKER)["schedulingGates"] == [{"name": "edl.dev/placement"}]
 
 
 def test_the_launcher_gets_kubectl_and_the_right_to_use_it() -> None:
@@ -126,6 +129,7 @@ def test_own_init_containers_and_gates_stay() -> None:
     assert [gate["name"] for gate in spec["schedulingGates"]] == [
         "example.com/quota",
         "edl.dev/hosts",
+        "edl.dev/placement",
     ]
 
 

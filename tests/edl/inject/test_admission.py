@@ -134,7 +134,8 @@ def test_pods_that_request_nothing_are_warned_of_once() -> None:
     assert verdict.warnings == (
         (
             "no container of worker requests CPU or memory: its pods count as nothing, "
-            "and all 60 start whatever room there is; set resources.requests"
+            "and all 60 start whatever room there is, unless a ResourceQuota refuses them; "
+            "set resources.requests"
         ),
     )
     assert create(verdict.manifest).warnings == ()

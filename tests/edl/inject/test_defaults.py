@@ -117,3 +117,15 @@ def test_a_bare_pods_priority_was_resolved_before_us() -> None:
 def test_defaults_that_came_after_the_first_look_are_no_change_by_a_stranger() -> None:
     stored = created(torch(), saying())
     look_again(stored, saying(default_min=2, default_max=8, default_priority="training"))
+
+
+def warned(manifest: Json, *, kubexec: bool) -> bool:
+    allow = "kubectl label namespace lab edl.dev/kubexec=enabled"
+    return any(text.endswith(allow) for text in create(manifest, saying(kubexec=kubexec)).warnings)
+
+
+def test_a_launcher_that_may_not_exec_in_its_namespace_is_a_warning() -> None:
+    assert warned(horovod("launcher"), kubexec=False)
+    assert not warned(horovod("launcher"), kubexec=True)
+    assert not warned(horovod("worker"), kubexec=False)
+    assert not warned(horovod("launcher", annotations={"mode": "ssh"}), kubexec=False)

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from edl import contract, entries, pins
+from edl import contract, entries
 from edl.errors import Denied
 from edl.inject.admission import Request, validate
 from edl.writes import Json
@@ -294,53 +294,6 @@ def test_applying_the_users_own_file_again_changes_nothing() -> None:
     verdict = update(new, RUNNING)
     assert verdict.manifest == RUNNING
     assert len(verdict.warnings) == 1
-
-
-PLACED = {
-    "nodeAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [
-                {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
-            ]
-        }
-    }
-}
-
-
-def pinned_job(own: Json | None, *, suspended: bool = True) -> Json:
-    """A Job whose pods the reconciler keeps to a node."""
-    mine = own if own is None else {"nodeAffinity": own["nodeAffinity"]}
-    text = pins.kept(mine)
-    before = changed(QUEUED, "spec suspend", value=suspended)
-    affinity = (own or {}) | pins.pinned(text, ["n1"])
-    pinned = changed(before, "spec template spec affinity", affinity)
-    return changed(pinned, f"metadata annotations {contract.PINNED}", text)
-
-
-@pytest.mark.parametrize("suspended", [True, False])
-@pytest.mark.parametrize("own", [None, PLACED])
-def test_a_file_that_is_applied_again_leaves_pods_on_the_nodes_of_the_plan(
-    own: Json | None, *, suspended: bool
-) -> None:
-    old = pinned_job(own, suspended=suspended)
-    new = changed(old, "spec template spec affinity", own)
-    verdict = update(new, old)
-    assert verdict.manifest == old
-    assert verdict.warnings == ()
-
-
-def test_a_users_own_change_of_a_waiting_jobs_nodes_is_his_and_takes_the_pins_off() -> None:
-    old = pinned_job(PLACED)
-    mine = changed(PLACED, "nodeAffinity", {})
-    stored = update(changed(old, "spec template spec affinity", mine), old).manifest
-    assert stored["spec"]["template"]["spec"]["affinity"] == mine
-    assert contract.PINNED not in annotations(stored)
-
-
-def test_a_change_beside_the_pins_leaves_them() -> None:
-    old = pinned_job(PLACED)
-    stored = update(changed(old, "metadata labels team", "vision"), old).manifest
-    assert annotations(stored)[contract.PINNED] == annotations(old)[contract.PINNED]
 
 
 def _told(name: str, value: str) -> Json:

@@ -1,9 +1,14 @@
 """Slips of the pen among our names are told, and change nothing."""
 
+from collections.abc import Callable
+
 import pytest
 
+from edl.inject import misplaced
+from edl.inject.admission import Request, advise
 from edl.writes import Json
-from tests.edl.manifests import changed, create, created, job, update
+from tests.edl.manifests import USER, changed, create, created, job, pod, update
+from tests.golden.cases import Golden, goldens
 
 
 def told(**fields: Json) -> tuple[str, ...]:
@@ -99,3 +104,52 @@ def test_a_slip_on_a_live_job_is_told_once(path: str, warning: str) -> None:
     assert update(slip, old).warnings == (warning,)
     assert update(changed(slip, "metadata labels team", "vision"), slip).warnings == ()
     assert update(changed(slip, f"metadata {path}", "4"), slip).warnings == (warning,)
+
+
+def advised(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
+    return advise(Request("UPDATE" if old else "CREATE", manifest, old, USER))
+
+
+@pytest.mark.parametrize("slip", ["framwork", "Framework", "frameworks", "frame-work"])
+@pytest.mark.parametrize("made", [job, pod])
+def test_a_slip_in_the_label_that_makes_an_object_ours_is_told(
+    made: Callable[..., Json], slip: str
+) -> None:
+    manifest = made(**{slip: "tensorflow"})
+    assert advised(manifest) == (
+        f"edl.dev/{slip} is unknown, and does nothing: did you mean edl.dev/framework?",
+    )
+    assert create(manifest).manifest == manifest
+
+
+def test_names_without_the_label_that_makes_an_object_ours_do_nothing() -> None:
+    alone = "edl.dev/max, edl.dev/min do nothing without the label edl.dev/framework"
+    manifest = job(min="1", max="4")
+    assert advised(manifest) == (alone,)
+    slip = job(framwork="none", min="1", max="4")
+    assert advised(slip)[1:] == (alone,)
+    annotated = job(annotations={"framework": "none"})
+    assert advised(annotated) == (
+        "edl.dev/framework is a label, not an annotation: it does nothing here",
+    )
+    paused = changed(manifest, "metadata annotations edl.dev/paused", "true")
+    assert advised(paused, manifest) == (
+        "edl.dev/paused does nothing without the label edl.dev/framework",
+    )
+
+
+def test_an_object_that_is_ours_or_opts_out_or_is_misshapen_is_advised_of_nothing() -> None:
+    assert advised(job(framework="none", maxx="4")) == ()
+    assert advised(job(injection="disabled")) == ()
+    misshapen: Json = {"kind": "Job", "metadata": {"labels": ["edl.dev/framwork"]}}
+    assert advised(misshapen) == ()
+
+
+def test_what_is_said_is_bounded() -> None:
+    many = {f"unknown-{n}": "" for n in range(3_000)} | {"paused": "true"}
+    assert len(advised(job(annotations=many))) == 12
+
+
+@pytest.mark.parametrize("golden", goldens(), ids=lambda golden: golden.name)
+def test_nothing_that_is_written_is_a_slip(golden: Golden) -> None:
+    assert misplaced.unheeded(golden.stored) == misplaced.unheeded(golden.given)

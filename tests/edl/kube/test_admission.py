@@ -172,11 +172,15 @@ def test_affinity_across_namespaces_is_a_scope() -> None:
 
 def test_a_quota_of_cpu_refuses_containers_that_do_not_name_it() -> None:
     limited = quota({"requests.cpu": "9", "limits.memory": "9Gi"})
-    pod = template(container(requests={"cpu": "1"}), container("log"))
-    way_out = "set it, or a LimitRange with defaults"
+    pod = template(container(requests={"cpu": "1"}), container("log"), container("proxy"))
+    refuses, way_out = (
+        'ResourceQuota "team" refuses its pods',
+        "or create a LimitRange with defaults",
+    )
+    both = "no limits.memory and no requests.cpu; set them"
     assert admitted(pod, limited).refusals == (
-        f'ResourceQuota "team" refuses containers without limits.memory: main, log; {way_out}',
-        f'ResourceQuota "team" refuses containers without requests.cpu: log; {way_out}',
+        f'{refuses}: container "main" sets no limits.memory; set it, {way_out}',
+        f'{refuses}: containers "log" and "proxy" set {both}, {way_out}',
     )
     assert not admitted(WHOLE, quota({"requests.cpu": "9"})).refusals
 

@@ -12,6 +12,7 @@ from edl.kube.facts import NamespaceFacts
 from edl.kube.observe import Snapshot, observe
 from edl.kube.shapes import Shapes
 from edl.model import ClusterState, Owner, Resizing, Target
+from edl.namespaces import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube import manifests
 
@@ -34,7 +35,7 @@ def look(*pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = ()) -> Clus
     shapes = Shapes()
     found = Snapshot(
         pods=[facts.pod(msgspec.json.encode(body), shapes) for body in pods],
-        namespaces=[NamespaceFacts("web", kubexec)],
+        namespaces=[NamespaceFacts("web", NamespacePolicy("web", kubexec=kubexec))],
         tags=[facts.tag("Service", msgspec.json.encode(body)) for body in jobs],
     )
     return observe(found, NOW)
@@ -77,7 +78,10 @@ def test_what_stands_around_it_is_known() -> None:
 
 def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:
     (job,) = look(bare("launcher"), *WORKERS, kubexec=False).bare
-    assert job.problem == "namespace web lacks edl.dev/kubexec"
+    assert job.problem == (
+        "namespace web does not let launchers exec into workers: "
+        "kubectl label namespace web edl.dev/kubexec=enabled"
+    )
     (workers,) = look(*WORKERS, kubexec=False).bare
     assert workers.problem == ""
 

@@ -6,7 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from edl.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable
+from edl.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable, WebhookAway
 from edl.kube.cluster import Selection
 from edl.model import Target
 from tests.edl.kube.servers import CUT, Answer, api, serving, status
@@ -137,8 +137,8 @@ def test_a_missing_right_is_named_with_its_user_and_how_to_check_it() -> None:
     with serving(status(403, message)) as (_, address), pytest.raises(Forbidden) as error:
         api(address).patch(JOB, {})
     assert str(error.value) == (
-        '"ann" may not patch jobs.batch train in namespace web; ask for a role with this verb '
-        "(kubectl auth can-i patch jobs.batch -n web)"
+        '"ann" may not patch jobs.batch train in namespace web; ask for the ClusterRole edl-editor '
+        "in namespace web (kubectl auth can-i patch jobs.batch -n web)"
     )
 
 
@@ -148,6 +148,19 @@ def test_a_webhooks_refusal_is_told_in_its_own_words(code: int) -> None:
     with serving(status(code, message)) as (_, address), pytest.raises(Invalid) as error:
         api(address).create(JOB, {})
     assert str(error.value) == 'edl.dev/min: "x"; a whole number'
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("jobs.edl.dev", WebhookAway), ("jobs.kueue.x-k8s.io", Unreachable)]
+)
+def test_our_webhook_that_does_not_answer_is_an_error_of_its_own(
+    name: str, kind: type[Exception]
+) -> None:
+    message = f'Internal error occurred: failed calling webhook "{name}": connection refused'
+    with serving(status(500, message)) as (_, address), pytest.raises(Unreachable) as error:
+        api(address).create(JOB, {})
+    assert type(error.value) is kind
+    assert name in str(error.value)
 
 
 def test_a_quota_is_told_in_the_servers_words() -> None:

@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -7,7 +8,7 @@ import pytest
 from edl import contract
 from edl.kube import facts
 from edl.kube.shapes import NODE_NAME, Shapes
-from edl.model import Node, PodPhase, Requirement, Taint, Toleration
+from edl.model import Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.resources import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -210,7 +211,7 @@ def test_a_namespace_tells_what_it_allows_and_asks_of_its_jobs() -> None:
     labels = {"edl.dev/injection": "enabled", "edl.dev/kubexec": "enabled"}
     body = {"metadata": manifests.metadata("lab", labels=labels, annotations=notes)}
     found = facts.namespace(msgspec.json.encode(body))
-    assert (found.name, found.kubexec, found.policy.adopts) == ("lab", True, True)
+    assert (found.name, found.policy.kubexec, found.policy.adopts) == ("lab", True, True)
     assert found.policy.gpu_budget == Decimal("2.5")
     assert [finding.path for finding in found.policy.findings] == [
         "metadata.annotations[edl.dev/largest-max]"
@@ -220,12 +221,12 @@ def test_a_namespace_tells_what_it_allows_and_asks_of_its_jobs() -> None:
 @pytest.mark.parametrize("text", ["disabled", "true", "Enabled", "enabled ", "", "yes"])
 def test_only_enabled_lets_launchers_exec(text: str) -> None:
     body = {"metadata": manifests.metadata("lab", labels={"edl.dev/kubexec": text})}
-    assert not facts.namespace(msgspec.json.encode(body)).kubexec
+    assert not facts.namespace(msgspec.json.encode(body)).policy.kubexec
 
 
 def test_a_namespace_that_says_nothing_has_no_policy() -> None:
     found = facts.namespace(b'{"metadata": {"name": "lab"}}')
-    assert not found.kubexec
+    assert not found.policy.kubexec
     assert not found.policy.limits
 
 
@@ -256,3 +257,54 @@ def test_a_job_that_a_pod_names_without_being_controlled_by_it_does_not_own_it()
     for owner in body["metadata"]["ownerReferences"]:
         owner["controller"] = False
     assert pod_facts(body).job == ""
+
+
+ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+OWN = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [ZONE]}]
+    }
+}
+
+
+def placeable(*gates: str, **notes: str) -> Pod:
+    named = {f"edl.dev/{name.replace('_', '-')}": text for name, text in notes.items()}
+    spec = {
+        "affinity": {"nodeAffinity": OWN, "podAffinity": {}},
+        "schedulingGates": [{"name": gate} for gate in gates],
+    }
+    found = pod_facts(manifests.job_pod("p", 0, "train", notes=named, spec=spec)).pod
+    assert found is not None
+    return found
+
+
+def test_a_pod_that_waits_for_its_node_tells_its_own_node_affinity() -> None:
+    found = placeable("example.com/quota", contract.PLACEMENT_GATE)
+    assert found.unplaced
+    assert json.loads(found.node_affinity) == [{"matchExpressions": [ZONE]}]
+    assert (found.assigned, found.placed_at) == ("", None)
+
+
+def test_a_placed_pod_tells_its_node_and_since_when_also_behind_another_gate() -> None:
+    at = "2026-01-01T00:00:09Z"
+    found = placeable(contract.HOSTS_GATE, assigned_node="gpu-1.lab", placed_at=at)
+    assert not found.unplaced
+    assert found.assigned == "gpu-1.lab"
+    assert found.placed_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.node_affinity == "[]"
+
+
+def test_who_waits_has_no_node_whatever_is_written_on_it() -> None:
+    found = placeable(contract.PLACEMENT_GATE, assigned_node="n1", placed_at="2026-01-01T00:00:09Z")
+    assert (found.assigned, found.placed_at) == ("", None)
+
+
+@pytest.mark.parametrize("name", ["", "-", "N1", "n1,n2", "n" * 254, "n1\n", 'a"b', "é"])
+def test_what_is_no_name_of_a_node_is_no_node(name: str) -> None:
+    found = placeable(assigned_node=name, placed_at="2026-01-01T00:00:09Z")
+    assert (found.assigned, found.placed_at) == ("", None)
+
+
+def test_a_pod_placed_at_no_time_still_has_its_node() -> None:
+    found = placeable(assigned_node="n1", placed_at="soon")
+    assert (found.assigned, found.placed_at) == ("n1", None)

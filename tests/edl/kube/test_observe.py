@@ -13,7 +13,17 @@ from edl.contract import CleanUp
 from edl.kube import facts, jobfacts
 from edl.kube.observe import Snapshot, observe
 from edl.kube.shapes import Shapes
-from edl.model import ClusterState, Code, Ending, JobKey, Reason, Restart, Target, TrainingJob
+from edl.model import (
+    Assignment,
+    ClusterState,
+    Code,
+    Ending,
+    JobKey,
+    Reason,
+    Restart,
+    Target,
+    TrainingJob,
+)
 from edl.resources import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -297,7 +307,7 @@ def test_launchers_exec_only_where_the_namespace_lets_them() -> None:
         for role in ("launcher", "worker")
     ]
     asked = {"metadata": manifests.metadata("web", labels={"edl.dev/kubexec": "enabled"})}
-    assert "edl.dev/kubexec=enabled" in only(look(snapshot(jobs))).problem
+    assert "kubectl label namespace web edl.dev/kubexec" in only(look(snapshot(jobs))).problem
     assert only(look(snapshot(jobs, namespaces=[asked]))).problem == ""
 
 
@@ -430,3 +440,21 @@ def test_shapes_of_jobs_that_are_gone_are_not_kept_for_ever() -> None:
     for number in range(30):
         shapes.of_json(spec, who=shapes.who("lab", {"job": str(number)}))
     assert 0 < len(shapes) <= 8
+
+
+def test_a_role_is_gated_as_its_template_says_and_keeps_the_nodes_of_its_plan() -> None:
+    gate = {"schedulingGates": [{"name": contract.PLACEMENT_GATE}]}
+    other = {"schedulingGates": [{"name": contract.HOSTS_GATE}]}
+    notes = {contract.ASSIGNED_NODES: "2:n1*2,n2"}
+    members = [
+        member("chief", pod=other, notes={contract.ASSIGNED_NODES: "0:n1*x"}),
+        member("ps"),
+        member("worker", pod=gate, notes=notes),
+    ]
+    roles = only(look(snapshot(members))).roles
+    assert [role.gated for role in roles] == [False, False, True]
+    assert [role.assigned for role in roles] == [
+        Assignment(),
+        Assignment(),
+        Assignment(2, ("n1", "n1", "n2")),
+    ]

@@ -12,25 +12,26 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from edl import clearings, reasons
-from edl.feasibility.eligibility import NAME_FIELD, Eligibility
+from edl.contract import PLACEMENT_GATE
+from edl.feasibility.eligibility import Eligibility
 from edl.model import (
+    Assignment,
     ClusterState,
     Demand,
     JobKey,
     Node,
     Pod,
     PodPhase,
-    Requirement,
     Restart,
     Role,
     Shape,
     TrainingJob,
 )
-from edl.planner.plan import Plan
+from edl.planner.plan import Placement, Plan
 from edl.resources import Resources
 
-Choose: TypeAlias = Callable[[Shape], str]
-"""A node for one pod, whose room it takes; empty where there is none."""
+Choose: TypeAlias = Callable[[Shape, str], str]
+"""A node for a pod, or the one that it was given; its room is taken. Empty where none has it."""
 
 
 def act(
@@ -65,11 +66,10 @@ def act(
 def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> TrainingJob:  # noqa: FBT001
     start = next((one for one in plan.admissions if one.job == found.key), None)
     sizes = dict(start.sizes) if start else {}
-    if start and start.leads:
-        sizes = {start.leads: sizes[start.leads]}
     named = {one.role: one.pods for one in plan.evacuations if one.job == found.key}
     clears = {one.role: one.clears for one in plan.evacuations if one.job == found.key}
     nodes = {name: on for one in plan.admissions if one.job == found.key for name, on in one.nodes}
+    placed = {one.role: one for one in plan.placements if one.job == found.key}
     resizes = {one.role: one for one in plan.resizes if one.job == found.key}
     stopped = [one for one in plan.suspensions if one.job == found.key]
     restart = next((one.reason for one in resizes.values() if one.restart), None)
@@ -87,33 +87,34 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
         elif start and part.name in sizes:
             fields = {"suspended": False, "size": sizes[part.name], "resized_at": now}
             changed = replace(part, **fields, last=start.reason, lost=False)
-            changed = _pinned(changed, nodes.get(part.name, ()))
+            changed = replace(changed, assigned=Assignment(0, nodes.get(part.name, ())))
         elif part.name in resizes:
             one = resizes[part.name]
             assert one.before == part.size
             changed = replace(part, size=one.after, resized_at=now, last=one.reason)
+            if one.nodes:
+                changed = replace(changed, assigned=Assignment(one.before, one.nodes))
         if nodes_cleared := clears.get(part.name):
             changed = replace(changed, cleared=clearings.cleared(part, nodes_cleared, now))
+        if given := placed.get(part.name):
+            changed = _placed(changed, given, now)
         kept = _kept(changed, frozenset(named.get(part.name, ())))
         gone = _lingering(part, kept) if lingering else ()
-        changed = _unpinned(changed) if changed.suspended else changed
         roles.append(replace(changed, pods=(*kept, *gone)))
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
 
 
-def _pinned(part: Role, nodes: tuple[str, ...]) -> Role:
-    """What the reconciler writes into the template of a role that starts."""
-    if not nodes:
-        return part
-    on = (Requirement(NAME_FIELD, "In", nodes),)
-    return replace(part, shape=replace(part.shape, affinity=(on,)), pinned=True)
-
-
-def _unpinned(part: Role) -> Role:
-    """As it is observed while it is suspended: pins come off at its next start."""
-    return (
-        replace(part, shape=replace(part.shape, affinity=()), pinned=False) if part.pinned else part
+def _placed(part: Role, given: Placement, now: datetime) -> Role:
+    """Its pods as the plan's nodes are written on them; without those that lost theirs."""
+    nodes = dict(given.nodes)
+    pods = tuple(
+        replace(one, gates=(), assigned=nodes[one.name], placed_at=now)
+        if one.name in nodes
+        else one
+        for one in part.pods
+        if one.name not in given.replaced
     )
+    return replace(part, pods=pods)
 
 
 def _kept(part: Role, named: frozenset[str]) -> tuple[Pod, ...]:
@@ -163,27 +164,29 @@ def _bind(part: Role, now: datetime, choose: Choose) -> Role:
     have = {one.index: one for one in part.pods if not one.terminating}
     pods = [one for one in part.pods if one.terminating]
     for index in range(part.size):
-        one = have.get(index) or _new(index, now)
-        if not one.node and not one.ended:
-            on = choose(part.shape)
+        one = have.get(index) or _new(index, now, part.gated)
+        if not (one.node or one.ended or one.gated):
+            on = choose(part.shape, one.assigned)
             one = replace(one, node=on, ready=bool(on))
         pods.append(one)
     return replace(part, pods=tuple(pods))
 
 
-def _new(index: int, now: datetime) -> Pod:
-    return Pod(f"pod-{index}", index, "", PodPhase.PENDING, False, False, (), now, "1")  # noqa: FBT003
+def _new(index: int, now: datetime, gated: bool) -> Pod:  # noqa: FBT001
+    gates = (PLACEMENT_GATE,) if gated else ()
+    return Pod(f"pod-{index}", index, "", PodPhase.PENDING, False, False, gates, now, "1")  # noqa: FBT003
 
 
 def _bind_demand(found: Demand, choose: Choose) -> Demand:
     left = found.count
-    while left and choose(found.shape):
+    while left and choose(found.shape, ""):
         left -= 1
     return replace(found, count=left)
 
 
-def _choose(
+def _choose(  # noqa: PLR0913
     wanted: Shape,
+    only: str,
     *,
     nodes: tuple[Node, ...],
     free: dict[str, Resources],
@@ -194,7 +197,9 @@ def _choose(
     fitting = [
         (free[one.name].get("cpu") * (-1 if spreading else 1), one.name)
         for one, may in zip(nodes, mask, strict=True)
-        if may and all(free[one.name].get(name) >= amount for name, amount in wanted.requests)
+        if may
+        and only in ("", one.name)
+        and all(free[one.name].get(name) >= amount for name, amount in wanted.requests)
     ]
     if not fitting:
         return ""
@@ -205,7 +210,8 @@ def _choose(
 
 def quiet(plan: Plan) -> bool:
     """The plan changes nothing."""
-    return not (plan.admissions or plan.resizes or plan.suspensions or plan.evacuations)
+    moved = plan.admissions or plan.resizes or plan.suspensions or plan.evacuations
+    return not (moved or plan.placements)
 
 
 def key(name: str) -> JobKey:

@@ -76,6 +76,12 @@ def role(name: str = "worker", low: int = 1, high: int = 1, **fields: Any) -> Ro
 
 
 def job(name: str, *roles: Role, queued: float = -3600, **fields: Any) -> TrainingJob:
+    """Its roles are gated where the webhook gates them, or as they say."""
+    several = len(roles) > 1
+    roles = tuple(
+        replace(found, gated=found.gated or several or found.resizing is Resizing.RESTART)
+        for found in roles
+    )
     started = any(not found.suspended for found in roles)
     given: dict[str, Any] = {
         "framework": "tensorflow",

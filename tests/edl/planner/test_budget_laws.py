@@ -8,8 +8,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl import reasons
-from edl.model import Charge, ClusterState, JobKey, Role
+from edl.model import Charge, ClusterState, Code, JobKey, Role
 from edl.planner.budgets import Line
 from edl.planner.decide import seat
 from edl.planner.growth import Ceiling
@@ -114,6 +113,6 @@ def test_deciding_and_acting_soon_changes_nothing_any_more(
         found = plan_for(state)
         plans.append(found)
     reached(any(plan.resizes for plan in plans))
-    given_up = [one.reason for plan in plans for one in plan.suspensions]
-    assume(given_up.count(reasons.GANG_PENDING) <= 1)
+    given_up = [one.reason.code for plan in plans for one in plan.suspensions]
+    assume(given_up.count(Code.GANG_UNSCHEDULABLE) <= 1)
     assert found == replace(found, admissions=(), resizes=(), suspensions=())

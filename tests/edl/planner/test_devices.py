@@ -154,7 +154,7 @@ def test_a_device_that_is_being_left_is_reserved_and_not_used_yet() -> None:
     mine = worker("mnist", 1, 1, shape=part(600))
     plan = plan_for(state_of(shared("a", gpus(600, leaving=Held(600))), mine))
     assert not plan.admissions
-    assert told(plan)["mnist"] == "1 pod waits for terminating pods to free room"
+    assert told(plan)["mnist"] == "1 pod waits for other pods to terminate"
 
 
 def running(name: str, low: int, *on: str, share: int = 500) -> TrainingJob:
@@ -170,7 +170,7 @@ def test_extras_yield_on_the_device_that_helps() -> None:
     whole = worker("whole", 1, 1, shape=part(1000))
     plan = plan_for(state_of(used, rich, whole))
     assert sizes(plan) == {"rich": 2}
-    assert told(plan)["whole"] == "1 pod waits for terminating pods to free room"
+    assert told(plan)["whole"] == "1 pod waits for other pods to terminate; ns/rich makes room"
 
 
 def test_nobody_yields_for_a_device_that_stays_shared() -> None:

@@ -62,9 +62,22 @@ def test_all_leave_a_node_that_is_taken_away_at_once(taint: Taint) -> None:
     state = cluster(HOME, going("a", taint), node("b", 9), ring("a", "b", "a"))
     (found,) = plan_for(state).evacuations
     assert (found.role, found.pods) == ("worker", ("pod-0", "pod-2"))
-    assert (
-        message(found.reason) == f"its node is being removed ({taint.key}): it moves to another one"
-    )
+    told = f"worker-0, worker-2 move off a, which is being removed ({taint.key})"
+    assert message(found.reason) == told
+
+
+def test_a_move_names_each_node_that_is_left() -> None:
+    state = cluster(HOME, going("a", SPOT), going("b", DRAINED), node("c", 9), ring("a", "b", "c"))
+    (found,) = plan_for(state).evacuations
+    keys = f"{SPOT.key}, {DRAINED.key}"
+    told = f"worker-0, worker-1 move off a, b, which are being removed ({keys})"
+    assert message(found.reason) == told
+
+
+def test_a_move_off_a_cordoned_node_names_the_worker_and_the_node() -> None:
+    state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b"))
+    (found,) = plan_for(state).evacuations
+    assert message(found.reason) == "worker-1 moves off a, which is cordoned"
 
 
 def test_they_leave_also_where_nobody_has_room_for_them() -> None:

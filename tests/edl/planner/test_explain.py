@@ -53,6 +53,7 @@ from tests.edl.planner.states import (
     worker,
 )
 
+QUOTA = 'ResourceQuota "team"'
 MNIST = Selector(("ns",), (Requirement("app", "In", ("mnist",)),))
 
 
@@ -88,8 +89,8 @@ def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
     assert isinstance(cause, Room)
     assert (cause.nodes, cause.node, cause.missing) == (2, "b", Resources.of({"cpu": 500}))
     assert messages.cause(cause) == (
-        "no room for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes that it "
-        "may use"
+        "Insufficient cpu for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes "
+        "that it may use"
     )
     assert messages.remedy(cause) == "500m CPU more free on b"
 
@@ -109,8 +110,8 @@ def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
     full = busy(node("a", 2, gpu=1), room(1))
     (cause,) = start("mnist", full, node("b", 8), worker("mnist", 1, 1, shape=gpu))
     assert messages.cause(cause) == (
-        "no room for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it may use has "
-        "all of it free at once"
+        "Insufficient cpu for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it "
+        "may use has all of it free at once"
     )
     assert messages.remedy(cause) == "1 CPU more free on a"
 
@@ -147,16 +148,30 @@ def test_a_device_that_no_node_has_is_said_so() -> None:
 
 
 def test_a_gang_names_each_role_that_does_not_fit() -> None:
-    cast = job("mnist", role("ps", 2, 2), role("worker", 4, 4, shape=shape(2)))
-    causes = start("mnist", node("a", 4), cast)
+    cast = job("mnist", role("ps", 3, 3), role("worker", 4, 4, shape=shape(2)))
+    causes = start("mnist", node("a", 2), cast)
     assert [(cause.kind, getattr(cause, "role", "")) for cause in causes] == [
         ("Room", "worker"),
         ("Room", "ps"),
     ]
     assert messages.cause(causes[0]) == (
-        "no room for 2 of 4 worker (2 CPU each): no CPU free on the only node that it may use"
+        "Insufficient cpu for 4 worker (2 CPU each): no CPU free on the only node that it may use"
     )
-    assert messages.remedy(causes[0]) == "room for 2 more pods of 2 CPU, on nodes like a"
+    assert messages.remedy(causes[0]) == "room for 4 more pods of 2 CPU, on nodes like a"
+
+
+def test_an_explanation_counts_pods_as_the_plan_does() -> None:
+    cast = job("mnist", role("ps", 2, 2), role("worker", 4, 4, shape=shape(2)))
+    there = situation(node("a", 12), runs("extras", 8, low=6), cast)
+    (held,) = (one for one in decide(there.state, there.policy, there.limits).held if one.position)
+    assert message(held.reason).endswith("; 4 of 6 pods fit")
+    found = explain(there, cast.key)
+    assert found is not None
+    assert found.start is not None
+    assert messages.cause(found.start.causes[0]) == (
+        "Insufficient cpu for 2 of 4 worker (2 CPU each): beside the 2 that fit, no CPU free on "
+        "the only node that it may use"
+    )
 
 
 def test_rules_about_other_pods_are_no_want_of_room() -> None:
@@ -166,7 +181,7 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
     (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
     assert isinstance(cause, Kept)
     assert messages.cause(cause) == (
-        "no room: its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
+        "its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
         "nodes that it may use"
     )
     assert messages.remedy(cause) == "one more node like a, with 1 CPU free and no pod there yet"
@@ -174,7 +189,7 @@ def test_rules_about_other_pods_are_no_want_of_room() -> None:
     (cause,) = growth("mnist", *nodes, running)
     assert isinstance(cause, Kept)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
-    assert "insufficient nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
+    assert "Insufficient nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
 
 
 def test_no_node_at_all_names_the_rule() -> None:
@@ -241,6 +256,21 @@ def test_pending_pods_of_others_come_first_too() -> None:
     assert messages.cause(causes[1]) == "room goes first to pending pods such as web/web-1"
 
 
+def test_each_limit_of_a_quota_is_told_by_itself() -> None:
+    charges = tuple(Charge(QUOTA, name, 2000) for name in ("limits.cpu", "requests.cpu"))
+    waits = worker("waits", 4, 4, charges=charges)
+    budgets = (Budget("ns", QUOTA, "limits.cpu", 3000), Budget("ns", QUOTA, "requests.cpu", 4000))
+    there = situation(node("a", 9), waits)
+    found = explain(replace(there, state=replace(there.state, budgets=budgets)), waits.key)
+    assert found is not None
+    assert found.start is not None
+    assert [messages.remedy(cause) for cause in found.start.causes] == [
+        f"8 limits.cpu in {QUOTA} of namespace ns",
+        f"8 requests.cpu in {QUOTA} of namespace ns",
+    ]
+    assert found.start.complete
+
+
 def test_who_waits_behind_another_is_told_whom() -> None:
     first = worker("first", 4, 4, queued=-900)
     things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
@@ -256,7 +286,7 @@ def test_room_that_is_being_freed_is_promised() -> None:
     (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
     assert isinstance(cause, Promised)
     assert (messages.cause(cause), messages.remedy(cause)) == (
-        "2 pods wait for terminating pods to free room",
+        "2 pods wait for other pods to terminate; ns/mnist makes room",
         "",
     )
 
@@ -293,7 +323,7 @@ def test_a_fixed_role_always_has_as_many() -> None:
 
 
 def test_a_budget_says_how_much_is_left_and_needed() -> None:
-    budget = Budget("ns", 'ResourceQuota "team"', "requests.cpu", 4000)
+    budget = Budget("ns", QUOTA, "requests.cpu", 4000)
     charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1000),))
     base = cluster(node("a", 8), charged)
     state = Situation(
@@ -313,7 +343,7 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
 
 
 def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
-    budget = Budget("ns", 'ResourceQuota "team"', "pods", 4)
+    budget = Budget("ns", QUOTA, "pods", 4)
     charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1),))
     state = replace(cluster(node("a", 8), charged), budgets=(budget,))
     found = explain(Situation(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import ClusterState, Resizing, TrainingJob
+from edl.model import ClusterState, JobKey, Resizing, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
@@ -36,11 +36,11 @@ def test_only_when_switched_on() -> None:
 def test_the_victims_room_is_kept_for_whom_it_left_it_to() -> None:
     state = cluster(node("a", 2), fixed("low", 2, on=["a"] * 2), fixed("high", 1, priority=1))
     plan = plan_for(state, PREEMPT)
-    assert told(plan) == {"high": "1 pod waits for terminating pods to free room"}
+    assert told(plan) == {"high": "1 pod waits for other pods to terminate; ns/low makes room"}
     left = act(state, plan, after=SECOND, lingering=True)
     waiting = plan_for(left, PREEMPT)
     assert quiet(waiting)
-    assert told(waiting)["high"] == "1 pod waits for terminating pods to free room"
+    assert told(waiting)["high"] == "1 pod waits for other pods to terminate"
     gone = act(left, waiting, after=SECOND)
     assert started(plan_for(gone, PREEMPT)) == {"high": {"worker": 1}}
 
@@ -63,7 +63,7 @@ def test_nobody_is_placed_in_the_room_that_a_claim_waits_for() -> None:
     plan = plan_for(state, PREEMPT)
     assert list(suspended(plan)) == ["low"]
     assert held(plan) == {
-        "high": reasons.leaving(2),
+        "high": reasons.leaving(2, [JobKey("ns", "low")]),
         "small": reasons.PLACED_FIRST,
     }
     stopped = list(suspended(plan))

@@ -116,7 +116,7 @@ def test_half_a_gang_never_starts() -> None:
     cast = job("mnist", role("ps", 2, 2), role("worker", 2, 2, shape=shape(2)))
     plan = plan_for(cluster(node("a", 5), cast))
     assert not plan.admissions
-    assert "needs 2 x 2 CPU (worker), 2 x 1 CPU (ps); only 3 of 4 pods" in told(plan)["mnist"]
+    assert "needs 2 x 2 CPU (worker), 2 x 1 CPU (ps); 3 of 4 pods" in told(plan)["mnist"]
 
 
 def test_big_pods_are_placed_first() -> None:
@@ -144,7 +144,7 @@ def test_a_small_job_may_pass_a_large_one_that_does_not_fit() -> None:
         cluster(node("a", 4), running, worker("big", 4, 4), worker("small", 1, 1, queued=-1))
     )
     assert list(started(plan)) == ["small"]
-    assert told(plan)["big"] == "insufficient CPU: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
+    assert told(plan)["big"] == "Insufficient cpu: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
 
 
 def test_a_gang_that_does_not_fit_is_told_so_of_its_own_role() -> None:
@@ -237,7 +237,7 @@ def test_a_job_that_can_never_fit_blocks_nobody() -> None:
     big, small = worker("big", 9, 9, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), big, small), Limits())
     assert list(started(plan)) == ["small"]
-    assert "only 4 of 9 pods would fit even if no training job ran" in told(plan)["big"]
+    assert "4 of 9 pods would fit" in told(plan)["big"]
 
 
 def test_the_plan_is_looked_at_again_when_patience_ends() -> None:
@@ -290,7 +290,12 @@ def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:
     first = worker("first", 2, 2, queued=-9000, priority=9)
     plan = plan_for(cluster(node("a", 3), half, first))
     assert plan.admissions == (
-        Admission(half.key, (("worker", 2),), reasons.completed(["worker"])),
+        Admission(
+            half.key,
+            (("worker", 2),),
+            reasons.completed(["worker"]),
+            nodes=(("worker", ("a", "a")),),
+        ),
     )
 
 
@@ -312,7 +317,7 @@ def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> 
     plan = plan_for(
         cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
     )
-    assert told(plan)["b"] == "2 pods wait for terminating pods to free room"
+    assert told(plan)["b"] == "2 pods wait for other pods to terminate"
     assert "c" not in started(plan)
 
 
@@ -374,10 +379,26 @@ def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_the
     coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
     part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
     first = worker("first", 1, 1, shape=shape(4), priority=5)
-    never = worker("never", 1, 1, shape=shape(50))
-    state = cluster(node("a", 4), node("b", 4), replace(coming, roles=(part,)), first, never)
+    last = worker("last", 1, 1, shape=shape(4))
+    state = cluster(node("a", 4), node("b", 4), replace(coming, roles=(part,)), first, last)
     queue = [found for found in plan_for(state).held if found.position]
-    assert [(one.position, one.job.name) for one in queue] == [(1, "first"), (2, "never")]
+    assert [(one.position, one.job.name) for one in queue] == [(1, "first"), (2, "last")]
+
+
+def test_who_can_never_start_is_ahead_of_nobody() -> None:
+    large = worker("large", 1, 1, shape=shape(50), priority=9)
+    elsewhere = worker("elsewhere", 1, 1, shape=shape(node_selector=pool("tpu")), priority=8)
+    later = worker("later", 1, 1, shape=shape(node_selector=pool("cordoned")), priority=7)
+    runs, last = worker("runs", 2, 2, on=["a", "a"]), worker("last", 2, 2)
+    nodes = (node("a", 2), node("b", 1, labels={"pool": "cordoned"}, schedulable=False))
+    plan = plan_for(cluster(*nodes, runs, last, large, elsewhere, later))
+    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+        ("large", 0, True),
+        ("elsewhere", 0, True),
+        ("later", 1, False),
+        ("last", 2, False),
+    ]
+    assert plan.held[-1].ahead == (later.key,)
 
 
 def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
@@ -404,3 +425,11 @@ def test_amounts_that_nobody_can_count_are_much_room_or_none() -> None:
     wanted = worker("mnist", 2, 2)
     assert started(plan_for(cluster(roomy, full, wanted))) == {"mnist": {"worker": 2}}
     assert started(plan_for(cluster(full, wanted))) == {}
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_start_holds_its_room_before_its_pods_are_made(*, gated: bool) -> None:
+    """Also of a size that never changes, for which nothing else is to be decided."""
+    begun = worker("begun", 2, 2, suspended=False, gated=gated, started_at=at(-1))
+    state = cluster(node("a", 2), begun, worker("next", 1, 1))
+    assert started(plan_for(state)) == {}

@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import ClusterState, Ending, Pod, PodPhase, Resizing, Scaling
+from edl.model import ClusterState, Code, Ending, Pod, PodPhase, Resizing, Scaling, TrainingJob
 from edl.planner.limits import Limits
+from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import (
     at,
@@ -63,7 +64,7 @@ def test_a_paused_job_is_suspended_and_its_room_kept_for_others() -> None:
     assert [found.reason for found in plan.suspensions] == [reasons.PAUSED]
     assert told(plan) == {
         "mnist": "paused",
-        "new": "4 pods wait for terminating pods to free room",
+        "new": "4 pods wait for other pods to terminate",
     }
 
 
@@ -130,12 +131,12 @@ def test_a_gang_whose_minimum_stays_pending_goes_back_to_the_queue() -> None:
     assert not plan_for(pending(-119, bound=1, size=2)).suspensions
 
 
-def test_a_gang_that_came_to_nothing_starts_again_later_and_on_the_plans_nodes() -> None:
+def test_a_gang_that_came_to_nothing_starts_again_later() -> None:
     mine = worker("mnist", 2, 2, last=reasons.GANG_PENDING, started_at=at(-239))
     plan = plan_for(cluster(node("a"), node("b"), mine))
     assert held(plan) == {"mnist": reasons.GANG_AGAIN_LATER}
     (admission,) = plan_for(cluster(node("a"), node("b"), mine, seconds=1)).admissions
-    assert admission.nodes == (("worker", ("a",)),)
+    assert admission.sizes == (("worker", 2),)
 
 
 def test_a_quota_that_lets_no_pod_be_made_is_noticed() -> None:
@@ -147,7 +148,7 @@ def test_the_nodes_of_a_role_that_was_taken_off_are_soon_free() -> None:
     ended = role("helper", 1, 1, on=["a"], ending=Ending.COMPLETE)
     mine = job("mnist", role("worker", 1, 2, on=["a"]), ended)
     plan = plan_for(cluster(node("a", 2), mine))
-    assert told(plan) == {"mnist": "1 pod waits for terminating pods to free room"}
+    assert told(plan) == {"mnist": "1 pod waits for other pods to terminate"}
 
 
 def test_limits_refuse_a_ceiling_that_means_nothing() -> None:
@@ -217,3 +218,34 @@ def test_who_was_lost_uncounted_is_waited_for() -> None:
 def test_a_start_asks_for_no_more_pods_than_there_is_work() -> None:
     left = worker("sweep", 4, 8, remaining=1, resizing=Resizing.ITEMS, tandem=False)
     assert started(plan_for(cluster(node("a", 1), left))) == {"sweep": {"worker": 1}}
+
+
+def test_a_gang_that_comes_to_nothing_again_waits_twice_as_long() -> None:
+    """Until 4, 8, 16 minutes after its start, and so on."""
+    state, waits = cluster(node("a", 9), waiting_gang()), []
+    for _ in range(3):
+        state = replace(state, observed_at=state.observed_at + timedelta(seconds=121))
+        plan = plan_for(state)
+        assert [one.reason.code for one in plan.suspensions] == [Code.GANG_UNSCHEDULABLE]
+        state = act(state, plan, after=timedelta(seconds=1))
+        (found,) = plan_for(state).held
+        assert found.reason == reasons.GANG_AGAIN_LATER
+        assert found.until is not None
+        (mine,) = state.jobs
+        assert mine.started_at is not None
+        waits.append(found.until - mine.started_at)
+        state = replace(state, observed_at=found.until)
+        state = act(state, plan_for(state), after=timedelta(seconds=1))
+        state = replace(state, jobs=tuple(unbound(one) for one in state.jobs))
+    assert waits == [timedelta(minutes=4), timedelta(minutes=8), timedelta(minutes=16)]
+
+
+def waiting_gang() -> TrainingJob:
+    """Its pod is refused by a rule that no plan knows of."""
+    return unbound(worker("mnist", 1, 1, on=["a"], started_at=at(-1)))
+
+
+def unbound(found: TrainingJob) -> TrainingJob:
+    (part,) = found.roles
+    moment = found.started_at or at(0)
+    return replace(found, roles=(replace(part, pods=(pod(0, created_at=moment),)),))

@@ -277,19 +277,6 @@ def test_what_made_room_in_vain_is_not_restarted_twice_for_the_next_try(
     assert sizes(plan_for(cluster(node("a", 3), node("b", 2), gave, runs))) == {"gave": 3}
 
 
-def test_growth_by_a_restart_waits_while_another_job_on_its_nodes_comes_back() -> None:
-    """The scheduler might put what gave a replica on b, where the second of 3 CPU is to go."""
-    on_a = {"node_selector": (("kubernetes.io/hostname", "a"),)}
-    gives = restarting("gives", 1, 3, on=["a"] * 3)
-    grows = restarting("grows", 1, 2, on=["a"], shape=shape(3))
-    nodes = (node("a", 6, labels={"kubernetes.io/hostname": "a"}), node("b", 4))
-    plan = plan_for(cluster(*nodes, gives, grows, demand("web", shape(1, **on_a))))
-    assert sizes(plan) == {"gives": 2}
-    assert held(plan)["grows"] == reasons.PLACED_FIRST
-    kept = restarting("gives", 1, 3, on=["a"] * 3, wanted=3)
-    assert sizes(plan_for(cluster(*nodes, kept, grows))) == {"grows": 2}
-
-
 def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -> None:
     """The scheduler put its pods elsewhere: the job for which it restarted did not grow."""
     on_b = shape(1, node_selector=(("zone", "b"),))

@@ -5,8 +5,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from edl import reasons
-from edl.model import ClusterState
+from edl.model import ClusterState, Code
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
@@ -34,8 +33,8 @@ WAYS["preempting"] = Way(POLICIES["fair"], replace(LIMITS, preempt=True))
 
 def scheduled_otherwise(plans: list[Plan]) -> bool:
     """Two roles that must share nodes cannot be kept from taking each other's room there."""
-    reasons_given = [found.reason for plan in plans for found in plan.suspensions]
-    return reasons_given.count(reasons.GANG_PENDING) > 1
+    reasons_given = [found.reason.code for plan in plans for found in plan.suspensions]
+    return reasons_given.count(Code.GANG_UNSCHEDULABLE) > 1
 
 
 def wait(plan: Plan) -> timedelta:

@@ -6,13 +6,14 @@ from math import isnan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from edl.model import Node, Shape, Taint
+from edl.model import Node, Requirement, Rules, Selector, Shape, Taint, Term
 from edl.resources import Resources
 from edl.simulator import LINEAR, Amdahl, Kind, Measured, Seat, Settings, Work, jain, queued
 from edl.simulator.agenda import Agenda
 from edl.simulator.binding import Scheduler, Waiting
-from edl.simulator.floor import Floor
+from edl.simulator.floor import Floor, Place
 from edl.simulator.progress import Progress
 from edl.simulator.timeline import Line
 from tests.edl.simulator.worlds import node, shape
@@ -109,13 +110,13 @@ class Pods:
         self.on: dict[str, str] = {}
         self._numbers = count()
 
-    def ask(self, name: str, wanted: Shape, priority: int = 0) -> None:
+    def ask(self, name: str, wanted: Shape, priority: int = 0, to: str = "") -> None:
         def bind(node: str) -> None:
             self.floor.take(wanted, node)
             self.on[name] = node
 
         rank = (-priority, 0.0, next(self._numbers))
-        self.scheduler.add(wanted, Waiting(rank, name, bind))
+        self.scheduler.add(wanted, Waiting(rank, name, bind, to))
 
 
 def test_pods_go_to_the_least_allocated_node() -> None:
@@ -178,6 +179,55 @@ def test_taints_cordons_and_selectors_keep_pods_away() -> None:
     pods.ask("picky", picky)
     pods.scheduler.run()
     assert pods.on == {"plain": "c"}
+
+
+def test_a_placed_pod_goes_to_its_node_in_its_turn() -> None:
+    pods = Pods(node("a", 3), node("b", 64))
+    pods.ask("first", shape(2), to="a")
+    pods.ask("urgent", shape(2), priority=1, to="a")
+    pods.ask("second", shape(1), to="a")
+    pods.scheduler.run()
+    assert pods.on == {"urgent": "a", "second": "a"}
+    pods.ask("least", shape(1), to="nowhere")
+    assert not pods.scheduler.run()
+    pods.floor.free(shape(2), Place("a"), leaving=False)
+    assert pods.scheduler.run()
+    assert pods.on == {"urgent": "a", "second": "a", "first": "a"}
+
+
+@pytest.mark.parametrize(("priority", "found"), [(-1, {"other": "a"}), (1, {"placed": "a"})])
+def test_placed_pods_and_others_take_turns(priority: int, found: dict[str, str]) -> None:
+    pods = Pods(node("a", 2))
+    pods.ask("other", shape(2))
+    pods.ask("placed", shape(1), priority, to="a")
+    pods.scheduler.run()
+    assert pods.on == found
+
+
+def test_a_placed_pod_that_waits_or_was_deleted_is_counted_as_any_other() -> None:
+    pods = Pods(node("a", 2))
+    pods.ask("placed", shape(4), to="a")
+    pods.scheduler.run()
+    assert pods.scheduler.surprised()
+    assert not pods.scheduler.surprised()
+    pods.scheduler.drop("placed")
+    pods.ask("other", shape(4), to="a")
+    pods.scheduler.run()
+    assert not pods.scheduler.surprised()
+    pods.floor.change(node("a", 9))
+    pods.scheduler.run()
+    assert pods.on == {"other": "a"}
+
+
+def test_a_placed_pod_comes_once_those_are_there_whom_it_follows() -> None:
+    leader, label = shape(1), Selector(("default",), (Requirement("app", "In", ("ps",)),))
+    follower = replace(shape(1), rules=Rules("default", (), near=(Term("zone", label),)))
+    leader = replace(leader, rules=Rules("default", (("app", "ps"),)))
+    pods = Pods(node("a", 4, labels={"zone": "z"}))
+    pods.ask("follower", follower, to="a")
+    pods.ask("leader", leader, to="a")
+    pods.scheduler.run()
+    assert pods.on == {"follower": "a", "leader": "a"}
 
 
 def test_of_equal_nodes_the_caller_may_draw() -> None:

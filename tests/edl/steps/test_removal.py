@@ -1,9 +1,11 @@
 """Named pods leave: off the list first, then they and the highest index, each exactly once."""
 
+import pytest
 from msgspec.structs import replace
 
-from edl import clearings, contract
+from edl import clearings, contract, reasons
 from edl.model import Clearing, Pod, Resizing, Role, TrainingJob
+from edl.model.last_changes import read_reason
 from edl.planner.plan import Evacuation, Resize
 from edl.steps.hosts import JOIN, LEAVE
 from edl.steps.life import live
@@ -212,3 +214,67 @@ def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
     found = workers(*pods("worker", range(3)), size=3, wanted=3)
     step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
     assert [note.action for note in step.notes] == ["Removed"]
+
+
+MOVES = reasons.off_nodes(["worker-1"], ["n1"])
+GROWN = because("idle room: 3 of 12 fit")
+
+
+def moved(*found: Pod, **fields: object) -> TrainingJob:
+    """Three workers, of which one was on its way off its node."""
+    said = {"reason": MOVES.code, "message": "worker-1 moves", "last": GROWN} | fields
+    return training(
+        role("ps", pods=pods("ps", [0])), role("worker", 1, 12, size=3, pods=found, **said)
+    )
+
+
+def tracked(*indexes: int, **fields: object) -> tuple[Pod, ...]:
+    return pods("worker", indexes, finalizers=(contract.JOB_TRACKING,), **fields)
+
+
+def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), role("worker", size=3, pods=tracked(0, 1, 2)))
+    plan = {(KEY, "worker"): Evacuation(KEY, "worker", (NAMED,), MOVES)}
+    step, _ = live(evacuated(job, plan), [], NOW)
+    said = written(patches(step)[-1])
+    told = "worker-1 moves off n1, which is cordoned"
+    assert (said[contract.REASON], said[contract.MESSAGE]) == (MOVES.code, told)
+    assert contract.LAST_CHANGE not in said
+    assert [note.message for note in step.notes] == [told]
+
+
+def test_when_all_are_ready_the_reason_of_the_size_is_told_again() -> None:
+    (patch,) = patches(live(moved(*tracked(0, 1, 2)), [], NOW)[0])
+    said = {contract.REASON: GROWN.code, contract.MESSAGE: "idle room: 3 of 12 fit"}
+    assert written(patch) == said
+    assert "spec" not in patch.body
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        (),
+        tracked(1, ready=False),
+        tracked(1, terminating=True),
+        pods("worker", [1]),
+    ],
+    ids=["missing", "not ready", "leaving", "let go"],
+)
+def test_until_then_the_move_is_told(last: tuple[Pod, ...]) -> None:
+    assert patches(live(moved(*tracked(0, 2), *last), [], NOW)[0]) == []
+
+
+def test_a_change_for_the_same_reason_is_not_told_twice() -> None:
+    job = moved(*tracked(0, 1, 2), reason=GROWN.code)
+    assert patches(live(job, [], NOW)[0]) == []
+
+
+def test_a_move_with_a_new_size_has_the_reason_of_the_size() -> None:
+    job = training(
+        role("ps", pods=pods("ps", [0])), role("worker", 1, 12, size=3, pods=tracked(0, 1, 2))
+    )
+    plan = {(KEY, "worker"): Evacuation(KEY, "worker", (NAMED,), MOVES)}
+    shrinks = [Resize(KEY, "worker", 3, 2, because("other"))]
+    said = written(patches(live(evacuated(job, plan), shrinks, NOW)[0])[-1])
+    assert said[contract.MESSAGE] == "other"
+    assert read_reason(said[contract.LAST_CHANGE]) == because("other")

@@ -2,7 +2,7 @@ import json
 
 from msgspec.structs import replace
 
-from edl import contract, pins, reasons
+from edl import contract, reasons
 from edl.model import Resizing, Scaling
 from edl.model.last_changes import text_of
 from edl.planner.plan import Admission, Suspension
@@ -142,69 +142,9 @@ def test_the_clock_of_a_growth_stops_with_its_job() -> None:
     assert worker[contract.SCALING] is None
 
 
-def test_pins_wait_until_the_job_controller_has_seen_the_stop() -> None:
-    """Before that the API server refuses a new template; a start of live workers needs none."""
-    admission = Admission(KEY, (("chief", 1), ("worker", 2)), because("room"), (), PINS)
-    for role_of, waits in (
-        (replace(WORKER, settled=False), True),
-        (replace(WORKER, settled=True), False),
-    ):
-        assert (start(training(CHIEF, role_of), admission, NOW).writes == ()) is waits
-    unpinned = replace(admission, nodes=())
-    kept = replace(WORKER, settled=False, pinned=True)
-    assert start(training(CHIEF, kept), unpinned, NOW).writes == ()
-    live = training(CHIEF, role("ps", suspended=True), replace(kept, pinned=False))
-    assert start(live, unpinned, NOW).writes
-
-
 def test_addresses_wait_until_the_job_controller_has_seen_the_stop() -> None:
     """A restart writes the addresses of this start into each template."""
     admission = Admission(KEY, (("chief", 1), ("worker", 2)), because("room"))
     for settled in (True, False):
         stopped = replace(WORKER, settled=settled)
         assert bool(start(training(CHIEF, stopped), admission, NOW).writes) is settled
-
-
-PINS = (("worker", ("n1", "n2")),)
-OWN = {
-    "requiredDuringSchedulingIgnoredDuringExecution": {
-        "nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
-        ]
-    }
-}
-
-
-def affinity(step: Step, job: str) -> object:
-    (patch,) = (one for one in patches(step) if one.target.name == job)
-    return patch.body["spec"].get("template", {}).get("spec", {}).get("affinity", "left alone")
-
-
-def test_a_start_on_the_plans_nodes_keeps_the_pods_there_and_what_stood_in_the_template() -> None:
-    own = json.dumps({"nodeAffinity": OWN})
-    job = training(CHIEF, replace(WORKER, node_affinity=own))
-    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), because("room"), (), PINS), NOW)
-    notes = {one.target.name: written(one) for one in patches(step)}
-    assert notes["mnist-worker"][contract.PINNED] == own
-    assert contract.PINNED not in notes["mnist-chief"]
-    assert affinity(step, "mnist-chief") == "left alone"
-    assert affinity(step, "mnist-worker") == pins.pinned(own, ("n1", "n2"))
-
-
-def test_the_next_start_takes_the_pins_off() -> None:
-    job = training(CHIEF, replace(WORKER, pinned=True), mode="collective")
-    step = start(job, Admission(KEY, (("chief", 1), ("worker", 2)), because("room")), NOW)
-    notes = {one.target.name: written(one) for one in patches(step)}
-    assert notes["mnist-worker"][contract.PINNED] is None
-    assert contract.PINNED not in notes["mnist-chief"]
-    assert affinity(step, "mnist-worker") is None
-    assert affinity(step, "mnist-chief") == "left alone"
-
-
-def test_pins_and_the_addresses_of_a_start_go_together() -> None:
-    roles = (CHIEF, replace(WORKER, resizing=Resizing.RESTART), EVALUATOR)
-    step = start(training(*roles), Admission(KEY, ALL, because("room"), (), PINS), NOW)
-    (patch,) = (one for one in patches(step) if one.target.name == "mnist-worker")
-    template = patch.body["spec"]["template"]
-    assert contract.CLUSTER in template["metadata"]["annotations"]
-    assert template["spec"] == {"affinity": pins.pinned("null", ("n1", "n2"))}

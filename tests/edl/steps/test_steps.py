@@ -206,7 +206,7 @@ def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
 
 
 def test_figures_of_the_moment_are_not_written_down() -> None:
-    gist = "insufficient CPU: needs 4 x 1 CPU (worker)"
+    gist = "Insufficient cpu: needs 4 x 1 CPU (worker)"
     needs = (Need("worker", 4, Resources.of({"cpu": 1000})),)
     short = Lack(Scarce.RESOURCE, "cpu")
     new = steps(Plan(held=held(["mnist"], reasons.gang(needs, 1, short))), state(queued()))

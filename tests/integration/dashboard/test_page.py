@@ -33,7 +33,7 @@ def test_the_page_shows_nodes_jobs_and_the_queue(page: Page) -> None:
     expect(mnist.get_by_role("img", name="worker: 4 now, between 2 and 4")).to_be_visible()
     large = row(page, "Queue", "default/large")
     expect(large).to_contain_text("80 CPU, 40 pods")
-    expect(large).to_contain_text("insufficient CPU")
+    expect(large).to_contain_text("Insufficient cpu")
     expect(row(page, "Load by node", "node-1")).to_contain_text("62 %")
     expect(page.get_by_text("Decided by policy fair")).to_be_visible()
 

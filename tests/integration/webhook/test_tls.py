@@ -17,6 +17,7 @@ from tests.integration.support.webhook import (
     UNLABELLED,
     Webhook,
     labelled,
+    plain,
     pod,
     read,
     stored,
@@ -109,6 +110,49 @@ def test_what_is_not_labelled_is_stored_byte_for_byte_as_ever(
     assert webhook.reviews() == before
 
 
+SLIP = {"edl.dev/framwork": "none"}
+MEANT = "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework"
+
+
+def warned(cluster: Cluster, *command: str, **how: str) -> str:
+    with pytest.raises(SandboxError) as refused:
+        cluster.kubectl(*command, "--warnings-as-errors", **how)
+    return str(refused.value)
+
+
+def with_slip(manifest: Json) -> Json:
+    return manifest | {"metadata": manifest["metadata"] | {"labels": SLIP}}
+
+
+def test_a_slip_in_our_label_is_a_warning_and_nothing_more(
+    webhook: Webhook, namespace: str
+) -> None:
+    create_it = ("create", "-n", namespace, "-f", "-")
+    for manifest in (with_slip(plain("mnist", namespace)), with_slip(pod("mnist"))):
+        assert MEANT in warned(webhook.cluster, *create_it, input=json.dumps(manifest))
+        found = read(webhook.cluster, Target(manifest["kind"], namespace, "mnist"))
+        assert found["metadata"]["labels"].items() >= SLIP.items()
+    label = ("label", "-n", namespace, "job", "later", "edl.dev/framwork=none")
+    create(webhook.cluster, namespace, plain("later", namespace))
+    assert MEANT in warned(webhook.cluster, *label)
+
+
+def test_slips_of_controllers_and_those_who_opt_out_reach_nobody(
+    webhook: Webhook, namespace: str
+) -> None:
+    create(webhook.cluster, namespace, plain("owner", namespace))
+    uid = read(webhook.cluster, Target("Job", namespace, "owner"))["metadata"]["uid"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "owner", "uid": uid}
+    owned = with_slip(pod("owned"))
+    owned["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    leaves = plain("leaves", namespace)
+    leaves["metadata"]["labels"] = {"edl.dev/injection": "disabled", "team": "edl.dev"}
+    before = webhook.reviews()
+    for manifest in (owned, leaves):
+        create(webhook.cluster, namespace, manifest)
+    assert webhook.reviews() == before
+
+
 def test_a_large_job_passes(webhook: Webhook, namespace: str) -> None:
     manifest = labelled("mnist", namespace)
     container = manifest["spec"]["template"]["spec"]["containers"][0]
@@ -134,13 +178,15 @@ def test_while_it_is_away_nothing_else_notices(
     create(webhook.cluster, namespace, labelled("going", namespace))
     with webhook.dead():
         assert {kind: stored(webhook.cluster, kind) for kind in UNLABELLED} == untouched
+        create(webhook.cluster, namespace, with_slip(plain("slip", namespace)))
         for system in ("kube-system", "edl-system"):
             assert "suspend: false" in webhook.dry_run(labelled("mnist", system))
         # Its finalizer comes off by an update of the labelled Job.
         webhook.cluster.kubectl(
             *("delete", "job", "going", "-n", namespace, "--cascade=foreground", "--timeout=30s")
         )
-        assert webhook.cluster.kubectl("get", "jobs", "-n", namespace, "-o", "name") == ""
+        left = webhook.cluster.kubectl("get", "jobs", "-n", namespace, "-o", "name")
+        assert left == "job.batch/slip\n"
 
 
 def test_running_pods_of_a_labelled_job_do_not_wait_for_it(

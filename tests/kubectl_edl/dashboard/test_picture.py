@@ -85,15 +85,15 @@ def test_a_job_that_remembers_nothing_has_had_its_size_since_its_start() -> None
 def test_who_waits_says_for_what_behind_whom_and_when() -> None:
     stage = trained()
     for name in ("first", "second"):
-        stage.put(job(name, framework="none", min="40", max="40") | {})
-        stage.patch(name, {"spec": {"parallelism": 40}})
+        stage.put(job(name, framework="none", min="22", max="22"))
+        stage.patch(name, {"spec": {"parallelism": 22}})
     rows = page(seen(stage), ())["queue"]["rows"]
     assert [(row["name"], row["position"], row["ahead"]) for row in rows] == [
         ("first", 1, []),
         ("second", 2, ["default/first"]),
     ]
-    assert rows[0]["asks"] == "80 CPU, 40 pods"
-    assert rows[0]["starts"].startswith("never on the nodes that there are: ")
+    assert rows[0]["asks"] == "44 CPU, 22 pods"
+    assert rows[0]["starts"].startswith("unknown: default/mnist has no known end")
     assert rows[0]["message"]
 
 

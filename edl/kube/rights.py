@@ -1,0 +1,92 @@
+"""Rights as RBAC has them, and whether the API server grants one: it alone knows."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from edl.writes import Json
+
+_SHOWN: Final = 4
+_NOBODY: Final[Json] = {}
+
+
+class Right(msgspec.Struct, frozen=True, order=True):
+    """One verb on one resource. No `namespace` is the whole cluster."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return " ".join(filter(None, (self.verb, resource, self.name))) + where
+
+    @property
+    def attributes(self) -> Json:
+        """As an access review spells it."""
+        resource, _, part = self.resource.partition("/")
+        return {
+            "verb": self.verb,
+            "resource": resource,
+            "subresource": part,
+            "group": self.group,
+            "namespace": self.namespace,
+            "name": self.name,
+        }
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """What the reconciler that leads may not write, as it says on its Lease."""
+
+    user: str
+    """As whom the API server knows it."""
+    rights: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return listed(self.rights)
+
+
+_decoder: Final = msgspec.json.Decoder(Missing)
+
+
+def listed(rights: Sequence[object]) -> str:
+    """`patch jobs.batch, create events and 3 more`."""
+    shown = ", ".join(map(str, rights[:_SHOWN]))
+    return f"{shown} and {len(rights) - _SHOWN} more" if len(rights) > _SHOWN else shown
+
+
+def render(missing: Missing) -> str:
+    """The annotation."""
+    return msgspec.json.encode(missing).decode()
+
+
+def read(annotation: str | None) -> Missing | None:
+    """None where nothing is said, or nothing of ours."""
+    try:
+        return _decoder.decode(annotation or "")
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def is_granted(cluster: Cluster, right: Right, subject: Json = _NOBODY) -> bool:
+    """Whether `subject` has it, as a SubjectAccessReview names one; we ourselves without."""
+    kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
+    spec = {"resourceAttributes": right.attributes, **subject}
+    return bool((_asked(cluster, kind, {"spec": spec}).get("status") or {}).get("allowed"))
+
+
+def whoami(cluster: Cluster) -> str:
+    """The user name that our credentials have."""
+    answer = _asked(cluster, "SelfSubjectReview", {})
+    return str(((answer.get("status") or {}).get("userInfo") or {}).get("username") or "")
+
+
+def _asked(cluster: Cluster, kind: str, body: Json) -> Json:
+    """Reviews are answers, not objects: nothing is stored."""
+    return cluster.create(Target(kind, "", ""), body)

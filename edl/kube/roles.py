@@ -1,0 +1,34 @@
+"""The ClusterRoles for users, as manifests/base/users-rights.yaml has them: a test compares."""
+
+from collections.abc import Mapping
+from typing import Final
+
+VIEWER: Final = "edl-viewer"
+EDITOR: Final = "edl-editor"
+_READING: Final = frozenset({"get", "list", "watch"})
+_MEASURED: Final = frozenset({"get", "list"})
+
+_VIEWED: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("jobs.batch", "cronjobs.batch", "pods", "events"), _READING),
+    **dict.fromkeys(("nodes", "namespaces", "services", "persistentvolumeclaims"), _READING),
+    **dict.fromkeys(("resourcequotas", "limitranges"), _READING),
+    "priorityclasses.scheduling.k8s.io": _READING,
+    "runtimeclasses.node.k8s.io": _READING,
+    "pods.metrics.k8s.io": _MEASURED,
+    "nodes.metrics.k8s.io": _MEASURED,
+    "pods/log": frozenset({"get"}),
+    "leases.coordination.k8s.io edl-reconciler": frozenset({"get"}),
+}
+"""Verbs by resource as `kubectl auth can-i` spells it, and by name where the role gives one."""
+_EDITED: Final[Mapping[str, frozenset[str]]] = {
+    "jobs.batch": frozenset({"create", "patch", "update", "delete"})
+}
+"""Besides what a viewer may read."""
+
+
+def role_with(verb: str, resource: str, name: str = "") -> str:
+    """The role that gives this right; the one that changes nothing where both do. Empty: none."""
+    for role, given in ((VIEWER, _VIEWED), (EDITOR, _EDITED)):
+        if any(verb in given.get(one, ()) for one in (resource, f"{resource} {name}")):
+            return role
+    return ""

@@ -1,0 +1,103 @@
+"""Ungated pods wait a moment where they might take room that the plan has for others."""
+
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.model import TrainingJob
+from edl.planner.plan import Plan
+from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
+
+
+def test_pods_of_one_shape_need_no_care() -> None:
+    tight = [worker(f"job-{number}", 1, 1, shape=shape(2)) for number in range(4)]
+    plan = plan_for(cluster(node("a", 4), node("b", 4), *tight))
+    assert len(plan.admissions) == 4
+    assert all(not one.nodes for one in plan.admissions)
+
+
+def test_a_gang_that_others_may_disturb_starts_when_they_have_their_nodes() -> None:
+    first = worker("first", 2, 2, shape=shape(1), queued=-99)
+    second = worker("second", 1, 1, shape=shape(4), queued=-98)
+    nodes = (node("a", 4), node("b", 4))
+    plan = plan_for(cluster(*nodes, first, second))
+    assert list(started(plan)) == ["first"]
+    assert held(plan)["second"] == reasons.PLACED_FIRST
+    assert plan.recheck_after is not None
+    bound = worker("first", 2, 2, shape=shape(1), on=["a", "a"])
+    assert list(started(plan_for(cluster(*nodes, bound, second)))) == ["second"]
+
+
+def test_growth_waits_for_a_gang_that_it_may_disturb() -> None:
+    running = worker("running", 1, 2, shape=shape(1), on=["a"])
+    queued = worker("queued", 1, 1, shape=shape(4))
+    plan = plan_for(cluster(node("a", 4), node("b", 4), running, queued))
+    assert (list(started(plan)), sizes(plan)) == (["queued"], {})
+    assert held(plan) == {"running": reasons.PLACED_FIRST}
+    begun = worker("queued", 1, 1, shape=shape(4), on=["b"])
+    assert sizes(plan_for(cluster(node("a", 4), node("b", 4), running, begun))) == {"running": 2}
+
+
+def test_growth_that_holds_up_nobody_goes_on_beside_a_start_that_waits() -> None:
+    """Another's pod is on its way; the start would have to wait without the growth, too."""
+    running = worker("running", 1, 2, shape=shape(1, node_selector=(("zone", "a"),)), on=["a"])
+    assert sizes(plan_beside_a_start_that_waits(running)) == {"running": 2}
+
+
+def test_growth_leaves_the_room_of_a_start_that_waits() -> None:
+    running = worker("running", 1, 2, shape=shape(1), on=["a"])
+    plan = plan_beside_a_start_that_waits(running)
+    assert (sizes(plan), held(plan)["running"]) == ({}, reasons.PLACED_FIRST)
+
+
+def plan_beside_a_start_that_waits(running: TrainingJob) -> Plan:
+    coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
+    queued = worker("queued", 1, 1, shape=shape(4, node_selector=(("zone", "b"),)))
+    part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
+    nodes = (node("a", 4, labels={"zone": "a"}), node("b", 4, labels={"zone": "b"}))
+    plan = plan_for(cluster(*nodes, running, replace(coming, roles=(part,)), queued))
+    assert (started(plan), held(plan)["queued"]) == ({}, reasons.PLACED_FIRST)
+    return plan
+
+
+def test_growth_of_small_pods_waits_where_it_may_take_the_node_of_a_large_one() -> None:
+    small = worker("small", 1, 2, shape=shape(1), on=["a"])
+    large = worker("large", 1, 2, shape=shape(4), on=["b"])
+    nodes = (node("a", 2), node("b", 4), node("c", 4))
+    plan = plan_for(cluster(*nodes, small, large))
+    assert (sizes(plan), held(plan)) == ({"large": 2}, {"small": reasons.PLACED_FIRST})
+    grown = worker("large", 1, 2, shape=shape(4), on=["b", "c"])
+    assert sizes(plan_for(cluster(*nodes, small, grown))) == {"small": 2}
+
+
+def test_growth_leaves_the_room_alone_that_a_claim_waits_for() -> None:
+    """The scheduler knows of no claim, and would put the new pods there, again and again."""
+    low = worker("low", 2, 10, wanted=6, on=["std", "std", "gpu", "gpu"])
+    high = worker("high", 3, 3, shape=shape(2, gpu=1), priority=1000, queued=-60)
+    plan = plan_for(cluster(node("gpu", 6, gpu=3), node("std", 4), low, high))
+    assert held(plan)["high"] == reasons.leaving(3, [low.key])
+    assert all(one.after < one.before for one in plan.resizes)
+
+
+def test_pods_that_wait_for_long_are_waited_for_no_longer() -> None:
+    waiting = worker("waiting", 1, 2, shape=shape(3), on=["a", ""], started_at=at(-40))
+    part = replace(waiting.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-40))))
+    queued = worker("queued", 1, 1, shape=shape(1))
+    plan = plan_for(cluster(node("a", 4), node("b", 4), replace(waiting, roles=(part,)), queued))
+    assert "queued" in started(plan)
+
+
+def test_growth_does_not_wait_for_pods_that_are_in_the_way_of_others_alone() -> None:
+    """Of two pods on their way the small one may take the large one's node; it grows elsewhere."""
+
+    def coming(name: str, cpu: float) -> TrainingJob:
+        part = role(
+            "worker", size=1, suspended=False, pods=(pod(0, created_at=at(-2)),),
+            shape=shape(cpu, node_selector=(("pool", "one"),)),
+        )  # fmt: skip
+        return job(name, part, started_at=at(-2))
+
+    nodes = (node("a", 4, labels={"pool": "one"}), node("b", 8, labels={"pool": "two"}))
+    mine = worker("mine", 1, 4, shape=shape(2, node_selector=(("pool", "two"),)), on=["b"])
+    plan = plan_for(cluster(*nodes, coming("small", 2), coming("large", 3), mine))
+    assert sizes(plan) == {"mine": 4}
