@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from edl.forecast.left import left
 from edl.frameworks import resizing
 from edl.model import ClusterState, Node, Resizing, Role, TrainingJob
-from edl.planner.board import order
+from edl.planner.snapshot.board import order
 from edl.resources import PODS, Resources
 from edl.simulator import Work
 from kubectl_edl.refusals import Missing, Misused, Refused

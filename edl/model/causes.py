@@ -1,7 +1,7 @@
 """What stops a training job from getting one more replica, or from starting: data, a type a cause.
 
-`edl.messages` renders each, and what would change it; `edl.planner.mending` makes the situation in
-which it is not in the way.
+`edl.messages` renders each, and what would change it; `edl.planner.explain.mending` makes the
+situation in which it is not in the way.
 """
 
 from datetime import datetime

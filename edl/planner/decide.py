@@ -3,25 +3,25 @@
 from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey
-from edl.planner.board import Board
-from edl.planner.departures import departed, with_departures
-from edl.planner.displace import displaced
-from edl.planner.evacuate import evacuations
-from edl.planner.growth import Ceiling, grow
-from edl.planner.idle import wait_for_calm
-from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
 from edl.planner.memory import Memory
-from edl.planner.opening import set_up
-from edl.planner.outcome import Outcome
-from edl.planner.overdrawn import keep_budgets
-from edl.planner.placement import seat_unbound
+from edl.planner.passes.admission.queue import Queue
+from edl.planner.passes.departures import departed, with_departures
+from edl.planner.passes.displace import displaced
+from edl.planner.passes.evacuate import evacuations
+from edl.planner.passes.growth import Ceiling, grow
+from edl.planner.passes.idle import wait_for_calm
+from edl.planner.passes.outcome import Outcome
+from edl.planner.passes.overdrawn import keep_budgets
+from edl.planner.passes.placement import seat_unbound
+from edl.planner.passes.rebalancing.rebalance import Rebalance
+from edl.planner.passes.rest import shrink, suspend
+from edl.planner.passes.turns import Turns
 from edl.planner.plan import Evacuation, Plan
 from edl.planner.policies import Policy
-from edl.planner.queue import Queue
-from edl.planner.rebalance import Rebalance
-from edl.planner.rest import shrink, suspend
-from edl.planner.turns import Turns
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.ledger import Ledger
+from edl.planner.snapshot.opening import set_up
 
 
 def decide(

@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, Role, TrainingJob
-from edl.planner.board import Board
-from edl.planner.evacuate import restless
 from edl.planner.limits import Limits
+from edl.planner.passes.evacuate import restless
 from edl.planner.plan import Plan
 from edl.planner.policies import Policy
+from edl.planner.snapshot.board import Board
 
 _View: TypeAlias = tuple[object, ...]
 

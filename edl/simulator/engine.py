@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Shape, Taint
-from edl.planner.evacuate import CORDONED
+from edl.planner.passes.evacuate import CORDONED
 from edl.simulator.binding import Scheduler
 from edl.simulator.company import Company
 from edl.simulator.crowd import Crowd

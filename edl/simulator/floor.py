@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edl.feasibility.devices import best_fit, has_model
 from edl.feasibility.eligibility import Eligibility, Ints, Mask
 from edl.model import Device, Node, Shape
-from edl.planner.grid import lines
+from edl.planner.packing.grid import lines
 from edl.resources import Resources
 from edl.simulator.podrules import PodRules
 

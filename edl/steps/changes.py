@@ -9,8 +9,8 @@ import msgspec
 from edl import clearings, contract, history, messages, reasons
 from edl.history import Entry, Operation
 from edl.model import Code, Reason, Role, TrainingJob
-from edl.planner import last_reasons
 from edl.planner.plan import Resize
+from edl.planner.snapshot import last_reasons
 from edl.steps import patches, removal, scaling
 from edl.writes import Action, Note, Write
 

@@ -7,8 +7,8 @@ from edl import addresses, contract, history, messages
 from edl.frameworks import FRAMEWORKS
 from edl.history import Entry, Operation
 from edl.model import Reason, Resizing, Restart, Role, TrainingJob
-from edl.planner import last_reasons
 from edl.planner.plan import Admission, Suspension
+from edl.planner.snapshot import last_reasons
 from edl.steps import patches
 from edl.steps.keys import keys
 from edl.steps.surroundings import surroundings

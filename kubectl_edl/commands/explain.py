@@ -22,7 +22,7 @@ from kubectl_edl.world import Connection, Scope, World
 
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
-    from edl.planner.explain import Explanation
+    from edl.planner.explain.explanation import Explanation
 
 _PAST: Final = 5
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
@@ -119,8 +119,8 @@ def _told(
     world: World, by: Deciding, state: ClusterState, job: TrainingJob
 ) -> tuple["Explanation | None", "Estimate | None"]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
-    from edl.planner.explain import explain as explain_job  # noqa: PLC0415 (the same)
-    from edl.planner.situation import Situation  # noqa: PLC0415 (the same)
+    from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)
+    from edl.planner.explain.situation import Situation  # noqa: PLC0415 (the same)
 
     settings = by.settings
     situation = Situation(state, settings.value(), settings.limits)

@@ -15,7 +15,7 @@ from edl.messages import cause, remedy
 from edl.model import Budget, JobKey, Reason, Role
 from edl.model.causes import Cause, Hindrance, Itself
 from edl.model.reasons import NoEligibleNode
-from edl.planner.explain import Explanation, RoleExplained, Stops
+from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
 from edl.resources import Resources
 from edl.writes import Json
 from kubectl_edl import pacing

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAMESPACES: Final = ("attack-a", "attack-b")
 _GONE: Final = 404
-_EXISTS: Final = 409
+_CONFLICT: Final = 409
 
 
 def container(cpu: str) -> Json:
@@ -156,11 +156,30 @@ class Churn:
             for one in jobs:
                 where = path("Job", namespace, one["metadata"]["name"])
                 with suppress(Refused):
-                    before = self.api.call("GET", where)["metadata"]["generation"]
-                    after = self.api.call("PATCH", where, one, MERGE)["metadata"]["generation"]
-                    if before != after:
-                        changed.append(f"{namespace}/{one['metadata']['name']}")
+                    before, after = self._apply(where, one)
+                    if before["metadata"]["generation"] != after["metadata"]["generation"]:
+                        differs = [
+                            key
+                            for key in after["spec"]
+                            if after["spec"][key] != before["spec"].get(key)
+                        ]
+                        changed.append(f"{namespace}/{one['metadata']['name']}: {differs}")
         return changed
+
+    def _apply(self, where: str, manifest: Json) -> tuple[Json, Json]:
+        """The Job before and after; whoever else writes it in between is no part of this."""
+        while True:
+            before = self.api.call("GET", where)
+            metadata = manifest["metadata"] | {
+                "resourceVersion": before["metadata"]["resourceVersion"]
+            }
+            try:
+                return before, self.api.call(
+                    "PATCH", where, manifest | {"metadata": metadata}, MERGE
+                )
+            except Refused as error:
+                if error.status != _CONFLICT:
+                    raise
 
     def end(self) -> None:
         for key in sorted(self.living):

@@ -9,14 +9,14 @@ import json
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
 
 from edl import contract
-from edl.errors import ClusterError
+from edl.errors import ClusterError, Unreachable
 from edl.kube.cluster import Selection
 from tests.integration.support.stage import horovod, web
 
@@ -41,10 +41,21 @@ class Observer:
     left: set[str] = field(default_factory=set)
     returned: list[str] = field(default_factory=list)
     changes: int = 0
+    version: str = ""
+    broken: str = ""
+    """Why the watch ended for good."""
+
+    def differs(self, changes: int) -> bool:
+        """Whether a list has changed again since it had changed that often."""
+        assert not self.broken
+        return self.changes > changes
 
     def hear(self, event: RawEvent) -> None:
         pod = json.loads(event.object)
         metadata = pod["metadata"]
+        self.version = metadata["resourceVersion"]
+        if event.type == "BOOKMARK":
+            return
         notes = metadata.get("annotations", {})
         if contract.HOSTFILE in notes:
             self._list(metadata["name"], notes[contract.HOSTFILE])
@@ -68,24 +79,28 @@ class Observer:
 @contextmanager
 def observed(stage: Stage) -> Iterator[Observer]:
     selection = Selection("Pod", stage.namespace)
-    listing = stage.api.list(selection)
-    watch: Watch = stage.api.watch(selection, listing.version)
-    observer = Observer()
+    observer = Observer(version=stage.api.list(selection).version)
+    stopped = threading.Event()
+    watches: list[Watch] = []
 
     def follow() -> None:
         try:
-            for event in watch:
-                if event.type != "BOOKMARK":
-                    observer.hear(event)
-        except ClusterError:
-            return
+            while not stopped.is_set():  # an API server may end any watch; the next goes on there
+                watches.append(stage.api.watch(selection, observer.version))
+                with suppress(Unreachable):
+                    for event in watches[-1]:
+                        observer.hear(event)
+        except ClusterError as error:
+            observer.broken = str(error)
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     try:
         yield observer
     finally:
-        watch.close()
+        stopped.set()
+        for watch in watches:
+            watch.close()
         thread.join(5)
 
 
@@ -106,13 +121,13 @@ def test_no_worker_returns_to_a_list_though_its_node_or_its_room_is_free_again(
             listed = observer.changes
             cordon(installed, node, on=True)
             try:
-                installed.until(lambda listed=listed: observer.changes > listed, "one is left out")  # type: ignore[misc]
+                installed.until(lambda listed=listed: observer.differs(listed), "one is left out")  # type: ignore[misc]
             finally:
                 cordon(installed, node, on=False)
             installed.until(lambda: whole(installed), "it is whole again")
         listed = observer.changes
         installed.apply(web(4, cpu="2"))
-        installed.until(lambda: observer.changes > listed, "it makes room")
+        installed.until(lambda: observer.differs(listed), "it makes room")
         installed.kubectl("delete", "deployment", "web")
         installed.until(lambda: whole(installed), "it is whole again")
         time.sleep(5)

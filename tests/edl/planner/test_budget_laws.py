@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import Charge, ClusterState, Code, JobKey, Role
-from edl.planner.budgets import Line
 from edl.planner.decide import seat
-from edl.planner.growth import Ceiling
-from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
-from edl.planner.opening import set_up
+from edl.planner.passes.growth import Ceiling
 from edl.planner.policies import POLICIES
-from edl.planner.standing import Standing
+from edl.planner.snapshot.budgets import Line
+from edl.planner.snapshot.ledger import Ledger
+from edl.planner.snapshot.opening import set_up
+from edl.planner.snapshot.standing import Standing
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import states
 from tests.edl.planner.plans import plan_for

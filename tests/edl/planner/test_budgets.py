@@ -9,8 +9,8 @@ from edl import reasons
 from edl.messages import message
 from edl.model import Budget, Charge, ClusterState, JobKey, Node, Resizing, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.opening import set_up
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker

@@ -23,16 +23,16 @@ from edl.model import (
     Term,
     TrainingJob,
 )
-from edl.planner.board import Board
 from edl.planner.decide import seat
-from edl.planner.fit import Want, place
-from edl.planner.gang import gang, place_now
-from edl.planner.growth import Ceiling
-from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
-from edl.planner.opening import set_up
+from edl.planner.packing.fit import Want, place
+from edl.planner.passes.admission.gang import gang, place_now
+from edl.planner.passes.growth import Ceiling
 from edl.planner.policies import POLICIES
-from edl.planner.standing import NOWHERE
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.ledger import Ledger
+from edl.planner.snapshot.opening import set_up
+from edl.planner.snapshot.standing import NOWHERE
 from edl.resources import Resources
 from tests.edl.planner.neighbourhood import Placed, Street
 from tests.edl.planner.plans import ALL, plan_for, sizes, started, told

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from edl.feasibility.devices import Horizon
 from edl.model import Neighbours, Node, Requirement, Rules, Selector, Spread, Term
-from edl.planner.board import Board
-from edl.planner.fit import Fit
 from edl.planner.limits import Limits
-from edl.planner.opening import set_up
+from edl.planner.packing.fit import Fit
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.opening import set_up
 from tests.edl.planner.states import cluster, node, shape, worker
 
 KEYS = ("zone", "rack", "host")

@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
 from edl.model.reasons import Lack, Scarce, Shortage
-from edl.planner.board import Board
 from edl.planner.decide import seat
-from edl.planner.growth import Ceiling
-from edl.planner.ledger import Ledger
 from edl.planner.limits import Limits
-from edl.planner.opening import set_up
+from edl.planner.passes.growth import Ceiling
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.ledger import Ledger
+from edl.planner.snapshot.opening import set_up
 from edl.resources import SHARED_GPU, Resources
 from tests.edl.planner.plans import plan_for, sizes, told
 from tests.edl.planner.states import cluster, job, node, pod, role, room, worker

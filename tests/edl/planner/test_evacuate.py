@@ -18,7 +18,7 @@ from edl.model import (
     Toleration,
     TrainingJob,
 )
-from edl.planner.evacuate import CORDONED
+from edl.planner.passes.evacuate import CORDONED
 from edl.planner.plan import Evacuation
 from tests.edl.planner.plans import plan_for
 from tests.edl.planner.states import cluster, job, node, pod, role, shape

@@ -32,11 +32,11 @@ from edl.model.causes import (
     Until,
 )
 from edl.planner.decide import decide
-from edl.planner.explain import Explanation, explain
+from edl.planner.explain.explanation import Explanation, explain
+from edl.planner.explain.mending import mended as without
+from edl.planner.explain.situation import Situation, node_for
 from edl.planner.limits import Limits
-from edl.planner.mending import mended as without
 from edl.planner.policies import POLICIES
-from edl.planner.situation import Situation, node_for
 from edl.resources import Resources
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import ALL

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.model.causes import Itself, Promised
 from edl.planner.decide import decide
-from edl.planner.explain import Explanation, Stops, explain
+from edl.planner.explain.explanation import Explanation, Stops, explain
+from edl.planner.explain.mending import mended
+from edl.planner.explain.situation import Situation
 from edl.planner.limits import Limits
-from edl.planner.mending import mended
 from edl.planner.policies import POLICIES
-from edl.planner.situation import Situation
 from tests.edl.planner.clusters import states
 from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker

@@ -3,10 +3,10 @@
 import numpy as np
 
 from edl.model import ClusterState
-from edl.planner.board import Board
-from edl.planner.givers import Givers
-from edl.planner.opening import set_up
+from edl.planner.passes.rebalancing.givers import Givers
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.opening import set_up
 from tests.edl.planner.plans import ALL
 from tests.edl.planner.states import cluster, node, shape, worker
 

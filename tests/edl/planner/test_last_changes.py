@@ -6,7 +6,7 @@ import pytest
 
 from edl.model import Code, JobKey, Reason, Restart, Role
 from edl.model.reasons import Minimum, Other, PendingPods, Size
-from edl.planner import last_reasons
+from edl.planner.snapshot import last_reasons
 from tests.edl.planner.states import role
 
 ME, OTHER = JobKey("team", "me"), JobKey("team", "other")

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
 from edl.planner.decide import seat
-from edl.planner.growth import Ceiling
-from edl.planner.ledger import Ledger
-from edl.planner.opening import set_up
+from edl.planner.passes.growth import Ceiling
 from edl.planner.plan import Plan
+from edl.planner.snapshot.ledger import Ledger
+from edl.planner.snapshot.opening import set_up
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, MOST_WAIT, ROOMY, states

@@ -26,9 +26,9 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decide import decide
-from edl.planner.evacuate import CORDONED
 from edl.planner.limits import Limits
 from edl.planner.memory import Memory
+from edl.planner.passes.evacuate import CORDONED
 from edl.planner.policies import POLICIES
 from edl.resources import Resources
 from tests.edl.planner.acting import act, quiet

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import ClusterState
-from edl.planner.board import Board
 from edl.planner.limits import Limits
-from edl.planner.opening import set_up
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.opening import set_up
 from tests.edl.planner.states import cluster, node, worker
 
 LIMITS = Limits()

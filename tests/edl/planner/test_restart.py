@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Code, JobKey, PodPhase, Resizing, Role, TrainingJob
-from edl.planner import last_reasons
 from edl.planner.limits import Limits
+from edl.planner.snapshot import last_reasons
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import ClusterState, JobKey, Pod, Resizing, Taint, TrainingJob
-from edl.planner.evacuate import CORDONED
+from edl.planner.passes.evacuate import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, states

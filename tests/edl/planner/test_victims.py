@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from edl.feasibility.devices import Horizon
 from edl.model import ClusterState
-from edl.planner.board import Board
-from edl.planner.fit import Want, pack
 from edl.planner.limits import Limits
-from edl.planner.opening import set_up
+from edl.planner.packing.fit import Want, pack
+from edl.planner.passes.preempt import Relief, Victim, add, candidates, spared
 from edl.planner.policies import POLICIES
-from edl.planner.preempt import Relief, Victim, add, candidates, spared
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.opening import set_up
 from tests.edl.planner.states import cluster, job, node, role, shape
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, TrainingJob
-from edl.planner.departures import departed, with_departures
+from edl.planner.passes.departures import departed, with_departures
 from edl.planner.plan import Evacuation, Plan, Resize
 from edl.simulator.written import patched_pod, patched_role
 from edl.steps import steps

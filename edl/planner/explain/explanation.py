@@ -1,0 +1,251 @@
+"""Why a training job has its size, and what stops one more replica: for whoever asks about one.
+
+A decision says one reason a job, and costs nothing more. Here the same decision is made again with
+that reason out of the way, and so on until the job gets more: what was in the way is all that
+stopped it, and every explanation has been tried before it is given.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from edl import phases, reasons
+from edl.model import Code, JobKey, Reason, Resizing, Role, TrainingJob
+from edl.model.causes import (
+    Cause,
+    Hindrance,
+    Itself,
+    Kept,
+    NoNode,
+    Others,
+    Promised,
+    Room,
+    TooLarge,
+)
+from edl.planner.decide import outcome
+from edl.planner.explain.hindrances import Subject, standing_of, to_grow, to_start
+from edl.planner.explain.mending import joined, mended
+from edl.planner.explain.situation import Situation
+from edl.planner.passes.outcome import Outcome
+from edl.planner.plan import Plan
+from edl.planner.snapshot.standing import Standing
+
+_ROUNDS: Final = 16
+"""Reasons that are looked for one behind the other."""
+_FIRST: Final = Code.NOT_PLANNED
+_LAST: Final = frozenset({Hindrance.FIXED, Hindrance.NEARLY_DONE, Hindrance.RULE})
+
+
+class Stops(msgspec.Struct, frozen=True):
+    """What is in the way, the first first: with all of it changed, and not before, there is more.
+
+    `complete` is False where something else may be in the way besides, or nothing can be changed.
+    """
+
+    causes: tuple[Cause, ...] = ()
+    complete: bool = True
+
+
+class RoleExplained(msgspec.Struct, frozen=True):
+    """One role: its size now (0 while it is suspended) and after the plan.
+
+    `why` is None where what its Job says of its size still holds. `stops` is None for a role that
+    waits with its whole training job, or has ended.
+    """
+
+    role: str
+    now: int
+    after: int
+    why: Reason | None
+    stops: Stops | None
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """`start` is what stops a waiting training job from starting, None where it is started."""
+
+    job: JobKey
+    plan: Plan
+    roles: tuple[RoleExplained, ...]
+    start: Stops | None = None
+    position: int = 0
+    ahead: tuple[JobKey, ...] = ()
+
+
+def explain(situation: Situation, key: JobKey) -> Explanation | None:
+    """About one training job, None if there is none of this key."""
+    job = situation.job(key)
+    if job is None:
+        return None
+    decided = _decided(situation)
+    plan = decided.plan()
+    case = _Case(situation, job, decided)
+    held = next((one for one in plan.held if one.job == key), None)
+    waits = case.waits
+    return Explanation(
+        job=key,
+        plan=plan,
+        roles=tuple(case.role(role, plan) for role in job.roles),
+        start=case.start() if waits else None,
+        position=held.position if held else 0,
+        ahead=held.ahead if held else (),
+    )
+
+
+def _decided(situation: Situation) -> Outcome:
+    return outcome(situation.state, situation.policy, situation.limits)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One training job in one situation, and what is decided there."""
+
+    situation: Situation
+    job: TrainingJob
+    decided: Outcome
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether it, or a part of it, does not run after this plan."""
+        over = phases.ending(self.job) is not None or not self.job.live
+        stopped = self.job.key in self.decided.ledger.suspended
+        suspended = any(role.suspended for role in self.job.live)
+        starts = self.job.key in self.decided.ledger.admitted
+        return not over and (stopped or (suspended and not starts))
+
+    def start(self) -> Stops:
+        key, names = self.job.key, {role.name for role in self.job.live}
+
+        def started(found: Outcome) -> bool:
+            standing = {one.role.name for one in found.board.standings if one.job.key == key}
+            return names <= standing
+
+        return self._search("", started, lambda now, found: to_start(now, found, key))
+
+    def role(self, role: Role, plan: Plan) -> RoleExplained:
+        now = 0 if role.suspended or role.ending else role.size
+        standing = standing_of(self.decided, self.job.key, role.name)
+        stopped = self.job.key in self.decided.ledger.suspended
+        after = 0 if stopped else standing.after if standing else now
+        return RoleExplained(
+            role=role.name,
+            now=now,
+            after=after,
+            why=_why(plan, self.job, role),
+            stops=self._growth(role, standing) if standing and not self.waits else None,
+        )
+
+    def _growth(self, role: Role, standing: Standing) -> Stops:
+        key, before = self.job.key, standing.after
+
+        def grown(found: Outcome) -> bool:
+            there = standing_of(found, key, role.name)
+            return there is not None and there.after > before
+
+        def find(now: Situation, found: Outcome) -> Sequence[Cause]:
+            there = standing_of(found, key, role.name)
+            # Who starts in this plan may no longer, when it asks for more.
+            return to_grow(now, found, there) if there else to_start(now, found, key)
+
+        return self._search(role.name, grown, find)
+
+    def _search(
+        self,
+        role: str,
+        gained: Callable[[Outcome], bool],
+        find: Callable[[Situation, Outcome], Sequence[Cause]],
+    ) -> Stops:
+        causes: tuple[Cause, ...] = ()
+        now, found = self.situation, self.decided
+        before: Outcome | None = None
+        for _ in range(_ROUNDS):
+            if gained(found):
+                return Stops(self._needed(causes, gained))
+            first = self._first(role, _takers(before, found))
+            # A job that is named already keeps its room: what it leaves is looked at anew.
+            new = first if joined(causes, first) != causes else find(now, found)
+            if (not new or _asks_again(causes, new)) and (pods := _pending(now)):
+                new = [Others(_FIRST, (), pods)]
+            more = joined(causes, new)
+            if more == causes:
+                break
+            causes = more
+            if any(map(_is_last, causes)):
+                return Stops(causes, complete=any(isinstance(one, Promised) for one in causes))
+            before = found
+            now = mended(self.situation, self.job.key, causes)
+            found = _decided(now)
+        return Stops(causes, complete=False)
+
+    def _needed(
+        self, causes: tuple[Cause, ...], gained: Callable[[Outcome], bool]
+    ) -> tuple[Cause, ...]:
+        """Without those that need not change if the others do."""
+        for cause in reversed(causes[1:]):
+            others = tuple(one for one in causes if one is not cause)
+            if gained(_decided(mended(self.situation, self.job.key, others))):
+                causes = others
+        return causes
+
+    def _first(self, role: str, takers: Mapping[Subject, int]) -> Sequence[Cause]:
+        """Who got what was put right, if it was not this role (of none: the whole job)."""
+        key = self.job.key
+        own = tuple((name, size) for (job, name), size in takers.items() if job == key)
+        siblings = tuple(one for one in own if role not in ("", one[0]))
+        jobs = tuple(dict.fromkeys(job for job, _ in takers if job != key))
+        return [Others(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
+
+
+def _takers(before: Outcome | None, now: Outcome) -> Mapping[Subject, int]:
+    """Roles that have more now than before, with what they had."""
+    if before is None:
+        return {}
+    had, have = _holdings(before), _holdings(now)
+    return {one: had.get(one, 0) for one, size in sorted(have.items()) if size > had.get(one, 0)}
+
+
+def _pending(now: Situation) -> tuple[str, ...]:
+    """Examples of other owners' pods that ask for room."""
+    return tuple(sorted(demand.example for demand in now.state.demands))
+
+
+def _asks_again(causes: Sequence[Cause], new: Sequence[Cause]) -> bool:
+    """Whether room was given to it already, and it is short of room again."""
+    had = {one.role for one in causes if isinstance(one, Room | NoNode | Kept | TooLarge)}
+    return any(isinstance(one, Room | NoNode | Kept | TooLarge) and one.role in had for one in new)
+
+
+def _is_last(cause: Cause) -> bool:
+    return isinstance(cause, Promised) or (isinstance(cause, Itself) and cause.what in _LAST)
+
+
+def _holdings(found: Outcome) -> dict[Subject, int]:
+    """Replicas by role: those it has, and those that room is promised for.
+
+    A training job that waits for pods to leave has its room, too, as a whole.
+    """
+    held = found.ledger.held
+    waiting: dict[Subject, int] = {(key, ""): 1 for key in held if reasons.promises(held[key])}
+    return waiting | {(one.job.key, one.role.name): one.size for one in found.board.standings}
+
+
+def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
+    """The reason of what this plan changes, else of a size of which its Job says nothing."""
+    key = job.key
+    moved = (one.reason for one in plan.resizes if (one.job, one.role) == (key, role.name))
+    stopped = (one.reason for one in plan.suspensions if one.job == key)
+    started = (
+        one.reason for one in plan.admissions if one.job == key and role.name in dict(one.sizes)
+    )
+    planned = next(iter((*moved, *stopped, *started)), None)
+    said = role.problem or role.message
+    return planned if planned or said else _usual(role)
+
+
+def _usual(role: Role) -> Reason | None:
+    """Where nothing was ever written about its size."""
+    if role.resizing is Resizing.FIXED:
+        return reasons.FIXED
+    return reasons.AT_MIN if role.size == role.min and not role.suspended else None

@@ -1,0 +1,171 @@
+"""Where pods find no room, in figures: read off the board when everything has been decided."""
+
+from collections.abc import Iterator
+from math import ceil
+
+import numpy as np
+
+from edl.feasibility.devices import Horizon
+from edl.model import Role, TrainingJob
+from edl.model.causes import Cause, Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
+from edl.model.reasons import Scarce
+from edl.planner.packing.fit import Fit, Want
+from edl.planner.packing.grid import Ints
+from edl.planner.packing.orders import placed
+from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.growth import Ceiling
+from edl.planner.passes.why import no_node
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.budgets import Bill, Line
+from edl.planner.snapshot.extras import Extras, claim_rules, level_of
+from edl.planner.snapshot.standing import NOWHERE, Standing
+from edl.resources import Resources
+
+_PRECISION = 10_000
+"""Load ceilings are told in hundredths of a percent."""
+
+
+def of_gang(board: Board, gang: Gang) -> Iterator[Cause]:
+    """What keeps a gang from starting, by role; as many pods as fit are counted as placed."""
+    if gang.bill and (line := gang.bill.short(now=False)):
+        yield spent(line, gang.bill, _given_back(board, line, gang.job.priority))
+    room = within_reach(board, gang.job)
+    found = placed(room, gang.wants, Horizon.FUTURE_IDLE)
+    wanted = list(zip(gang.roles, gang.wants, found, strict=True))
+    for role, want, _ in wanted:
+        if not want.fit.eligible.any():
+            yield NoNode(role.name, want.pods, want.fit.shape.requests, no_node(board, want.fit))
+    for role, want, fitting in wanted:
+        if want.fit.eligible.any() and fitting < want.pods:
+            _fill_all(room, want.fit)
+            yield _room(board, room, role, (want, fitting))
+
+
+def of_growth(board: Board, ceiling: Ceiling, standing: Standing) -> Cause:
+    """What keeps a started role from one more replica, if it is room."""
+    fit, grid = standing.fit, board.grid
+    if standing.bill and (line := standing.bill.short(now=False)):
+        return spent(line, standing.bill, 0)
+    if not fit.eligible.any():
+        return NoNode(standing.role.name, 1, fit.shape.requests, no_node(board, fit))
+    over = ceiling.over(fit, grid.idle_soon)
+    if over and fit.soon.find() != NOWHERE:
+        return _ceiling(board, standing, over)
+    return _room(board, grid.soon, standing.role, (Want(fit, 1), 0))
+
+
+def within_reach(board: Board, job: TrainingJob) -> Ints:
+    """The room on `soon`, and what extras hold that yield to a job that waits."""
+    movable = [found for found in board.standings if found.moves]
+    level = max(level_of(board, job), job.priority)
+    return Extras(board, movable, claim_rules(board)).spare.room(level)
+
+
+def spent(line: Line, bill: Bill, comes: int) -> Spent:
+    """A budget that is too small, also when `comes` is given back to it."""
+    needed, left = bill.cost(line), line.soon + comes
+    return Spent(line.budget, needed, max(line.soon, 0), max(needed - left, 1))
+
+
+def _given_back(board: Board, line: Line, priority: int) -> int:
+    """What extras count in a budget that yield to a claim of this priority."""
+    return sum(
+        (standing.size - standing.floor) * standing.bill.cost(line)
+        for standing in board.standings
+        if standing.moves and standing.bill and standing.level <= priority
+    )
+
+
+def _fill_all(room: Ints, fit: Fit) -> None:
+    """Take every place for a pod of this shape: what is left on each node is less than one."""
+    capacity = fit.capacity(room, Horizon.FUTURE_IDLE)
+    for line, amount in fit.need:
+        room[line] -= capacity * amount
+
+
+def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Room | Kept | TooLarge:
+    (fit, pods), fitting = placed
+    if (large := _too_large(board, role, fit, pods - fitting)) is not None:
+        return large
+    names, nodes = board.grid.names, list(board.grid.rows)
+    every = np.flatnonzero(fit.eligible)
+    rows = every[[fit.allows(int(row), now=False) for row in every]]
+    best = int((rows if rows.size else every)[0])
+    if rows.size:
+        best = int(rows[_least_missing(board, room, fit, rows)])
+    missing = {names[line]: max(amount - int(room[line, best]), 0) for line, amount in fit.need}
+    if _is_ruled(fit) and not (rows.size and any(missing.values())):
+        rule = Scarce.DEVICES if fit.binding is None else Scarce.RULES
+        requests = fit.shape.requests
+        return Kept(role.name, pods - fitting, requests, len(every), rule, nodes[best])
+    free = {names[line]: max(int(room[line, rows].max()), 0) for line, _ in fit.need}
+    return Room(
+        role=role.name,
+        wanted=pods,
+        fitting=fitting,
+        requests=fit.shape.requests,
+        nodes=len(rows),
+        free=Resources.of(free),
+        node=nodes[best],
+        missing=Resources.of(missing),
+    )
+
+
+def _too_large(board: Board, role: Role, fit: Fit, pods: int) -> TooLarge | None:
+    """A pod for which no node that it may use is large enough, however empty."""
+    rows = np.flatnonzero(fit.eligible)
+    has = board.grid.allocatable[:, rows]
+    enough = np.ones(len(rows), dtype=np.bool_)
+    for line, amount in fit.need:
+        enough &= has[line] >= amount
+    if enough.any():
+        return None
+    names = board.grid.names
+    largest = {names[line]: int(has[line].max()) for line, _ in fit.need}
+    return TooLarge(
+        role=role.name,
+        pods=pods,
+        requests=fit.shape.requests,
+        nodes=len(rows),
+        largest=Resources.of(largest),
+        node=list(board.grid.rows)[
+            int(rows[_least_missing(board, board.grid.allocatable, fit, rows)])
+        ],
+    )
+
+
+def _is_ruled(fit: Fit) -> bool:
+    """Whether more than its sums decides where its pods may be."""
+    return fit.binding is not None or fit.packing is not None
+
+
+def _least_missing(board: Board, room: Ints, fit: Fit, rows: Ints) -> int:
+    """The place in `rows` of the node that lacks the smallest part of what a pod asks for."""
+    totals = board.totals
+    lacks = np.zeros(len(rows))
+    for line, amount in fit.need:
+        short = np.maximum(amount - room[line, rows], 0)
+        lacks = np.maximum(lacks, short / max(totals[line], 1))
+    return int(np.argmin(lacks))
+
+
+def _ceiling(board: Board, standing: Standing, resource: str) -> LoadCeiling:
+    grid = board.grid
+    line = grid.names.index(resource)
+    needed = dict(standing.fit.need)[line]
+    idle = min(grid.idle_soon[line], grid.idle_now[line])
+    total = board.totals[line]
+    return LoadCeiling(
+        role=standing.role.name,
+        resource=resource,
+        share=board.limits.load_ceiling,
+        idle=idle,
+        kept=grid.kept_idle(board.limits.load_ceiling)[line],
+        needed=needed,
+        enough=_enough(total, idle - needed),
+    )
+
+
+def _enough(total: int, left: int) -> float:
+    """The smallest load ceiling, in steps, at which so much may be left idle."""
+    return min(ceil((total - left) * _PRECISION / max(total, 1)) / _PRECISION, 1.0)

@@ -1,0 +1,219 @@
+"""A gang: the suspended roles of a training job, which start all at once or not at all."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.feasibility.devices import Horizon
+from edl.model import Reason, Resizing, Role, TrainingJob
+from edl.planner.packing.fit import Fit, Want, place, unplace
+from edl.planner.packing.orders import most, orders
+from edl.planner.snapshot import last_reasons
+from edl.planner.snapshot.back_off import failed_starts
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.budgets import Bill, Line
+from edl.planner.snapshot.growth_gates import rest_after_return
+from edl.planner.snapshot.standing import NOWHERE, ROLES, Seat, Standing, start_size, target
+
+
+class Gang(msgspec.Struct, frozen=True):
+    """`roles` and `wants` in the same order, the hardest to place first."""
+
+    job: TrainingJob
+    roles: tuple[Role, ...]
+    wants: tuple[Want, ...]
+    returns: bool = False
+    """It was stopped to start again, at the sizes that its roles have."""
+    bill: Bill | None = None
+    """What it counts in budgets as a whole."""
+
+    @property
+    def pods(self) -> int:
+        return sum(want.pods for want in self.wants)
+
+    @property
+    def partial(self) -> bool:
+        """Other roles of the job are started already."""
+        return len(self.roles) < len(self.job.live)
+
+    @property
+    def again(self) -> bool:
+        """Its last start came to nothing."""
+        return failed_starts(self.roles) > 0
+
+    @property
+    def why(self) -> Reason | None:
+        """Why it was stopped to start again."""
+        return next((role.last for role in self.roles if last_reasons.restarts(role)), None)
+
+    @property
+    def reason(self) -> Reason:
+        """The reason of its start."""
+        if self.why:
+            return reasons.restarted(self.why)
+        return replace(reasons.started(self.pods), attempts=failed_starts(self.roles))
+
+    @property
+    def question(self) -> "Question":
+        """Equal for gangs for which room is looked for alike, and that are told the same."""
+        names = tuple(role.name for role in self.roles)
+        return Question(self.wants, names, self.bill.costs if self.bill else (), self.again)
+
+
+class Question(NamedTuple):
+    """What decides whether a gang finds room, besides how much of others' room it may take."""
+
+    wants: tuple[Want, ...]
+    roles: tuple[str, ...]
+    costs: tuple[tuple[Line, int], ...]
+    """What it counts in budgets."""
+    again: bool
+    """Its last start came to nothing, so no other gang is suspended for it."""
+
+
+def gang(board: Board, job: TrainingJob, *, returns: bool = False) -> Gang:
+    """What is missing to start this job: every suspended role at its start size.
+
+    `returns`: at the size for which it was stopped.
+    """
+    roles = [role for role in job.live if role.suspended]
+    size = _size_of_return if returns else start_size
+    pairs = [(role, Want(board.rows_of(role.shape).fit, size(role))) for role in roles]
+    if len(pairs) > 1:
+        pairs.sort(key=lambda pair: (pair[1].fit.follows, -_hardness(board, pair[1].fit)))
+    bill = board.budgets.bill_of(job, [(role, want.pods) for role, want in pairs])
+    roles, wants = [role for role, _ in pairs], [want for _, want in pairs]
+    return Gang(job, tuple(roles), tuple(wants), returns, bill)
+
+
+def returns(board: Board, job: TrainingJob) -> bool:
+    """Whether this job was stopped a moment ago, to start again at other sizes."""
+    return any(
+        role.suspended
+        and last_reasons.restarts(role)
+        and not board.past(role.resized_at, board.limits.gang_limit)
+        for role in job.live
+    )
+
+
+def _size_of_return(role: Role) -> int:
+    """What it was stopped for: there is room for so much."""
+    wanted, size = target(role), min(max(role.size, role.min), role.max)
+    return size if wanted is None else min(wanted, size)
+
+
+def _hardness(board: Board, fit: Fit) -> float:
+    """The largest part of an average node that one pod asks for (first fit decreasing)."""
+    return max((amount / (board.totals[line] or 1) for line, amount in fit.need), default=0.0)
+
+
+def place_now(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
+    """Room for all pods at once that is free now and promised to nobody; None, and no change."""
+    for order in orders(wants):
+        found = _place_in_order(board, [wants[at] for at in order])
+        if found is not None:
+            return [found[order.index(at)] for at in range(len(wants))]
+    return None
+
+
+def _place_in_order(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
+    marks = [want.fit.both.mark() for want in wants]
+    placed: list[list[int]] = []
+    for want in wants:
+        placed.append(place(board.grid, want, now=True))
+        if len(placed[-1]) < want.pods:
+            break
+    else:
+        return placed
+    for want, rows in zip(wants, placed, strict=False):
+        unplace(board.grid, want.fit, rows, now=True)
+    for want, mark in zip(wants, marks, strict=True):
+        want.fit.both.back_to(mark)
+    return None
+
+
+def place_again(board: Board, found: Gang) -> list[list[int]] | None:
+    """The nodes of its last start, where they have room for all pods; None, and no change.
+
+    A job that gave replicas by its restart thereby leaves their nodes to the job that takes them.
+    """
+    placed: list[list[int]] = []
+    for role, want in zip(found.roles, found.wants, strict=True):
+        rows: list[int] = []
+        placed.append(rows)
+        for index in range(want.pods):
+            row = board.grid.rows.get(role.assigned.node(index), NOWHERE)
+            if row == NOWHERE or not (want.fit.eligible[row] and want.fit.takes(row, now=True)):
+                for (fit, _), taken in zip(found.wants, placed, strict=False):
+                    unplace(board.grid, fit, taken, now=True)
+                return None
+            board.grid.take(row, want.fit, now=True)
+            rows.append(row)
+    return placed
+
+
+def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list[Standing]:
+    """The roles of a gang that starts in this plan; they may grow at once."""
+    standings = []
+    numbers = {role.name: number for number, role in enumerate(found.job.roles)}
+    for role, want, rows in zip(found.roles, found.wants, placed, strict=True):
+        rank = board.place_of(found.job.key) * ROLES + numbers[role.name]
+        standing = Standing(found.job, role, rank, want.fit, board.bulk(want.fit))
+        standing.seats = [Seat(row, now=True, fresh=True) for row in rows]
+        standing.coming = len(rows)
+        standing.floor = want.pods
+        standing.cap = _most_at_start(found, role, want.pods)
+        standing.starts = True
+        standing.bill = board.budgets.bill(found.job, role)
+        if found.returns:
+            rest_after_return(board, standing)
+        standings.append(standing)
+    return standings
+
+
+def _most_at_start(found: Gang, role: Role, size: int) -> int:
+    if role.wanted is not None or role.resizing is Resizing.FIXED:
+        # A manual size that is larger by now comes at once, as far as there is room.
+        return start_size(role) if last_reasons.for_manual_size(role) else size
+    # Who was stopped for a size has grown to it already, or made room: more would be taken again.
+    most = min(role.size, role.max) if found.why else role.max
+    return max(size, most if role.remaining is None else min(most, role.remaining))
+
+
+def lingers(board: Board, found: Gang) -> bool:
+    """Whether pods of an earlier start still hold nodes.
+
+    On a node that is lost a pod may terminate for ever, and its room is nobody's anyway.
+    """
+    return any(
+        pod.node and not pod.ended and not (pod.terminating and _is_lost(board, pod.node))
+        for role in found.roles
+        for pod in role.pods
+    )
+
+
+def _is_lost(board: Board, node: str) -> bool:
+    row = board.grid.rows.get(node)
+    return row is None or not board.grid.open[row]
+
+
+def delays(found: Gang, head: Gang) -> bool:
+    """Whether a gang that starts first may keep another one from starting, for as long as it runs.
+
+    By a place on a node that both could use, or by what it leaves of a budget that both count in
+    (as Kueue's StrictFIFO holds back a flavor's queue, not the others').
+    """
+    if any(own.fit.contends(other.fit) for own in head.wants for other in found.wants):
+        return True
+    mine, bill = head.bill, found.bill
+    if mine is None or bill is None:
+        return False
+    return any(line.soon - cost < mine.cost(line) for line, cost in bill.costs if mine.cost(line))
+
+
+def fits_empty(board: Board, found: Gang) -> bool:
+    """Whether it could start if none of our training jobs ran."""
+    return most(board.ours_gone(), found.wants, Horizon.EMPTY) == found.pods

@@ -1,0 +1,93 @@
+"""Whoever starts behind a claim leaves the room alone that the claim waits for.
+
+A claim has no pods yet, so the scheduler does not know of it: pods of who starts meanwhile may land
+in its room, wherever the plan seats them. Where gangs are preempted somebody would then go for it
+again: the first victim fits elsewhere by now, starts, lands in the claim's room, and so on.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edl.feasibility.devices import Horizon
+from edl.planner.packing.fit import Fit, Want
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.ledger import Promise
+from edl.planner.snapshot.standing import NOWHERE, Seat, Standing
+
+if TYPE_CHECKING:
+    from edl.planner.packing.grid import Ints
+
+
+@dataclass(slots=True)
+class Precedence:
+    """Watches over the promises of one plan, after everybody has his seats."""
+
+    board: Board
+    promises: list[Promise]
+    cost: Callable[[Fit, Fit], int]
+    """How many pods of a shape one pod of another may keep from a node at most."""
+    _open: "Ints" = field(init=False)
+    """The room on `soon`, and that of all pods which the scheduler has yet to place."""
+
+    _capacities: dict[int, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._open = self.board.grid.soon.copy()
+        rows: defaultdict[Fit, list[int]] = defaultdict(list)
+        for standing in self.board.standings:
+            rows[standing.fit] += [seat.row for seat in _loose(standing)]
+        for fit, found in rows.items():
+            _give(self._open, fit, found)
+
+    def hinders(self, number: int, starts: Mapping[Fit, int], ahead: Mapping[Fit, int]) -> bool:
+        """Whether the start with this number may take room that was promised before it.
+
+        `starts` are its pods, `ahead` those that others are about to place; by shape.
+        """
+        for index, promise in enumerate(self.promises):
+            for position, want in enumerate(promise.wants if promise.number <= number else ()):
+                if harm := self._harm(want.fit, starts.items()):
+                    others = (other for other in promise.wants if other is not want)
+                    harm += self._harm(want.fit, chain(others, ahead.items()))
+                    if self._capacity(index)[position] - harm < want.pods:
+                        return True
+        return False
+
+    def _harm(self, fit: Fit, pods: Iterable[tuple[Fit, int] | Want]) -> int:
+        return sum(count * self.cost(fit, other) for other, count in pods)
+
+    def _capacity(self, index: int) -> list[int]:
+        """How many pods of each want there is room for, if nobody else were placed any more."""
+        if index not in self._capacities:
+            promise, room = self.promises[index], self._open.copy()
+            for want, rows in zip(promise.wants, promise.placed, strict=False):
+                _give(room, want.fit, rows)
+            found = [int(want.fit.by_room(room, Horizon.EMPTY).sum()) for want in promise.wants]
+            self._capacities[index] = found
+        return self._capacities[index]
+
+
+def most_kept_off(fit: Fit, other: Fit) -> int:
+    """How many pods of a shape one pod of another keeps from a node at most, by their sums."""
+    if fit is other:
+        return 1
+    need = dict(fit.need)
+    return max((-(-amount // need[line]) for line, amount in other.need if line in need), default=0)
+
+
+def _loose(standing: Standing) -> list[Seat]:
+    """Seats of pods that the scheduler has yet to place."""
+    waiting = [standing.seats[at] for at, _, _ in standing.unbound if at < standing.size]
+    return waiting + [seat for seat in standing.seats if seat.fresh and seat.now]
+
+
+def _give(room: "Ints", fit: Fit, rows: Iterable[int]) -> None:
+    found = np.array([row for row in rows if row != NOWHERE], dtype=np.int64)
+    counts = np.bincount(found, minlength=room.shape[1])
+    for line, amount in fit.need:
+        room[line] += counts * amount

@@ -1,0 +1,34 @@
+"""Growing only when it will not be undone at once (`Policy.idle`)."""
+
+from datetime import datetime
+
+from edl import reasons
+from edl.planner.snapshot.board import Board
+
+
+def wait_for_calm(board: Board, *, asked: bool) -> None:
+    """Nobody grows until nothing has been started or resized for a while.
+
+    `asked`: somebody waits for whom running jobs will shrink in a moment. Manual sizes and
+    minimums never wait.
+    """
+    idle = board.policy.idle
+    asked = asked or any(standing.starts for standing in board.standings)
+    if not idle or not (asked or _moved(board)):
+        return
+    for standing in board.standings:
+        if not standing.manual and standing.size >= standing.role.min:
+            standing.held = standing.held or reasons.not_idle(idle)
+            standing.reserves, standing.told = False, True
+
+
+def _moved(board: Board) -> bool:
+    last = max(moments(board), default=None)
+    return last is not None and not board.past(last, board.policy.idle)
+
+
+def moments(board: Board) -> list[datetime]:
+    """When jobs were started and resized: read from the cluster, as whoever decides next will."""
+    found = [job.started_at for job in board.jobs]
+    found += [standing.role.resized_at for standing in board.standings]
+    return [moment for moment in found if moment is not None]

@@ -1,0 +1,261 @@
+"""Equal shares in a full cluster: a replica moves from the most to the least satisfied role.
+
+What strictly improves with each resize that no claim asks for is the sorted list of all roles'
+satisfactions (leximin). Growth raises one of them. A move needs givers that stay more satisfied
+than the taker was before it, and it needs the taker, or a less satisfied role, to get the room:
+so there is no move whose room the next plan would keep for a role in its cooldown, and none whose
+room a giver might take when it comes back from its restart. Sizes are finite, so resizes end, and
+none is undone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from edl import reasons
+from edl.planner.packing.fit import Fit, Want
+from edl.planner.packing.grid import Ints
+from edl.planner.passes.growth import Ceiling, extend
+from edl.planner.passes.rebalancing.deferred import Deferred
+from edl.planner.passes.rebalancing.givers import Givers
+from edl.planner.passes.rebalancing.repack import one_more
+from edl.planner.passes.reclaim import Claim, make_room
+from edl.planner.passes.turns import hold_back
+from edl.planner.snapshot import last_reasons
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.extras import Extras, Rules
+from edl.planner.snapshot.standing import Standing
+
+_LOOKS: Final = 8_192
+"""At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
+_REPACKS: Final = 4
+"""A plan's vain tries to move its new seats."""
+
+
+@dataclass(slots=True)
+class Rebalance:
+    """Moves replicas until no move is fair, or none helps."""
+
+    board: Board
+    ceiling: Ceiling
+    givers: Givers = field(init=False)
+    _looks: int = _LOOKS
+    _repacks: int = _REPACKS
+    _gave_up: list[Standing] = field(default_factory=list)
+    _hopeless: set[Fit] = field(default_factory=set)
+    """Shapes for which a search among several givers found nothing."""
+    _deferred: Deferred = field(init=False)
+    _took: bool = False
+    """Whether anything has moved."""
+    _vain: dict[tuple[Fit, int], float] = field(default_factory=dict)
+    """How satisfied is who asked in vain since the last move, by shape and priority: who has as
+    much will do so, too."""
+
+    def run(self, stuck: Sequence[Standing]) -> None:
+        share = self.board.policy.share
+        heap = [
+            (share(taker, len(taker.seats)), taker.rank, taker) for taker in stuck if taker.moves
+        ]
+        heapify(heap)
+        self._deferred = Deferred(self.board, self.ceiling)
+        if any(not taker.held for _, _, taker in heap):
+            self.givers = Givers(self.board, list(filter(_gives, self.board.standings)))
+        while heap:
+            _, rank, taker = heappop(heap)
+            if self._takes_what_is_left(taker) or (not taker.held and self._serve(taker)):
+                if taker.size < taker.cap:
+                    heappush(heap, (self.board.share(taker), rank, taker))
+            elif taker.held:
+                self._deferred.add(taker)
+        # Without what a giver takes elsewhere once its replica has left: so the next plan sees it.
+        less = (share(giver, giver.lasting) for giver in self._gave_up if giver.gave)
+        self.board.calm = min(self.board.calm, *less, inf)
+        if self.board.calm < inf:
+            self._wait()
+        self._let_takers_go_first()
+
+    def _takes_what_is_left(self, taker: Standing) -> bool:
+        """A giver may have freed more than its taker needs: the next plan would hand that out."""
+        if not (self._took and extend(self.board, self.ceiling, taker, None)):
+            return False
+        self.givers.look_at(taker)
+        self._keep(taker)
+        return True
+
+    def _keep(self, taker: Standing) -> None:
+        seat = taker.seats[-1]
+        if not seat.now:
+            self._deferred.keep(taker.fit, seat.row)
+
+    def _serve(self, taker: Standing) -> bool:
+        """One replica more for the least satisfied, if there is a way."""
+        # Who gave meanwhile is less satisfied than when he was put into the heap.
+        kind, share = (taker.fit, taker.job.priority), self.board.share(taker)
+        if share >= self._vain.get(kind, inf):
+            return False
+        served = self._repack(taker) or self._move(taker)
+        if served:
+            self._vain.clear()
+        elif taker.bill is None and self._gives_up(taker):
+            self._vain[kind] = share
+        return served
+
+    def _gives_up(self, taker: Standing) -> bool:
+        """Whether there is no search left for this shape whose result may differ."""
+        return self._repacks_no_more() and (self._looks <= 0 or taker.fit in self._hopeless)
+
+    def _repack(self, taker: Standing) -> bool:
+        """Room among the seats of this plan costs nobody anything."""
+        if self._repacks_no_more():
+            return False
+        if one_more(self.board, self.ceiling, taker):
+            self.givers.look_at(taker)
+            # New seats of others may be on other nodes now.
+            for moved in (one for one in self.givers.standings if one.moved):
+                self.givers.look_at(moved)
+            return True
+        self._repacks -= 1
+        return False
+
+    def _repacks_no_more(self) -> bool:
+        return not self._repacks or self.board.calm < inf or bool(self._gave_up)
+
+    def _let_takers_go_first(self) -> None:
+        """Who gave a moment ago grows again when those have grown for whom it gave.
+
+        Else the scheduler might put its pods where theirs are to go, and all would begin anew.
+        """
+        growing = [
+            one for one in self.board.standings if one.moved and one.grows and not one.starts
+        ]
+        gives = self.board.policy.gives
+        gave = [one for one in growing if last_reasons.balanced(gives, one.role)]
+        for standing in gave if len(gave) < len(growing) else ():
+            hold_back(self.board, standing)
+
+    def _wait(self) -> None:
+        """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
+        for standing in self.board.standings:
+            if not standing.starts:
+                while standing.hastens(self.board.policy, self.board.calm):
+                    standing.postpone(self.board.grid)
+
+    def _move(self, taker: Standing) -> bool:
+        """From the others, as long as one more of them is ruled out by its restart."""
+        while True:
+            ruled_out = self.givers.ruled_out
+            if self._moves(taker):
+                return True
+            if self.givers.ruled_out == ruled_out:
+                return False
+
+    def _moves(self, taker: Standing) -> bool:
+        short = taker.bill is not None and not taker.bill.allows(now=False)
+        if not self.givers.any_for(taker):
+            return False
+        if not short and not self.givers.any_for(taker, taker.fit):
+            return self._takes_several(taker)
+        places = self.givers.candidates(taker)
+        helpful = self.givers.helpful(taker.fit, places)
+        if taker.bill and short:
+            if not self.givers.paying(taker.bill, places, together=True).size:
+                return False
+            helpful = self.givers.paying(taker.bill, helpful, together=False)
+        if not helpful.size:
+            return self._takes_several(taker)
+        ruled_out = self.givers.ruled_out
+        if self._take_one(taker, self.givers.most_satisfied(helpful)):
+            self.givers.look_at(taker)
+            return True
+        return self.givers.ruled_out == ruled_out and self._takes_several(taker)
+
+    def _take_one(self, taker: Standing, giver: Standing) -> bool:
+        grid = self.board.grid
+        seat = giver.rise(grid)
+        if self._deferred.would_take() or not (
+            self.ceiling.allows(taker.fit, now=False) and taker.fit.allows(seat.row, now=False)
+        ):
+            giver.stay(grid, seat)
+            return False
+        now = seat.now and not taker.gave and taker.fit.takes(seat.row, now=True)
+        now = now and (taker.bill is None or taker.bill.allows(now=True))
+        taker.sit(grid, seat.row, now=now)
+        self._gave(taker, [giver])
+        return True
+
+    def _takes_several(self, taker: Standing) -> bool:
+        if self._looks <= 0 or taker.fit in self._hopeless:
+            return False
+        places = self.givers.candidates(taker)
+        self._looks -= len(places)
+        moved = self._take_several(taker, places)
+        self.givers.look_at(taker)
+        return moved
+
+    def _take_several(self, taker: Standing, places: Ints) -> bool:
+        """One pod may need the room of several, and so may the load ceiling."""
+        board, before = self.board, self.board.share(taker)
+        rules = Rules(
+            least=lambda giver: self._least(giver, before),
+            key=lambda giver: (0.0, False, -board.share(giver)),
+        )
+        extras = Extras(board, [self.givers.standings[place] for place in places], rules)
+        claim = Claim(board.grid, [Want(taker.fit, 1)], self.ceiling.kept, taker.bill)
+        if not make_room(claim, extras, np.inf, whole=True):
+            if taker.bill is None or taker.bill.allows(now=False):
+                self._hopeless.add(taker.fit)
+            return False
+        if board.policy.weighs and _weight(claim) >= taker.bulk:
+            claim.undo(extras)
+            self._hopeless.add(taker.fit)
+            return False
+        if self._deferred_would_take(claim):
+            claim.undo(extras)
+            self._hopeless.add(taker.fit)
+            return False
+        taker.expect(claim.placed[0][0])
+        self._gave(taker, claim.risen)
+        return True
+
+    def _deferred_would_take(self, claim: Claim) -> bool:
+        grid, ((row, *_), *_), (want, *_) = self.board.grid, claim.placed, claim.wants
+        grid.give(row, want.fit, now=False)
+        if claim.bill:
+            claim.bill.give(now=False)
+        would = self._deferred.would_take()
+        grid.take(row, want.fit, now=False)
+        if claim.bill:
+            claim.bill.take(now=False)
+        return would
+
+    def _least(self, giver: Standing, before: float) -> int:
+        size = giver.size
+        share = self.board.policy.share
+        while size > giver.floor and share(giver, size - 1) > before:
+            size -= 1
+        return size
+
+    def _gave(self, taker: Standing, givers: Iterable[Standing]) -> None:
+        self._took = True
+        self._keep(taker)
+        for giver in givers:
+            self.givers.look_at(giver)
+            if giver.size < giver.role.size:
+                giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
+                giver.told = True
+                self._gave_up.append(giver)
+
+
+def _weight(claim: Claim) -> float:
+    """The part of the cluster that those who gave had there."""
+    return sum(giver.bulk * len(seats) for giver, seats in claim.risen.items())
+
+
+def _gives(standing: Standing) -> bool:
+    """A job that cannot be planned keeps what it has, and so does one that is nearly finished."""
+    stays = standing.manual or standing.cooling or standing.finishing or standing.job.missing
+    return standing.moves and not stays

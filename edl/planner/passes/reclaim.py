@@ -1,0 +1,200 @@
+"""Who gives up replicas for whom.
+
+Extras yield to claims of their own priority and above, in their order
+(`edl.planner.snapshot.extras`). No replica yields in vain: one whose place no pod of the claim has
+taken is put back, also on a node that has too many pods, and where rules came later than the pods
+that they forbid.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edl.feasibility.devices import Horizon
+from edl.planner.packing.cursor import Mark
+from edl.planner.packing.fit import Fit, Want, pack, place, unplace
+from edl.planner.packing.grid import Grid
+from edl.planner.snapshot.budgets import Bill
+from edl.planner.snapshot.extras import Extras
+from edl.planner.snapshot.standing import NOWHERE, Seat, Standing
+
+if TYPE_CHECKING:
+    from edl.feasibility.binding import Count
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(slots=True)
+class Claim:
+    """Pods that want room on `soon`: placed as far as they fit, then by taking extras.
+
+    `enough` is a further condition for being complete (the load ceiling). `bill` is what all of
+    them count in budgets: taken at once, and met when enough has been given back.
+    """
+
+    grid: Grid
+    wants: list[Want]
+    enough: Callable[[], bool] = _always
+    bill: Bill | None = None
+    placed: list[list[int]] = field(init=False)
+    """For each want, the nodes of its pods."""
+    risen: dict[Standing, list[Seat]] = field(default_factory=dict)
+    """Who yielded, and which seats, the last one first."""
+    _marks: list[Mark] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._marks = [want.fit.soon.mark() for want in self.wants]
+        self.placed = [place(self.grid, want, now=False) for want in self.wants]
+        if self.bill:
+            self.bill.take(now=False)
+
+    @property
+    def missing(self) -> list[Want]:
+        pairs = zip(self.wants, self.placed, strict=True)
+        return [Want(want.fit, want.pods - len(rows)) for want, rows in pairs]
+
+    def seated(self) -> bool:
+        pairs = zip(self.wants, self.placed, strict=True)
+        return all(len(rows) >= want.pods for want, rows in pairs)
+
+    def complete(self) -> bool:
+        return self.seated() and self._allowed()
+
+    def _allowed(self) -> bool:
+        return self._paid() and self.enough()
+
+    def _paid(self) -> bool:
+        return self.bill is None or self.bill.met()
+
+    def take(self, extras: Extras, level: float) -> None:
+        """Take extras until all is placed or nothing is left; first those that help."""
+        if self.bill and not self._paid():
+            self._pass(extras, level, self.bill.relieved, self._paid)
+        if not self.seated():
+            room = extras.spare.room(level)
+            helps = [
+                want.fit.capacity(room, Horizon.EMPTY) > 0 for want in self.missing if want.pods
+            ]
+            useful = reduce(np.logical_or, helps).tolist()
+            self._pass(extras, level, lambda found: _on(found, useful), self.complete)
+        if not self.complete():
+            self._pass(extras, level, lambda _: True, self.complete)
+        self._put_back_unused(extras)
+
+    def _pass(
+        self,
+        extras: Extras,
+        level: float,
+        useful: Callable[[Standing], bool],
+        done: Callable[[], bool],
+    ) -> None:
+        aside = []
+        while not done() and (standing := extras.next(level)):
+            if not useful(standing):
+                aside.append(standing)
+                continue
+            seat = extras.rise(standing)
+            self.risen.setdefault(standing, []).append(seat)
+            self._settle(seat.row)
+            extras.back(standing)
+        for standing in aside:
+            extras.back(standing)
+
+    def _settle(self, row: int) -> None:
+        """Place what is missing where room came back."""
+        for (fit, count), rows in zip(self.wants, self.placed, strict=True):
+            if row == NOWHERE or not fit.eligible[row]:
+                continue
+            while len(rows) < count and fit.takes(row, now=False):
+                self.grid.take(row, fit, now=False)
+                rows.append(row)
+
+    def _put_back_unused(self, extras: Extras) -> None:
+        """Whoever yielded last gets back first; of each role the lowest replica."""
+        met, taken = self.complete(), _Taken(self.wants, self.placed)
+        for standing, seats in reversed(list(self.risen.items())):
+            while seats and self._puts_back(extras, standing, taken, met=met):
+                seats.pop()
+            extras.back(standing)
+            if not seats:
+                del self.risen[standing]
+
+    def _puts_back(self, extras: Extras, standing: Standing, taken: "_Taken", *, met: bool) -> bool:
+        seat = self.risen[standing][-1]
+        if taken.keeps_off(standing.fit, seat):
+            return False
+        extras.stay(standing, seat)
+        if met and not self._allowed():
+            extras.rise(standing)
+            return False
+        return True
+
+    def undo(self, extras: Extras) -> None:
+        """All as it was before the claim."""
+        for want, rows, mark in zip(self.wants, self.placed, self._marks, strict=True):
+            unplace(self.grid, want.fit, rows, now=False)
+            want.fit.soon.back_to(mark)
+            rows.clear()
+        if self.bill:
+            self.bill.give(now=False)
+        for standing, seats in reversed(self.risen.items()):
+            for seat in reversed(seats):
+                extras.stay(standing, seat)
+            extras.back(standing)
+        self.risen.clear()
+
+
+class _Taken:
+    """The places of a claim's pods: nothing else has come since its first replica yielded."""
+
+    def __init__(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
+        self._rows = {row for rows in placed for row in rows}
+        self._domains: defaultdict[Count, set[int]] = defaultdict(set)
+        for want, rows in zip(wants, placed, strict=True):
+            for count in want.fit.binding.carried if want.fit.binding else ():
+                self._domains[count].update(at for row in rows if (at := count.of[row]) >= 0)
+
+    def keeps_off(self, fit: Fit, seat: Seat) -> bool:
+        """Whether a replica that has yielded may not come back to its node."""
+        if seat.row == NOWHERE:
+            return False
+        if fit.binding is not None and fit.binding.keeps_off(seat.row, self._domains):
+            return True
+        return seat.row in self._rows and not fit.returns(
+            seat.row, now=seat.now, bound=not (seat.fresh or seat.now)
+        )
+
+
+def _on(standing: Standing, useful: Sequence[bool]) -> bool:
+    row = standing.seats[-1].row
+    return row != NOWHERE and useful[row]
+
+
+def make_room(claim: Claim, extras: Extras, level: float, *, whole: bool) -> bool:
+    """Reserve room on `soon` for a claim, if need be taking extras within its level.
+
+    `whole`: all pods or none (a gang), and whether it was all; else as many as can be had.
+    """
+    if claim.complete():
+        return True
+    missing = claim.missing
+    reachable = pack(extras.spare.room(level), missing, Horizon.EMPTY)
+    if not whole:
+        claim.wants = [
+            Want(want.fit, len(rows) + found)
+            for want, rows, found in zip(claim.wants, claim.placed, reachable, strict=True)
+        ]
+    elif reachable != [want.pods for want in missing]:
+        claim.undo(extras)
+        return False
+    claim.take(extras, level)
+    if whole and not claim.complete():
+        claim.undo(extras)
+        return False
+    return True

@@ -1,0 +1,78 @@
+"""Why pods find no place: said while a plan is made, so only what the plan's sentence needs.
+
+`edl.planner.explain.explanation` says more, for whoever asks about one job.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.feasibility.devices import Horizon
+from edl.model import Reason
+from edl.model.reasons import Lack, Need, NodeRule, NoEligibleNode, Scarce
+from edl.planner.packing.fit import Fit, Want, pack
+from edl.planner.packing.grid import Ints, fewest
+from edl.planner.packing.orders import most
+from edl.planner.passes.admission.gang import Gang, fits_empty
+from edl.planner.snapshot.board import Board
+
+
+def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
+    """Why a gang does not fit, or never can.
+
+    `reach`: the room on `soon`, and what extras hold that yield to it.
+    """
+    needs = tuple(
+        Need(role.name, want.pods, want.fit.shape.requests)
+        for role, want in zip(found.roles, found.wants, strict=True)
+    )
+    for want in found.wants:
+        if not want.fit.eligible.any():
+            return reasons.no_node(replace(no_node(board, want.fit), needs=needs))
+    if fits_empty(board, found):
+        fitting = most(reach, found.wants, Horizon.FUTURE_IDLE)
+        if fitting == found.pods:  # rules or budgets keep it from what extras hold
+            reach = board.grid.soon
+            fitting = most(reach, found.wants, Horizon.FUTURE_IDLE)
+        return reasons.gang(needs, fitting, short(board, reach, found.wants, Horizon.FUTURE_IDLE))
+    alone = board.ours_gone()
+    fitting = most(alone, found.wants, Horizon.EMPTY)
+    return reasons.never(needs, fitting, short(board, alone, found.wants, Horizon.EMPTY))
+
+
+def no_node(board: Board, fit: Fit) -> NoEligibleNode:
+    """Which rule keeps a shape off every node."""
+    eligibility, shape = board.eligibility, fit.shape
+    if not board.grid.open.any():
+        return NoEligibleNode(NodeRule.UNSCHEDULABLE)
+    if not eligibility.selected(shape).any():
+        wanted = shape.node_selector
+        return NoEligibleNode(NodeRule.NODE_SELECTOR if wanted else NodeRule.NODE_AFFINITY, wanted)
+    if not (eligibility.selected(shape) & eligibility.tolerated(shape)).any():
+        return NoEligibleNode(NodeRule.TAINTS)
+    return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
+
+
+def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> Lack:
+    """Of what there is least, counted in pods of the want that fits worst."""
+    placed = pack(room, wants, horizon)
+    worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
+    fit = worst[0].fit
+    if not fit.need:
+        return Lack(Scarce.NODES)
+    ruled = fit.binding is not None or fit.packing is not None
+    if ruled and int(_plain_capacity(room, fit).sum()) >= worst[0].pods:
+        return Lack(Scarce.DEVICES if fit.binding is None else Scarce.RULES)
+    alone = [
+        (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
+        for line, amount in fit.need
+    ]
+    return Lack(Scarce.RESOURCE, board.grid.names[min(alone)[1]])
+
+
+def _plain_capacity(room: Ints, fit: Fit) -> Ints:
+    """How many pods each node takes by its sums, whoever is there."""
+    most = fewest(room[line] // amount for line, amount in fit.need)
+    return np.where(fit.eligible, np.maximum(most, 0), 0)

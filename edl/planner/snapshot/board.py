@@ -1,0 +1,192 @@
+"""Everything that one decision works on: the grid, the roles' seats, and the clock's reading."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+
+from edl.feasibility.eligibility import Eligibility
+from edl.model import ClusterState, Demand, JobKey, Shape, TrainingJob
+from edl.planner.limits import Limits
+from edl.planner.packing.fit import Fit
+from edl.planner.packing.grid import Grid, Ints
+from edl.planner.policies import Policy
+from edl.planner.snapshot.budgets import Budgets
+from edl.planner.snapshot.seating import Rows, There
+from edl.planner.snapshot.standing import ROLES, Standing
+
+
+@dataclass(slots=True)
+class Board:
+    """Mutable, and gone with the decision. `jobs` take part, in their total order."""
+
+    at: datetime
+    policy: Policy
+    limits: Limits
+    grid: Grid
+    eligibility: Eligibility
+    there: There
+    posts: list["Post"] = field(default_factory=list)
+    """Every training job, in the total order."""
+    jobs: list[TrainingJob] = field(default_factory=list)
+    demands: list[Demand] = field(default_factory=list)
+    standings: list[Standing] = field(default_factory=list)
+    restless: list[Standing] = field(default_factory=list)
+    """Those of `standings` about which there is more to decide than who gets and who gives room."""
+    rows: dict[Shape, Rows] = field(default_factory=dict)
+    budgets: Budgets = field(default_factory=lambda: Budgets(()))
+    calm: float = inf
+    """While replicas move for equal shares, only roles less satisfied than every giver grow.
+
+    Others would have to give next; and the scheduler might put their pods where the giver's were.
+    """
+    finishing: bool = False
+    """Whether anybody who runs is nearly finished."""
+    wake: list[timedelta] = field(default_factory=list)
+    """How long until time alone may change the plan."""
+    held: Ints | None = None
+    """What all pods of our training jobs hold; int64[resources, nodes], once somebody asked."""
+    empty: Ints | None = None
+    totals: list[int] = field(init=False)
+    """Of each resource of the grid, what all schedulable nodes have together."""
+    bulks: dict[Fit, float] = field(default_factory=dict)
+    state: ClusterState | None = None
+    """What it was read from."""
+    _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
+    _places: dict[JobKey, int] = field(default_factory=dict)
+    _known: dict[int, Rows] = field(default_factory=dict)
+    """`rows` by the identity of their shapes."""
+
+    def __post_init__(self) -> None:
+        self.totals = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
+
+    def rows_of(self, shape: Shape) -> Rows:
+        known = self._known.get(id(shape))
+        if known is not None and known.fit.shape is shape:
+            return known
+        found = self.rows.get(shape)
+        if found is None:
+            found = Rows(Fit(self.grid, shape, self.eligibility.mask(shape)), self.there)
+            self.rows[shape] = found
+        if found.fit.shape is shape:
+            self._known[id(shape)] = found
+        return found
+
+    def renewed(self) -> dict[Shape, Rows]:
+        """Its shapes for the next plan, for which nobody has looked for room yet."""
+        for rows in self.rows.values():
+            rows.surplus.clear()
+            rows.fit.renew()
+        return self.rows
+
+    def share(self, standing: Standing, more: int = 0) -> float:
+        """How satisfied the policy finds this role, with `more` replicas."""
+        return self.policy.share(standing, len(standing.seats) + more)
+
+    def bulk(self, fit: Fit) -> float:
+        """The part of the schedulable nodes' room that one pod takes, averaged over resources."""
+        found = self.bulks.get(fit)
+        if found is None:
+            parts = ((amount, self.totals[line]) for line, amount in fit.need)
+            found = sum(amount / total for amount, total in parts if total) / len(self.totals)
+            self.bulks[fit] = found
+        return found
+
+    def past(self, since: datetime | None, wait: timedelta) -> bool:
+        """Whether `wait` is over. If it is not, the plan is looked at again when it is."""
+        if since is None:
+            return False
+        left = wait - (self.at - since)
+        if left <= timedelta():
+            return True
+        self.wake.append(left)
+        return False
+
+    def place_of(self, key: JobKey) -> int:
+        """A job's place in the total order."""
+        if not self._places:
+            self._places = {post.job.key: place for place, post in enumerate(self.posts)}
+        return self._places[key]
+
+    def job_of(self, key: JobKey) -> TrainingJob | None:
+        if not self._jobs:
+            self._jobs = {post.job.key: post.job for post in self.posts}
+        return self._jobs.get(key)
+
+    def ours_gone(self) -> Ints:
+        """The room if none of our training jobs ran; int64[resources, nodes]."""
+        if self.held is None:
+            self.held = self.held_by(post.job for post in self.posts)
+        if self.empty is None:
+            self.empty = self.grid.before + self.held
+        return self.empty
+
+    def held_by(self, jobs: Iterable[TrainingJob]) -> Ints:
+        """What the pods of these training jobs hold; int64[resources, nodes]."""
+        rows: defaultdict[Fit, list[int]] = defaultdict(list)
+        for job in jobs:
+            for role, home in zip(job.roles, job.homes, strict=True):
+                names = home or (pod.node for pod in role.pods if pod.node and not pod.ended)
+                found = rows[self.rows_of(role.shape).fit]
+                found.extend(self.there[name].row for name in names)
+        return self._summed(rows)
+
+    def free_surplus(self) -> None:
+        """Pods that are on their way out free their room soon."""
+        leaving = {rows.fit: rows.surplus for rows in self.rows.values() if rows.surplus}
+        if leaving:
+            self.grid.soon += self._summed(leaving)
+        self.grid.count_idle()
+        for fit, rows in leaving.items():
+            fit.leave(rows)
+
+    def _summed(self, rows: Mapping[Fit, Sequence[int]]) -> Ints:
+        """What pods of these shapes take on these nodes; int64[resources, nodes]."""
+        room = np.zeros_like(self.grid.before)
+        for fit, found in rows.items():
+            there = np.array(found, dtype=np.int64)
+            counts = np.bincount(there[there >= 0], minlength=len(self.grid.rows))
+            for line, amount in fit.need:
+                room[line] += counts * amount
+        return room
+
+
+Order: TypeAlias = tuple[int, datetime, JobKey]
+
+
+def order(job: TrainingJob) -> Order:
+    """The total order: priority, then first come first served."""
+    return (-job.priority, job.queued_at, job.key)
+
+
+@dataclass(slots=True, eq=False)
+class Post:
+    """One training job on the board, with its started roles."""
+
+    job: TrainingJob
+    place: int = -1
+    """In the total order."""
+    standings: list[Standing] = field(default_factory=list)
+    takes_part: bool = False
+    restless: bool = True
+    """Somebody of it has no node, or is one too many; or it may be taken off its nodes."""
+    settled: bool = False
+    """As long as the job is the same value it stands so on the next board, too."""
+    order: Order = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = order(self.job)
+
+    @property
+    def stays(self) -> bool:
+        """Whether it stands as it did before the plan that it has been in."""
+        return self.settled and all(one.is_back for one in self.standings)
+
+    def move_to(self, place: int) -> None:
+        self.place = place
+        for one in self.standings:
+            one.rank = place * ROLES + one.rank % ROLES

@@ -1,0 +1,142 @@
+"""How far a started role may move in one plan: bounds, cooldowns, sizes that came to nothing."""
+
+from datetime import datetime, timedelta
+
+from edl import phases, reasons
+from edl.cooldowns import cooldown, resized_at
+from edl.model import PodPhase, Reason, Resizing, Role, TrainingJob
+from edl.planner.limits import Limits
+from edl.planner.snapshot import last_reasons
+from edl.planner.snapshot.back_off import backs_off, doubled, last_changed, vain
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.seating import seat
+from edl.planner.snapshot.standing import Standing, target
+
+
+def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
+    """A started role with its pods."""
+    rows = board.rows_of(role.shape)
+    standing = Standing(job, role, rank, rows.fit, board.bulk(rows.fit))
+    standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
+    standing.given = tuple(standing.seats)
+    board.budgets.count(standing)
+    bound(board, standing)
+    return standing
+
+
+def bound(board: Board, standing: Standing) -> None:
+    """Set how far a started role may move in this plan, and why not further."""
+    role = standing.role
+    if not standing.moves:
+        standing.floor = standing.cap = role.size
+        return
+    manual = target(role)
+    most = role.max if manual is None else manual
+    standing.floor = min(role.min, role.size)
+    standing.cap = max(
+        standing.floor, most if role.remaining is None else min(most, role.remaining)
+    )
+    if standing.restarts and nearly_done(standing.job):
+        standing.floor = role.size
+        standing.held, standing.reserves = reasons.NEARLY_DONE, False
+    elif _finishing(board, standing):
+        standing.held, standing.reserves = reasons.LEFT_ALONE, False
+        standing.finishing = True
+    else:
+        _cool(board, standing)
+
+
+def nearly_done(job: TrainingJob) -> bool:
+    """Whether pods have succeeded, which would be missing after a restart."""
+    return any(
+        role.over or any(pod.phase is PodPhase.SUCCEEDED for pod in role.pods) for role in job.live
+    )
+
+
+def _finishing(board: Board, standing: Standing) -> bool:
+    """What its user asks for comes first: a manual size, a higher min, a lower max."""
+    done, role = standing.job.progress, standing.role
+    return (
+        done is not None
+        and done >= board.limits.nearly_done
+        and not standing.manual
+        and role.size >= role.min
+    )
+
+
+def _cool(board: Board, standing: Standing) -> None:
+    job, role = standing.job, standing.role
+    if job.problem or job.missing:
+        standing.held, standing.reserves = phases.unready(job), False
+        return
+    changed = last_changed(job, role)
+    if changed is None or (standing.floor == standing.cap == role.size):
+        return
+    if not standing.manual and any(one.since is None for one in standing.unbound):
+        # In the Job controller's back-off more of it would only stand empty.
+        standing.held, standing.reserves = reasons.REPLICAS_MISSING, False
+    elif later := backs_off(board, standing):
+        standing.held, standing.until = later
+        standing.reserves = False
+        standing.cooling = standing.restarts
+    elif role.size >= role.min and (left := _left(board, standing, changed)) > timedelta():
+        board.wake.append(left)
+        # Whatever its user asks for: room is kept for it no longer than the flags say.
+        standing.reserves = left <= _usual(board, standing)
+        # A role that made room by a restart would take it back before the claim has started.
+        at_once = standing.manual and not last_reasons.made_room(role)
+        _rest(board, standing, None if at_once else reasons.COOLDOWN)
+        standing.until = None if at_once else board.at + left
+    elif _still_gives(board, standing, changed):
+        _rest(board, standing, reasons.COOLDOWN)
+
+
+def _still_gives(board: Board, standing: Standing, changed: datetime) -> bool:
+    """Whether a replica that it gave still holds its node; some pods never leave.
+
+    The job that waits for that room has no pod yet: new pods of this one would take it.
+    """
+    role = standing.role
+    return (
+        last_reasons.balanced(board.policy.gives, role)
+        and any(pod.terminating for pod in role.pods)
+        and not board.past(changed, board.limits.queue_patience)
+    )
+
+
+def _rest(board: Board, standing: Standing, held: Reason | None) -> None:
+    standing.cooling, standing.held = True, held
+    if last_reasons.balanced(board.policy.gives, standing.role):
+        board.calm = min(board.calm, board.share(standing))
+
+
+def rest_after_return(board: Board, standing: Standing) -> None:
+    """A role that its job's restart brings back keeps room for more, as in the next plan.
+
+    Else another job takes all of that by a restart, and gives it back by more of them.
+    """
+    job, role = standing.job, standing.role
+    if standing.restarts and not (standing.manual or vain(board, job, role)):
+        most = role.max if role.remaining is None else min(role.max, role.remaining)
+        standing.cap = max(standing.cap, most)
+        _rest(board, standing, reasons.COOLDOWN)
+
+
+def usual_cooldown(limits: Limits, role: Role) -> timedelta:
+    """What the reconciler's flags say."""
+    restarts = role.resizing is Resizing.RESTART
+    return limits.restart_cooldown if restarts else limits.growth_cooldown
+
+
+def _usual(board: Board, standing: Standing) -> timedelta:
+    """The same, after restarts one soon after another."""
+    return doubled(usual_cooldown(board.limits, standing.role), standing)
+
+
+def _left(board: Board, standing: Standing, changed: datetime) -> timedelta:
+    """What is left of its cooldown; after a start that was no resize the flags' counts."""
+    job, role = standing.job, standing.role
+    usual = _usual(board, standing)
+    least, resized = cooldown(job, usual).least, resized_at(job, role)
+    left = min(least, usual) - (board.at - changed)
+    return max(left, least - (board.at - resized)) if resized else left
