@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from edl import contract, naming
+from edl import contract, naming, topology
 from edl.contract import CleanUp, KubeShare, Restart
 from edl.errors import Denied
 from edl.form import MOST_REPLICAS, Form
@@ -68,6 +68,7 @@ def _read(form: Form, framework: Framework) -> JobSpec:
         duration=form.duration(contract.DURATION),
         cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
         progress=form.part(contract.PROGRESS),
+        topology=topology.read(form, frozenset(one.role for one in cast or (seat,))),
         fallback=form.count(contract.SCALE_FALLBACK),
         removing=form.names(contract.REMOVE),
         gpu=gpu,
@@ -97,11 +98,8 @@ def _role(form: Form, framework: Framework) -> str:
     role = form.labels.get(contract.ROLE, framework.worker)
     if role not in framework.kinds:
         known = ", ".join(framework.kinds)
-        form.found(
-            form.label_path(contract.ROLE),
-            f'"{role}" is no role of {framework.name}',
-            f"one of {known}",
-        )
+        path = form.label_path(contract.ROLE)
+        form.found(path, f'"{role}" is no role of {framework.name}', f"one of {known}")
     return role
 
 

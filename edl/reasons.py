@@ -15,13 +15,8 @@ from edl.model.reasons import (
     Code,
     FixedSize,
     Growth,
-    Lack,
     Load,
     Minimum,
-    Need,
-    NodeRule,
-    NoEligibleNode,
-    NoRoom,
     OffNodes,
     Other,
     PendingPods,
@@ -31,11 +26,11 @@ from edl.model.reasons import (
     Reason,
     Restart,
     Roles,
-    Shortage,
     Size,
     Told,
     Usage,
 )
+from edl.model.room import Lack, NodeRule, NoEligibleNode, NoRoom, Shortage
 from edl.resources import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
@@ -138,12 +133,12 @@ def no_room(requests: Resources, lack: Lack) -> Reason:
     return Reason(Code.INSUFFICIENT_CAPACITY, NoRoom(requests, lack))
 
 
-def gang(needs: Sequence[Need], fitting: int, lack: Lack) -> Reason:
-    return Reason(Code.INSUFFICIENT_CAPACITY, Shortage(tuple(needs), fitting, lack))
+def gang(missing: Shortage) -> Reason:
+    return Reason(Code.INSUFFICIENT_CAPACITY, missing)
 
 
-def never(needs: Sequence[Need], fitting: int, lack: Lack) -> Reason:
-    return Reason(Code.NEVER_FITS, Shortage(tuple(needs), fitting, lack))
+def never(missing: Shortage) -> Reason:
+    return Reason(Code.NEVER_FITS, missing)
 
 
 def no_node(found: NoEligibleNode) -> Reason:

@@ -8,7 +8,7 @@ from typing import Final
 from edl.history import OperationPhase
 from edl.model import Code
 from edl.model.causes import Bounds, CauseKind, Hindrance
-from edl.model.reasons import NodeRule, Scarce
+from edl.model.room import NodeRule, Scarce
 
 _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.ADMITTED: "All pods of its minimum fit: it was started.",
@@ -80,6 +80,7 @@ _RULES: Final[Mapping[StrEnum, str]] = {
     NodeRule.NODE_SELECTOR: "No node matches its node selector.",
     NodeRule.NODE_AFFINITY: "No node matches its node affinity.",
     NodeRule.TAINTS: "It does not tolerate the taints of the nodes that it selects.",
+    NodeRule.TOPOLOGY: "No node that it may use has the labels of the topology that it requires.",
     NodeRule.OTHERS_UNSCHEDULABLE: "No node that it may use is schedulable.",
     Scarce.RULES: "Pod (anti-)affinity or topology spread.",
     Scarce.DEVICES: "Other pods have shares of the GPUs.",

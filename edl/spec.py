@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.model import Resizing
+from edl.model import Resizing, Topology
 
 
 class Seat(msgspec.Struct, frozen=True):
@@ -68,6 +68,7 @@ class JobSpec(msgspec.Struct, frozen=True):
     duration: timedelta | None = None
     """How long it is expected to run, as its user says; for estimates only."""
     cooldown: timedelta | None = None
+    topology: Topology = Topology()
     """The least time between two resizes of a role, as its user says."""
     progress: float | None = None
     """The part of its work that is done, 0..1, as its user or its script says."""

@@ -70,6 +70,16 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "`10s` to `1d`",
         "least time between two resizes of a role; default: the framework's, else the reconciler's",
     ),
+    annotation(
+        contract.REQUIRED_TOPOLOGY,
+        "`LABEL`, `ROLE=LABEL`, several between commas",
+        "all pods of the training job, or of the role, run on nodes with one value of this label",
+    ),
+    annotation(
+        contract.PREFERRED_TOPOLOGY,
+        "`LABEL[,LABEL…]`",
+        "its pods run on nodes with as few values of these labels as possible; the widest first",
+    ),
     annotation(contract.SLOTS, "whole number", "slots a host; default: whole GPUs, else 1"),
     annotation(contract.PORT, "1..65535", "the framework's port; default: the framework's own"),
     annotation(

@@ -73,7 +73,7 @@ class Eligibility:
     def _matches(self, requirement: Requirement) -> Mask:
         if requirement.key == NAME_FIELD and requirement.operator == "In":
             return self._named(requirement.values)
-        values = self._values_of(requirement.key)
+        values = self.values(requirement.key)
         verdicts = {value: requirement.holds(value) for value in set(values)}
         return np.array([verdicts[value] for value in values], dtype=np.bool_)
 
@@ -83,7 +83,8 @@ class Eligibility:
         found[[self._rows[name] for name in names if name in self._rows]] = True
         return found
 
-    def _values_of(self, key: str) -> list[str | None]:
+    def values(self, key: str) -> list[str | None]:
+        """Of each node the value of a label, None without it."""
         if key not in self._values:
             self._values[key] = [
                 node.name if key == NAME_FIELD else (node.labels or {}).get(key)

@@ -17,7 +17,9 @@ def with_gate(pod: Json, name: str) -> Json:
 
 
 def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
-    """The pods of a training job that starts as a whole, or shares devices, wait for their nodes.
+    """The pods of a training job that starts as a whole wait for their nodes.
+
+    So do those that share devices, and those with a topology.
 
     Not those that the plan does not place: bare pods, whose node their user names, and those that
     KubeShare's scheduler binds.
@@ -25,7 +27,8 @@ def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
     placed_by_others = spec.rank is not None or pod.get("nodeName") or kubeshare.binds(pod, labels)
     roles = [seat.role for seat in spec.cast]
     together = frameworks.needs_placement(spec.framework, spec.mode, roles)
-    if placed_by_others or not (together or kubeshare.is_share(labels)):
+    asks = together or spec.topology or kubeshare.is_share(labels)
+    if placed_by_others or not asks:
         return pod
     return with_gate(pod, contract.PLACEMENT_GATE)
 

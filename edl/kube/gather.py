@@ -219,6 +219,9 @@ def _disagreements(around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
     if len({spec.cast for spec in specs}) > 1:
         yield f"its Jobs disagree on {contract.ROLES}: write the same cast on each"
         return
+    if len({spec.topology for spec in specs if spec.topology}) > 1:
+        either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
+        yield f"its Jobs disagree on {either}: write the same on each that has one"
     names = [spec.role for spec in specs]
     for name in sorted({name for name in names if names.count(name) > 1}):
         jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]

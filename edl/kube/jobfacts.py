@@ -20,7 +20,7 @@ from edl.kube.facts import time
 from edl.kube.objects import JobObject
 from edl.kube.runtimes import Naming
 from edl.kube.shapes import Shapes
-from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share
+from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share, Topology
 from edl.model.last_changes import read_reason
 from edl.model.reasons import code_of
 from edl.parse import parse
@@ -43,6 +43,12 @@ _FINISHED: Final = frozenset({"Complete", "Failed"})
 _WISHES: Final = frozenset(
     {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
     | {contract.COOLDOWN, contract.DURATION, contract.PROGRESS, contract.TTL}
+)
+
+
+_TOO_LATE: Final = (
+    "its topology counts only where its Job was created with it, and names no node of its own: "
+    "recreate the Job"
 )
 
 
@@ -136,6 +142,7 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
 def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
     job_spec, metadata = manifest["spec"], manifest["metadata"]
     who = shapes.who(metadata["namespace"], _template_labels(manifest))
+    gated = contract.PLACEMENT_GATE in _gates(manifest)
     return Role(
         name=spec.role,
         job=spec.name,
@@ -154,7 +161,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         slots=spec.slots,
         port=spec.port,
         account=_pod_spec(manifest).get("serviceAccountName") or "",
-        problem=problem,
+        problem=problem or ("" if gated or not spec.topology else _TOO_LATE),
         backoff_limit=_backoff_limit(manifest),
         retries=_retries(manifest),
         removing=frozenset(spec.removing),
@@ -162,7 +169,8 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         cooldown=spec.cooldown,
         progress=_progress(manifest, spec),
         labels=who.labels,
-        gated=contract.PLACEMENT_GATE in _gates(manifest),
+        gated=gated,
+        topology=spec.topology if gated else Topology(),
         held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
     )
 

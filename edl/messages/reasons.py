@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Final, NamedTuple
 
-from edl.messages.room import insufficient, listed, needs, node_rule, resource
+from edl.messages.room import best, insufficient, listed, needs, node_rule, required, resource
 from edl.model.reasons import (
     About,
     AboveBudget,
@@ -20,8 +20,6 @@ from edl.model.reasons import (
     Growth,
     Load,
     Minimum,
-    NoEligibleNode,
-    NoRoom,
     OffNodes,
     Other,
     PendingPods,
@@ -31,11 +29,11 @@ from edl.model.reasons import (
     Reason,
     Restart,
     Roles,
-    Shortage,
     Size,
     Told,
     Usage,
 )
+from edl.model.room import NoEligibleNode, NoRoom, Shortage
 
 _RESTART: Final[Mapping[Restart, str]] = {
     Restart.NONE: "",
@@ -237,12 +235,13 @@ def _(about: AboveBudget, code: Code) -> _Sentence:  # noqa: ARG001
 @_about.register
 def _(about: Shortage, code: Code) -> _Sentence:
     pods, wanted = sum(need.pods for need in about.needs), needs(about.needs)
+    where, nearest = required(about.domains), best(about.domains)
     if code is not Code.NEVER_FITS:
-        text = f"{insufficient(about.lack)}: needs {wanted}"
-        return _Sentence(text, f"{about.fitting} of {pods} pods fit")
+        text = f"{insufficient(about.lack)}{where}: needs {wanted}"
+        return _Sentence(text, f"{about.fitting} of {pods} pods fit{nearest}")
     return _Sentence(
-        f"{insufficient(about.lack)}, even if no training job ran: needs {wanted}",
-        f"{about.fitting} of {pods} pods would fit",
+        f"{insufficient(about.lack)}{where}, even if no training job ran: needs {wanted}",
+        f"{about.fitting} of {pods} pods would fit{nearest}",
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
-from edl.model.reasons import Lack, Need, NodeRule, NoEligibleNode, Scarce
+from edl.model.room import Lack, Need, NodeRule, NoEligibleNode, Scarce
+from edl.model.topology import Domain
 from edl.resources import CPU
 
 NAMED: Final = 3
@@ -32,11 +33,13 @@ def resource(name: str) -> str:
 def node_rule(found: NoEligibleNode) -> str:
     """Which rule keeps pods off every node."""
     wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
+    labels = ", ".join(key for key, _ in found.selector)
     kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
     return {
         NodeRule.UNSCHEDULABLE: "no node is schedulable",
         NodeRule.NODE_SELECTOR: f"no node matches its node selector {wanted}{kubeshare}",
         NodeRule.NODE_AFFINITY: "no node matches its node affinity",
+        NodeRule.TOPOLOGY: f"no node that it may use has the label {labels} of its topology",
         NodeRule.TAINTS: "it does not tolerate the taints of the nodes that it selects",
         NodeRule.OTHERS_UNSCHEDULABLE: "no node that it may use is schedulable",
     }[found.rule]
@@ -53,3 +56,14 @@ def insufficient(lack: Lack) -> str:
         return f"Insufficient {lack.resource}"
     found = SCARCE.get(lack.scarce)
     return f"Insufficient nodes that {found} leave to it" if found else "Insufficient nodes"
+
+
+def required(domains: Sequence[Domain]) -> str:
+    """` in one domain of LABEL`, nothing where no topology is required."""
+    parts = (f"{one.label} for {one.role}" if one.role else one.label for one in domains)
+    return f" in one domain of {', one of '.join(parts)}" if domains else ""
+
+
+def best(domains: Sequence[Domain]) -> str:
+    """` in LABEL=VALUE, where most do`, nothing where no topology is required."""
+    return f" in {', '.join(map(str, domains))}, where most do" if domains else ""

@@ -13,6 +13,7 @@ from edl.model.reasons import Code, Reason, Restart
 from edl.model.rules import Neighbours, Port, Rules, Spread, Term
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
 from edl.model.state import ClusterState, Demand
+from edl.model.topology import Domain, Topology
 
 __all__ = [
     "Assignment",
@@ -23,6 +24,7 @@ __all__ = [
     "Code",
     "Demand",
     "Device",
+    "Domain",
     "Ending",
     "Held",
     "JobKey",
@@ -52,5 +54,6 @@ __all__ = [
     "Target",
     "Term",
     "Toleration",
+    "Topology",
     "TrainingJob",
 ]

@@ -12,7 +12,8 @@ import msgspec
 
 from edl.model.budgets import Budget
 from edl.model.names import JobKey
-from edl.model.reasons import Code, NoEligibleNode, Reason, Scarce
+from edl.model.reasons import Code, Reason
+from edl.model.room import NoEligibleNode, Scarce
 from edl.resources import Resources
 
 

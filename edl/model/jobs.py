@@ -17,6 +17,7 @@ from edl.model.places import Assignment, Shape
 from edl.model.pods import Leaving, Pod
 from edl.model.reasons import Code, Reason, Restart
 from edl.model.selectors import Labels
+from edl.model.topology import Topology
 
 
 class Resizing(StrEnum):
@@ -160,6 +161,8 @@ class Role(msgspec.Struct, frozen=True):
     """Its pods wait behind the gate `edl.dev/placement` until the plan gives each a node."""
     assigned: Assignment = Assignment()
     """The nodes that the plan of its last start or growth has for its replicas."""
+    topology: Topology = Topology()
+    """What its Job asks for; it counts where the pods are gated."""
     charges: tuple[Charge, ...] = ()
     """What one of its pods counts in the budgets of its namespace."""
     refusal: Refusal | None = None
@@ -242,6 +245,11 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     def cooldown(self) -> timedelta | None:
         """The least time between two resizes of a role: the longest that any of its Jobs says."""
         return max((role.cooldown for role in self.roles if role.cooldown), default=None)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """What any of its Jobs asks for."""
+        return next((role.topology for role in self.roles if role.topology), Topology())
 
     @cached_property
     def leaving(self) -> Leaving | None:

@@ -11,7 +11,8 @@ import msgspec
 
 from edl.model.budgets import Budget
 from edl.model.names import JobKey
-from edl.resources import Amount, Resources
+from edl.model.room import NoEligibleNode, NoRoom, Shortage
+from edl.resources import Amount
 
 
 class Code(StrEnum):
@@ -178,68 +179,6 @@ class AboveBudget(msgspec.Struct, frozen=True, tag=True):
     """A budget that is overdrawn."""
 
     budget: Budget
-
-
-class Scarce(StrEnum):
-    """Of what nodes have too little for pods."""
-
-    RESOURCE = "Resource"
-    NODES = "Nodes"
-    """Pods that ask for no resource find no node."""
-    RULES = "Rules"
-    """Sums of resources would do: pod (anti-)affinity or topology spread keeps pods off."""
-    DEVICES = "Devices"
-    """Sums would do: other pods have shares of the GPUs."""
-
-
-class Lack(msgspec.Struct, frozen=True):
-    """Of what nodes have too little; `resource` is the name of one, where it is one."""
-
-    scarce: Scarce
-    resource: str = ""
-
-
-class Need(msgspec.Struct, frozen=True):
-    """The pods that one role asks for; `requests` is what each of them asks for."""
-
-    role: str
-    pods: Amount
-    requests: Resources
-
-
-class Shortage(msgspec.Struct, frozen=True, tag=True):
-    """Pods that find no room together."""
-
-    needs: tuple[Need, ...]
-    fitting: int
-    lack: Lack
-
-
-class NoRoom(msgspec.Struct, frozen=True, tag=True):
-    """One more pod finds no room."""
-
-    requests: Resources
-    lack: Lack
-
-
-class NodeRule(StrEnum):
-    """Which rule keeps pods of one shape off every node."""
-
-    UNSCHEDULABLE = "Unschedulable"
-    """Every node is cordoned."""
-    NODE_SELECTOR = "NodeSelector"
-    NODE_AFFINITY = "NodeAffinity"
-    TAINTS = "Taints"
-    OTHERS_UNSCHEDULABLE = "OthersUnschedulable"
-    """Every node that it may use is cordoned."""
-
-
-class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
-    """No node is one that the pods may use. `selector`: the node selector that none matches."""
-
-    rule: NodeRule
-    selector: tuple[tuple[str, str], ...] = ()
-    needs: tuple[Need, ...] = ()
 
 
 class Attempted(StrEnum):

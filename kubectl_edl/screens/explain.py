@@ -14,7 +14,7 @@ from edl.inject import unrequested
 from edl.messages import cause, remedy
 from edl.model import Budget, JobKey, Reason, Role
 from edl.model.causes import Cause, Hindrance, Itself
-from edl.model.reasons import NoEligibleNode
+from edl.model.room import NoEligibleNode
 from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
 from edl.resources import Resources
 from edl.writes import Json

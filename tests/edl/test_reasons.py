@@ -13,7 +13,8 @@ from edl.history import OperationPhase
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.causes import Bounds, Cause, CauseKind, Hindrance
 from edl.model.last_changes import read_reason, text_of
-from edl.model.reasons import Minimum, NodeRule, Scarce, code_of
+from edl.model.reasons import Minimum, code_of
+from edl.model.room import NodeRule, Scarce
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("edl", "reconciler", "kubectl_edl", "webhook", "certs")

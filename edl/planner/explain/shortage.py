@@ -8,11 +8,12 @@ import numpy as np
 from edl.feasibility.devices import Horizon
 from edl.model import Role, TrainingJob
 from edl.model.causes import Cause, Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
-from edl.model.reasons import Scarce
+from edl.model.room import Scarce
 from edl.planner.packing.fit import Fit, Want
 from edl.planner.packing.grid import Ints
 from edl.planner.packing.orders import placed
 from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.admission.topology import nearest
 from edl.planner.passes.growth import Ceiling
 from edl.planner.passes.why import no_node
 from edl.planner.snapshot.board import Board
@@ -30,6 +31,8 @@ def of_gang(board: Board, gang: Gang) -> Iterator[Cause]:
     if gang.bill and (line := gang.bill.short(now=False)):
         yield spent(line, gang.bill, _given_back(board, line, gang.job.priority))
     room = within_reach(board, gang.job)
+    near = nearest(board, gang, room, Horizon.FUTURE_IDLE)
+    gang = near[0] if near else gang
     found = placed(room, gang.wants, Horizon.FUTURE_IDLE)
     wanted = list(zip(gang.roles, gang.wants, found, strict=True))
     for role, want, _ in wanted:

@@ -1,6 +1,7 @@
 """Where pods of one shape fit: worked out once a shape, then followed pod by pod."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -42,6 +43,13 @@ class Fit:
         self._soon: Cursor | None = None
         self._usable: Mask | None = None
 
+    def within(self, nodes: Mask) -> "Fit":
+        """The same shape on some of its nodes only; bool[nodes]."""
+        found = copy(self)
+        found.eligible = self.eligible & nodes
+        found.renew()
+        return found
+
     @property
     def both(self) -> Cursor:
         """Nodes that have the room now, and not promised to anybody."""
@@ -74,7 +82,7 @@ class Fit:
 
     def renew(self) -> None:
         """Nobody has looked for room yet."""
-        self._both = self._soon = None
+        self._both = self._soon = self._usable = None
 
     def is_full(self) -> bool:
         """Whether no node has room for one more, also when everybody has left who leaves."""

@@ -11,6 +11,7 @@ from edl.planner.packing.fit import Fit
 from edl.planner.packing.grid import Ints, Need
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.home import Homes
+from edl.planner.snapshot.nearness import beside
 from edl.planner.snapshot.standing import NOWHERE, Standing
 
 
@@ -103,14 +104,14 @@ def extend(board: Board, ceiling: Ceiling, standing: Standing, homes: Homes | No
     if not (at_once or _is_allowed(ceiling, standing)):
         return False
     soon = standing.fit.soon
-    if at_once and (row := _row(standing, homes, now=True)) != NOWHERE:
+    if at_once and (row := _row(board, standing, homes, now=True)) != NOWHERE:
         standing.sit(board.grid, row, now=True)
         return True
     # What restarts takes its size when it starts: it would restart at once for room to come.
     restarts = standing.starts and standing.restarts and not standing.held
     if restarts or soon.find() == NOWHERE:
         return False
-    row = _row(standing, homes, now=False)
+    row = _row(board, standing, homes, now=False)
     if row != NOWHERE:
         standing.sit(board.grid, row, now=False)
         return True
@@ -144,8 +145,11 @@ def _comes_at_once(board: Board, ceiling: Ceiling, standing: Standing) -> bool:
     return calm and ceiling.allows(standing.fit, now=True)
 
 
-def _row(standing: Standing, homes: Homes | None, *, now: bool) -> int:
-    """Near the others of its job where the policy says so, else the fullest node."""
+def _row(board: Board, standing: Standing, homes: Homes | None, *, now: bool) -> int:
+    """Near the others where its user or the policy says so, else the fullest node."""
+    near = standing.job.topology.preferred
+    if near and (row := beside(board, standing, now=now)) != NOWHERE:
+        return row
     if homes is not None and (row := homes.near(standing, now=now)) != NOWHERE:
         return row
     return standing.fit.both.find() if now else standing.fit.soon.find()

@@ -16,6 +16,7 @@ from edl.planner.snapshot import last_reasons
 from edl.planner.snapshot.back_off import counted
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.ledger import Ledger
+from edl.planner.snapshot.nearness import ranked
 from edl.planner.snapshot.standing import NOWHERE, Standing, target
 
 
@@ -66,7 +67,8 @@ class Outcome:
     def _assigned(self, standing: Standing) -> tuple[str, ...]:
         """The nodes of the replicas that it gets in this plan, in the order of their indexes."""
         names = list(self.board.grid.rows)
-        return tuple(names[seat.row] for seat in standing.seats if seat.fresh and seat.now)
+        rows = [seat.row for seat in standing.seats if seat.fresh and seat.now]
+        return tuple(names[row] for row in ranked(self.board, standing, rows))
 
     def _resizes(self, standings: Iterable[Standing]) -> Iterator[Resize]:
         for standing in standings:

@@ -13,6 +13,7 @@ import numpy as np
 from edl.model import TrainingJob
 from edl.planner.plan import Placement
 from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.nearness import beside
 from edl.planner.snapshot.standing import NOWHERE, Seat, Standing, Unbound
 
 _Search: TypeAlias = Callable[[Board, Standing, Unbound], Seat | None]
@@ -71,11 +72,14 @@ def _planned(board: Board, standing: Standing, found: Unbound) -> Seat | None:
 
 
 def _near(board: Board, standing: Standing, _found: Unbound) -> Seat | None:
-    """Where most of its role are."""
+    """Where most of its role are, or in a domain that it prefers."""
     if not standing.role.gated:
         return None
     rows = Counter(seat.row for seat in standing.seats if seat.row != NOWHERE)
-    return _first(board, standing, (row for row, _ in rows.most_common()))
+    found = [row for row, _ in rows.most_common()]
+    if standing.job.topology.preferred and (row := beside(board, standing, now=True)) != NOWHERE:
+        found.append(row)
+    return _first(board, standing, found)
 
 
 def _elsewhere(board: Board, standing: Standing, _found: Unbound) -> Seat | None:

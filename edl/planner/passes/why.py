@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.feasibility.devices import Horizon
 from edl.model import Reason
-from edl.model.reasons import Lack, Need, NodeRule, NoEligibleNode, Scarce
+from edl.model.room import Lack, Need, NodeRule, NoEligibleNode, Scarce, Shortage
 from edl.planner.packing.fit import Fit, Want, pack
 from edl.planner.packing.grid import Ints, fewest
-from edl.planner.packing.orders import most
-from edl.planner.passes.admission.gang import Gang, fits_empty
+from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.admission.topology import fits_empty, nearest
 from edl.planner.snapshot.board import Board
 
 
@@ -31,15 +31,18 @@ def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
     for want in found.wants:
         if not want.fit.eligible.any():
             return reasons.no_node(replace(no_node(board, want.fit), needs=needs))
-    if fits_empty(board, found):
-        fitting = most(reach, found.wants, Horizon.FUTURE_IDLE)
-        if fitting == found.pods:  # rules or budgets keep it from what extras hold
-            reach = board.grid.soon
-            fitting = most(reach, found.wants, Horizon.FUTURE_IDLE)
-        return reasons.gang(needs, fitting, short(board, reach, found.wants, Horizon.FUTURE_IDLE))
-    alone = board.ours_gone()
-    fitting = most(alone, found.wants, Horizon.EMPTY)
-    return reasons.never(needs, fitting, short(board, alone, found.wants, Horizon.EMPTY))
+    never = not fits_empty(board, found)
+    room, horizon = (board.ours_gone(), Horizon.EMPTY) if never else (reach, Horizon.FUTURE_IDLE)
+    near = nearest(board, found, room, horizon)
+    if near and near[1] == found.pods and not never:  # rules or budgets keep it from extras
+        room = board.grid.soon
+        near = nearest(board, found, room, horizon)
+    if near is None:
+        labels = tuple((label, "") for _, label in found.job.topology.required)
+        return reasons.no_node(NoEligibleNode(NodeRule.TOPOLOGY, labels, needs))
+    gang, fitting = near
+    missing = Shortage(needs, fitting, short(board, room, gang.wants, horizon), gang.domains)
+    return reasons.never(missing) if never else reasons.gang(missing)
 
 
 def no_node(board: Board, fit: Fit) -> NoEligibleNode:

@@ -12,6 +12,7 @@ import numpy as np
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Demand, JobKey, Shape, TrainingJob
 from edl.planner.limits import Limits
+from edl.planner.packing.domains import Domains, domains
 from edl.planner.packing.fit import Fit
 from edl.planner.packing.grid import Grid, Ints
 from edl.planner.policies import Policy
@@ -56,6 +57,9 @@ class Board:
     bulks: dict[Fit, float] = field(default_factory=dict)
     state: ClusterState | None = None
     """What it was read from."""
+    _domains: dict[str, Domains] = field(default_factory=dict)
+    _within: dict[tuple[Fit, str, int], Fit] = field(default_factory=dict)
+    """Shapes that are kept to a domain: by label, and by the domain's number."""
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
     _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
@@ -82,6 +86,21 @@ class Board:
             rows.surplus.clear()
             rows.fit.renew()
         return self.rows
+
+    def domains(self, label: str) -> Domains:
+        """The nodes by the value of a label."""
+        found = self._domains.get(label)
+        if found is None:
+            found = self._domains[label] = domains(label, self.eligibility.values(label))
+        return found
+
+    def within(self, fit: Fit, label: str, number: int) -> Fit:
+        """The same shape on the nodes of one domain."""
+        key = (fit, label, number)
+        found = self._within.get(key)
+        if found is None:
+            found = self._within[key] = fit.within(self.domains(label).mask(number))
+        return found
 
     def share(self, standing: Standing, more: int = 0) -> float:
         """How satisfied the policy finds this role, with `more` replicas."""

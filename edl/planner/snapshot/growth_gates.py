@@ -9,6 +9,7 @@ from edl.planner.limits import Limits
 from edl.planner.snapshot import last_reasons
 from edl.planner.snapshot.back_off import backs_off, doubled, last_changed, vain
 from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.nearness import held_to
 from edl.planner.snapshot.seating import seat
 from edl.planner.snapshot.standing import Standing, target
 
@@ -17,6 +18,7 @@ def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
     """A started role with its pods."""
     rows = board.rows_of(role.shape)
     standing = Standing(job, role, rank, rows.fit, board.bulk(rows.fit))
+    standing.fit = held_to(board, standing)
     standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
     standing.given = tuple(standing.seats)
     board.budgets.count(standing)

@@ -68,6 +68,7 @@ def _follows(last: Board, state: ClusterState, policy: Policy, limits: Limits) -
         last.grid.crowd is None
         and last.grid.devices is None
         and not any(shape.rules for shape in shapes)
+        and not any(job.topology for job in state.jobs)
         and (last.policy, last.limits) == (policy, limits)
         and last.at <= state.observed_at
         and lines(_asked(shapes)) == last.grid.names

@@ -42,6 +42,8 @@ def named(*names: str) -> list[Json]:
         (horovod("worker"), [PLACEMENT]),
         (job(framework="tensorflow", max="3"), [PLACEMENT]),
         (job(framework="pytorch", max="3"), []),
+        (job(framework="pytorch", max="3", annotations={"required-topology": "rack"}), [PLACEMENT]),
+        (job(framework="none", annotations={"preferred-topology": "rack"}), [PLACEMENT]),
         (job(framework="none", max="3"), []),
         (job(framework="tensorflow", max="3", pod={"nodeName": "n1"}), []),
         (job(framework="tensorflow", max="3", gpu="0.5"), []),

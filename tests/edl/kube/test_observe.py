@@ -458,3 +458,23 @@ def test_a_role_is_gated_as_its_template_says_and_keeps_the_nodes_of_its_plan() 
         Assignment(),
         Assignment(2, ("n1", "n1", "n2")),
     ]
+
+
+def test_a_topology_counts_where_the_pods_wait_for_their_nodes() -> None:
+    gate = {"schedulingGates": [{"name": contract.PLACEMENT_GATE}]}
+    notes = {contract.REQUIRED_TOPOLOGY: "worker=rack"}
+    gated = only(look(snapshot([member("ps", pod=gate), member("worker", pod=gate, notes=notes)])))
+    assert gated.topology == Topology(required=(("worker", "rack"),))
+    late = only(look(snapshot([member("ps"), member("worker", notes=notes)])))
+    assert not late.topology
+    assert [bool(role.problem) for role in late.roles] == [False, True]
+
+
+def test_jobs_that_disagree_on_their_topology_do_not_start() -> None:
+    members = [
+        member(role, notes={contract.PREFERRED_TOPOLOGY: text})
+        for role, text in (("ps", "rack"), ("worker", "zone"))
+    ]
+    assert "its Jobs disagree on edl.dev/required-topology" in only(look(snapshot(members))).problem
+    members[1] = member("worker")
+    assert "disagree" not in only(look(snapshot(members))).problem

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
-from edl.model.reasons import Lack, Scarce, Shortage
+from edl.model.room import Lack, Scarce, Shortage
 from edl.planner.decide import seat
 from edl.planner.limits import Limits
 from edl.planner.passes.growth import Ceiling

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.model import ClusterState, Code, Ending, JobKey, Reason, TrainingJob
 from edl.model.last_changes import text_of
-from edl.model.reasons import Lack, Need, Scarce
+from edl.model.room import Lack, Need, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.resources import Resources
 from edl.steps import MOST_EXPLAINED, steps
@@ -209,9 +209,11 @@ def test_figures_of_the_moment_are_not_written_down() -> None:
     gist = "Insufficient cpu: needs 4 x 1 CPU (worker)"
     needs = (Need("worker", 4, Resources.of({"cpu": 1000})),)
     short = Lack(Scarce.RESOURCE, "cpu")
-    new = steps(Plan(held=held(["mnist"], reasons.gang(needs, 1, short))), state(queued()))
+    new = steps(
+        Plan(held=held(["mnist"], reasons.gang(Shortage(needs, 1, short)))), state(queued())
+    )
     assert new.steps[0].writes[0].body["metadata"]["annotations"][contract.MESSAGE] == gist
-    same = Plan(held=held(["mnist"], reasons.gang(needs, 2, short)))
+    same = Plan(held=held(["mnist"], reasons.gang(Shortage(needs, 2, short))))
     assert steps(same, state(queued(message=gist))).steps == ()
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from edl.model import ClusterState, TrainingJob
-from edl.planner.passes.admission.gang import Gang, fits_empty, gang, place_now
+from edl.planner.passes.admission.gang import Gang, gang
+from edl.planner.passes.admission.topology import fits_empty, place
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.opening import set_up
 from edl.resources import Resources
@@ -24,7 +25,7 @@ def fits_alone(board: Board, found: Gang) -> bool:
     if board.state is None or not binds or board.grid.devices or _follows_ours(board, found):
         return True
     there = set_up(_without_ours(board.state, found.job), board.policy, board.limits)
-    return place_now(there, gang(there, there.posts[0].job).wants) is not None
+    return place(there, gang(there, there.posts[0].job)) is not None
 
 
 def _follows_ours(board: Board, found: Gang) -> bool:

@@ -7,16 +7,15 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.feasibility.devices import Horizon
-from edl.model import Reason, Resizing, Role, TrainingJob
+from edl.model import Domain, Reason, Resizing, Role, Topology, TrainingJob
 from edl.planner.packing.fit import Fit, Want, place, unplace
-from edl.planner.packing.orders import most, orders
+from edl.planner.packing.orders import orders
 from edl.planner.snapshot import last_reasons
 from edl.planner.snapshot.back_off import failed_starts
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.budgets import Bill, Line
 from edl.planner.snapshot.growth_gates import rest_after_return
-from edl.planner.snapshot.standing import NOWHERE, ROLES, Seat, Standing, start_size, target
+from edl.planner.snapshot.standing import ROLES, Seat, Standing, start_size, target
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -29,6 +28,8 @@ class Gang(msgspec.Struct, frozen=True):
     """It was stopped to start again, at the sizes that its roles have."""
     bill: Bill | None = None
     """What it counts in budgets as a whole."""
+    domains: tuple[Domain, ...] = ()
+    """Those that its pods are kept to here."""
 
     @property
     def pods(self) -> int:
@@ -60,7 +61,8 @@ class Gang(msgspec.Struct, frozen=True):
     def question(self) -> "Question":
         """Equal for gangs for which room is looked for alike, and that are told the same."""
         names = tuple(role.name for role in self.roles)
-        return Question(self.wants, names, self.bill.costs if self.bill else (), self.again)
+        costs = self.bill.costs if self.bill else ()
+        return Question(self.wants, names, costs, self.again, self.job.topology)
 
 
 class Question(NamedTuple):
@@ -72,6 +74,7 @@ class Question(NamedTuple):
     """What it counts in budgets."""
     again: bool
     """Its last start came to nothing, so no other gang is suspended for it."""
+    topology: Topology
 
 
 def gang(board: Board, job: TrainingJob, *, returns: bool = False) -> Gang:
@@ -135,26 +138,6 @@ def _place_in_order(board: Board, wants: Sequence[Want]) -> list[list[int]] | No
     return None
 
 
-def place_again(board: Board, found: Gang) -> list[list[int]] | None:
-    """The nodes of its last start, where they have room for all pods; None, and no change.
-
-    A job that gave replicas by its restart thereby leaves their nodes to the job that takes them.
-    """
-    placed: list[list[int]] = []
-    for role, want in zip(found.roles, found.wants, strict=True):
-        rows: list[int] = []
-        placed.append(rows)
-        for index in range(want.pods):
-            row = board.grid.rows.get(role.assigned.node(index), NOWHERE)
-            if row == NOWHERE or not (want.fit.eligible[row] and want.fit.takes(row, now=True)):
-                for (fit, _), taken in zip(found.wants, placed, strict=False):
-                    unplace(board.grid, fit, taken, now=True)
-                return None
-            board.grid.take(row, want.fit, now=True)
-            rows.append(row)
-    return placed
-
-
 def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list[Standing]:
     """The roles of a gang that starts in this plan; they may grow at once."""
     standings = []
@@ -212,8 +195,3 @@ def delays(found: Gang, head: Gang) -> bool:
     if mine is None or bill is None:
         return False
     return any(line.soon - cost < mine.cost(line) for line, cost in bill.costs if mine.cost(line))
-
-
-def fits_empty(board: Board, found: Gang) -> bool:
-    """Whether it could start if none of our training jobs ran."""
-    return most(board.ours_gone(), found.wants, Horizon.EMPTY) == found.pods

@@ -6,17 +6,18 @@ from datetime import UTC, datetime
 from math import inf
 
 from edl import phases, reasons
+from edl.feasibility.devices import Horizon
 from edl.model import Demand, Reason, TrainingJob
 from edl.planner.packing.fit import Want, place
+from edl.planner.passes.admission import topology
 from edl.planner.passes.admission.alone import fits_alone
+from edl.planner.passes.admission.claims import of_extras
 from edl.planner.passes.admission.gang import (
     Gang,
     Question,
     delays,
     gang,
     lingers,
-    place_again,
-    place_now,
     returns,
     stand_up,
 )
@@ -50,7 +51,7 @@ class Queue:
     """Gangs that have waited so long that no gang behind starts first if it could delay them."""
     _refused: dict[tuple[Question, float], Reason] = field(default_factory=dict)
     """What did not fit at a level, and why: asking for the same again would find no more room."""
-    _alone: dict[tuple[Want, ...], bool] = field(default_factory=dict)
+    _alone: dict[Question, bool] = field(default_factory=dict)
     """Whether it would fit in a cluster without training jobs."""
 
     @property
@@ -120,14 +121,14 @@ class Queue:
 
     def _complete(self, found: Gang) -> None:
         """A start that a crash left half done comes before everybody else."""
-        placed = place_now(self.board, found.wants) if _allowed(found) else None
+        placed = topology.place(self.board, found) if _allowed(found) else None
         if placed is None:
             self._reserve(found)
             if self.board.past(found.job.started_at, self.board.limits.gang_limit):
                 self.ledger.suspended[found.job.key] = gang_failed(self.board, found.job)
         else:
             roles = [role.name for role in found.roles]
-            self._admit(found, placed, reasons.completed(roles))
+            self._admit(*placed, reasons.completed(roles))
 
     def _return(self, found: Gang) -> bool:
         """A restart comes before the queue: the job ran, and its room is free for this.
@@ -136,17 +137,16 @@ class Queue:
         """
         key = found.job.key
         if not lingers(self.board, found):
-            again = place_again(self.board, found) if _allowed(found) else None
+            again = topology.place_again(self.board, found) if _allowed(found) else None
             placed = again or self._placed(found)
             if placed is not None:
-                self._admit(found, placed, found.reason)
+                self._admit(*placed, found.reason)
             return placed is not None
-        claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
-        kept = make_room(claim, self.extras, -inf, whole=True)
-        if kept:
+        claim = of_extras(self.board, self.extras, found, -inf)
+        if claim:
             self.ledger.promise(claim.wants, claim.placed)
             self.ledger.hold(key, reasons.PREVIOUS_PODS)
-        return kept
+        return claim is not None
 
     def _demand(self, demand: Demand) -> None:
         fit = self.board.rows_of(demand.shape).fit
@@ -175,16 +175,16 @@ class Queue:
         elif refused := self._refused.get((found.question, level_of(self.board, found.job))):
             self._pass_over(found, refused)
         elif not lingers(self.board, found) and (placed := self._placed(found)) is not None:
-            self._admit(found, placed, found.reason)
+            self._admit(*placed, found.reason)
         else:
             self._reserve(found)
 
-    def _placed(self, found: Gang) -> list[list[int]] | None:
+    def _placed(self, found: Gang) -> tuple[Gang, topology.Rows] | None:
         if not _allowed(found):
             return None
-        together = self.board.policy.together
+        together = self.board.policy.together and not found.job.topology
         at_one = place_on_one(self.board, found.wants) if together else None
-        return at_one or place_now(self.board, found.wants)
+        return (found, at_one) if at_one else topology.place(self.board, found)
 
     def _reserve(self, found: Gang) -> None:
         """Room on `soon`, all or none; the pods start when it is free."""
@@ -215,14 +215,18 @@ class Queue:
         job = found.job
         to_start = reasons.room_for_minimum if found.partial else reasons.room_for_job
         reason = to_start(job.key)
-        claim = Claim(self.board.grid, list(found.wants), bill=found.bill)
-        if make_room(claim, self.extras, level, whole=True):
+        if claim := of_extras(self.board, self.extras, found, level):
             note_yield(claim.risen, reason)
             return claim
         # Who came to nothing before would suspend them in vain, and again.
         if found.again or not self.board.limits.preempt:
             return None
-        return self._preemption.serve(Asker(found.wants, job.priority, level, reason), found.bill)
+        room = self.board.ours_gone() if job.topology.required else self.board.grid.soon
+        for kept in topology.kept(self.board, found, room, Horizon.EMPTY):
+            asker = Asker(kept.wants, job.priority, level, reason)
+            if claim := self._preemption.serve(asker, found.bill):
+                return claim
+        return None
 
     def _claim_of_own(self, found: Gang) -> Claim | None:
         """The rest of a start takes first what its own job has restarted for: that was in vain."""
@@ -261,9 +265,9 @@ class Queue:
             self._heads.append(found)
 
     def _fits_alone(self, found: Gang) -> bool:
-        if found.wants not in self._alone:
-            self._alone[found.wants] = fits_alone(self.board, found)
-        return self._alone[found.wants]
+        if found.question not in self._alone:
+            self._alone[found.question] = fits_alone(self.board, found)
+        return self._alone[found.question]
 
     def _above_budget(self, found: Gang, line: Line, needs: int) -> None:
         """Others pass it, but nobody who counts in the same budget for ever."""

@@ -1,0 +1,35 @@
+"""Where the pods of a training job are to run near each other: domains of nodes, by node labels."""
+
+import msgspec
+
+
+class Topology(msgspec.Struct, frozen=True):
+    """Domains are nodes with the same value of a label: a zone, a block, a rack, a node itself."""
+
+    required: tuple[tuple[str, str], ...] = ()
+    """(role, label): all its pods run in one domain; the role "" stands for the training job."""
+    preferred: tuple[str, ...] = ()
+    """Labels, that of the widest domains first: as few domains of each as possible."""
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.preferred)
+
+    def of_role(self, role: str) -> str:
+        """The label that keeps the pods of this role together, "" for those of all roles."""
+        return dict(self.required).get(role, "")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All of its labels, that of the widest domains first."""
+        return tuple(dict.fromkeys((*(label for _, label in self.required), *self.preferred)))
+
+
+class Domain(msgspec.Struct, frozen=True):
+    """One domain to which the pods of a role are kept, "" for those of all roles."""
+
+    label: str
+    value: str
+    role: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.label}={self.value}"

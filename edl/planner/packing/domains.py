@@ -1,0 +1,87 @@
+"""Domains of nodes by a label, and which of them have room for pods that stay together."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from edl.feasibility.devices import Horizon
+from edl.feasibility.eligibility import Mask
+from edl.planner.packing.fit import Want
+from edl.planner.packing.grid import Ints
+
+_TIGHTEST: Final = 12
+_ROOMIEST: Final = 4
+"""That many domains are tried from each end of those whose sums have room."""
+
+
+class Domains(NamedTuple):
+    """Nodes by the value of one label."""
+
+    label: str
+    values: tuple[str, ...]
+    rows: Ints
+    """Of each node the place of its own in `values`, -1 without the label; int64[nodes]."""
+
+    def mask(self, number: int) -> Mask:
+        """Its nodes; bool[nodes]."""
+        found: Mask = self.rows == number
+        return found
+
+    def tightest(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> list[int]:
+        """Domains that seem to have room for all, the one with the least room to spare first.
+
+        Shapes together may find less room than their sums say: placing them shows it. Of many
+        domains those in the middle are left out.
+        """
+        spare = np.where(self._has_sums(wants, room), self._spare(wants, room, horizon), 0)
+        enough = np.flatnonzero(spare >= 1)
+        found: list[int] = enough[np.argsort(spare[enough], kind="stable")].tolist()
+        many = len(found) > _TIGHTEST + _ROOMIEST
+        return [*found[:_TIGHTEST], *found[-_ROOMIEST:]] if many else found
+
+    def roomiest(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> list[int]:
+        """Domains with room for any of these pods, the one with room for most of them first."""
+        fitting = np.zeros(len(self.values), dtype=np.int64)
+        spare = np.zeros(len(self.values), dtype=np.int64)
+        for fit, pods in wants:
+            total = self._total(fit.capacity(room, horizon))
+            fitting += np.minimum(total, pods)
+            spare += total
+        order = np.lexsort((-spare, -fitting))
+        found: list[int] = order[fitting[order] > 0].tolist()
+        return found
+
+    def _spare(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> "np.ndarray":
+        """How often the pods find room, by the shape that does least often; float64[domains]."""
+        found = np.full(len(self.values), np.inf)
+        for fit, pods in wants:
+            if pods:
+                found = np.minimum(found, self._total(fit.capacity(room, horizon)) / pods)
+        return found
+
+    def _has_sums(self, wants: Sequence[Want], room: Ints) -> Mask:
+        """Whether of each resource there is enough for all pods; bool[domains]."""
+        asked: dict[int, int] = {}
+        for fit, pods in wants:
+            for line, amount in fit.need:
+                asked[line] = asked.get(line, 0) + amount * pods
+        found: Mask = np.ones(len(self.values), dtype=np.bool_)
+        for line, amount in asked.items():
+            found &= self._total(np.maximum(room[line], 0)) >= amount
+        return found
+
+    def _total(self, amounts: Ints) -> Ints:
+        """The sums over each domain's nodes; int64[domains] for int64[nodes]."""
+        inside = self.rows >= 0
+        found: Ints = np.zeros(len(self.values), dtype=np.int64)
+        np.add.at(found, self.rows[inside], amounts[inside])
+        return found
+
+
+def domains(label: str, values: Sequence[str | None]) -> Domains:
+    """values: of each node, None without the label."""
+    names = sorted({value for value in values if value is not None})
+    numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
+    rows = np.array([numbers.get(value, -1) for value in values], dtype=np.int64)
+    return Domains(label, tuple(names), rows)

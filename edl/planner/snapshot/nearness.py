@@ -1,0 +1,74 @@
+"""Started roles and the domains that they require or prefer."""
+
+from collections import Counter
+
+import numpy as np
+
+from edl.feasibility.devices import Horizon
+from edl.model import Role, TrainingJob
+from edl.planner.packing.cursor import fitting
+from edl.planner.packing.fit import Fit, Want
+from edl.planner.packing.grid import fewest
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.standing import NOWHERE, Standing
+
+
+def domain_of(board: Board, job: TrainingJob, role: str, label: str) -> int:
+    """The domain where most pods of a started role are, "" for those of all; NOWHERE without."""
+    rows, numbers = board.grid.rows, board.domains(label).rows
+    started = _started(job, role)
+    pods = [pod.node or pod.assigned for one in started for pod in one.pods if pod.active]
+    names = [*filter(None, pods)] or [name for one in started for name in one.assigned.nodes]
+    found = Counter(int(numbers[rows[name]]) for name in names if name in rows)
+    del found[NOWHERE]
+    return max(sorted(found), key=found.__getitem__, default=NOWHERE)
+
+
+def held_to(board: Board, standing: Standing) -> Fit:
+    """The shape of a started role on the nodes of the domains that its pods are to stay in."""
+    fit = standing.fit
+    for role, label in standing.job.topology.required:
+        if role in ("", standing.role.name):
+            number = domain_of(board, standing.job, role, label)
+            if number == NOWHERE:  # none of its pods has a node, and no plan for them is known
+                number = _best(board, standing.job, role, label)
+            fit = fit if number == NOWHERE else board.within(fit, label, number)
+    return fit
+
+
+def _best(board: Board, job: TrainingJob, role: str, label: str) -> int:
+    """The domain that fits a started role best, "" for all of them; NOWHERE without."""
+    wants = [Want(board.rows_of(one.shape).fit, one.size) for one in _started(job, role)]
+    tightest = board.domains(label).tightest(wants, board.grid.now, Horizon.IDLE)
+    return next(iter(tightest), NOWHERE)
+
+
+def _started(job: TrainingJob, role: str) -> list[Role]:
+    return [one for one in job.live if not one.suspended and role in ("", one.name)]
+
+
+def beside(board: Board, standing: Standing, *, now: bool) -> int:
+    """A node for one more, in a preferred domain of its role, the narrowest first; or NOWHERE."""
+    fit, grid = standing.fit, board.grid
+    taken = sorted({seat.row for seat in standing.seats if seat.row != NOWHERE})
+    for label in reversed(standing.job.topology.preferred):
+        rows = board.domains(label).rows
+        numbers = rows[taken]
+        inside = np.isin(rows, numbers[numbers != NOWHERE]) & fit.eligible
+        found = fitting(grid, fit.need, np.flatnonzero(inside), now=now)
+        if fit.need and found.size:
+            left = fewest(grid.soon[line, found] // amount for line, amount in fit.need)
+            found = found[np.argsort(left, kind="stable")]
+        for row in map(int, found):
+            if fit.allows(row, now=now):
+                return row
+    return NOWHERE
+
+
+def ranked(board: Board, standing: Standing, rows: list[int]) -> list[int]:
+    """Nodes of its replicas in the order of their domains: neighbours in rank are near."""
+    labels = standing.job.topology.labels
+    if not labels:
+        return rows
+    columns = [board.domains(label).rows for label in labels]
+    return sorted(rows, key=lambda row: (*(int(column[row]) for column in columns), row))
