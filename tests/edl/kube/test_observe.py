@@ -22,6 +22,7 @@ from edl.model import (
     Reason,
     Restart,
     Target,
+    Topology,
     TrainingJob,
 )
 from edl.resources import Resources

@@ -35,7 +35,7 @@ def close(*labels: str) -> Topology:
     return Topology(preferred=labels)
 
 
-def asking(topology: Topology, low: int, high: int | None = None, **fields: Any) -> TrainingJob:
+def asking(topology: Topology, low: int, high: int | None = None, **fields: Any) -> TrainingJob:  # noqa: ANN401 - fields of a role
     """A job of workers."""
     return job("mnist", role("worker", low, high or low, gated=True, topology=topology, **fields))
 
