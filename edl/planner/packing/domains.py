@@ -31,12 +31,13 @@ class Domains(NamedTuple):
     def tightest(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> list[int]:
         """Domains that seem to have room for all, the one with the least room to spare first.
 
-        Shapes together may find less room than their sums say: placing them shows it. Of many
-        domains those in the middle are left out.
+        Of equal ones, the one whose room is on fewer nodes. Shapes together may find less room than
+        their sums say: placing them shows it. Of many domains those in the middle are left out.
         """
-        spare = np.where(self._has_sums(wants, room), self._spare(wants, room, horizon), 0)
-        enough = np.flatnonzero(spare >= 1)
-        found: list[int] = enough[np.argsort(spare[enough], kind="stable")].tolist()
+        spare, close = self._spare(wants, room, horizon)
+        enough = np.flatnonzero(self._has_sums(wants, room) & (spare >= 1))
+        order = np.lexsort((-close[enough], spare[enough]))
+        found: list[int] = enough[order].tolist()
         many = len(found) > _TIGHTEST + _ROOMIEST
         return [*found[:_TIGHTEST], *found[-_ROOMIEST:]] if many else found
 
@@ -52,13 +53,21 @@ class Domains(NamedTuple):
         found: list[int] = order[fitting[order] > 0].tolist()
         return found
 
-    def _spare(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> "np.ndarray":
-        """How often the pods find room, by the shape that does least often; float64[domains]."""
+    def _spare(
+        self, wants: Sequence[Want], room: Ints, horizon: Horizon
+    ) -> tuple["np.ndarray", "np.ndarray"]:
+        """How often the pods find room, by the shape that does least often, and how close.
+
+        float64[domains] each; the sum of the squares of what nodes hold says how close.
+        """
         found = np.full(len(self.values), np.inf)
+        close = np.zeros(len(self.values))
         for fit, pods in wants:
             if pods:
-                found = np.minimum(found, self._total(fit.capacity(room, horizon)) / pods)
-        return found
+                capacity = fit.capacity(room, horizon)
+                found = np.minimum(found, self._total(capacity) / pods)
+                close += self._total(np.minimum(capacity, pods) ** 2)
+        return found, close
 
     def _has_sums(self, wants: Sequence[Want], room: Ints) -> Mask:
         """Whether of each resource there is enough for all pods; bool[domains]."""

@@ -151,18 +151,27 @@ def idle(board: Board) -> Ints:
 
 
 def _close(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows | None:
-    """All pods in the fewest domains of each label, that of the widest first; None: no change."""
+    """All pods in the fewest domains of each label, that of the widest first; None: no change.
+
+    One domain of a narrow label is one of the wider ones, so that the narrowest are tried first.
+    """
+    for depth in range(len(labels), 0, -1):
+        domains = board.domains(labels[depth - 1])
+        for number in domains.tightest(wants, idle(board), Horizon.IDLE):
+            rows = _spread(board, _within(board, wants, domains, number), labels[depth:])
+            if rows is not None:
+                return rows
+    return _spread(board, wants, labels)
+
+
+def _spread(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows | None:
+    """In several domains of the widest label, where one holds no more; None: no change."""
     if not labels:
         return place_now(board, wants)
-    domains = board.domains(labels[0])
-    for number in domains.tightest(wants, idle(board), Horizon.IDLE):
-        rows = _close(board, _within(board, wants, domains, number), labels[1:])
-        if rows is not None:
-            return rows
-    return _spread(board, wants, domains, labels[1:]) or place_now(board, wants)
+    return _over(board, wants, board.domains(labels[0]), labels[1:]) or place_now(board, wants)
 
 
-def _spread(
+def _over(
     board: Board, wants: Sequence[Want], domains: Domains, labels: Sequence[str]
 ) -> Rows | None:
     """In several domains: the roomiest first, and the rest in the one that fits it best."""
