@@ -22,6 +22,9 @@ PODS: Final = "pods"
 SHARED_GPU: Final = "shared GPU"
 """Thousandths of the GPUs that KubeShare hands out; Kubernetes knows no such resource."""
 
+DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+"""Before the name of a DeviceClass: the resource that stands for its devices (KEP-5004)."""
+
 _BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL: Final = {
     "n": Decimal("1e-9"),
@@ -156,7 +159,15 @@ def amount_text(name: str, amount: int) -> str:
         return "1 pod" if amount == 1 else f"{amount} pods"
     if name == MEMORY or name.startswith(("hugepages-", "ephemeral-storage")):
         return f"{_bytes_text(amount)} {name}"
+    if name.startswith(DEVICE_CLASS):
+        return f"{amount} {'device' if amount == 1 else 'devices'} of {device_class(name)}"
     return f"{amount} {name}"
+
+
+def device_class(name: str) -> str:
+    """A kind of devices as users read it: the DeviceClass, and what is asked for besides."""
+    found, bracket, besides = name.removeprefix(DEVICE_CLASS).partition("[")
+    return f"DeviceClass {found}" + (f" ({besides.removesuffix(']')})" if bracket else "")
 
 
 def _bytes_text(amount: int) -> str:

@@ -4,21 +4,21 @@ The rules are kube-scheduler's (plugins NodeUnschedulable, TaintToleration and N
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edl.model import Node, Requirement, Shape, Taint, Toleration
-from edl.model.selectors import compares
+from edl.model import Node, Requirement, Shape
+
+if TYPE_CHECKING:
+    from edl.model import Toleration
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 NAME_FIELD: Final = "metadata.name"
 """The one matchFields key that Kubernetes knows; it stands among the requirements."""
-
-_KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 
 
 class Eligibility:
@@ -41,7 +41,7 @@ class Eligibility:
         found = self._tolerated.get(shape.tolerations)
         if found is None:
             verdicts = {
-                taints: all(_tolerates(shape.tolerations, taint) for taint in taints)
+                taints: all(taint.tolerated(shape.tolerations) for taint in taints)
                 for taints in {node.taints for node in self._nodes}
             }
             found = np.array([verdicts[node.taints] for node in self._nodes], dtype=np.bool_)
@@ -91,26 +91,3 @@ class Eligibility:
                 for node in self._nodes
             ]
         return self._values[key]
-
-
-def _tolerates(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
-    return taint.effect not in _KEEPING_AWAY or any(
-        toleration.effect in ("", taint.effect)
-        and toleration.key in ("", taint.key)
-        and _accepts(toleration, taint)
-        for toleration in tolerations
-    )
-
-
-def _accepts(toleration: Toleration, taint: Taint) -> bool:
-    """An operator that is left out is Equal; an empty key needs Exists.
-
-    Gt and Lt compare whole numbers (KEP-5471, alpha in 1.35): a taint above, or below, the value.
-    """
-    if toleration.operator == "Exists":
-        return True
-    if toleration.key != taint.key:
-        return False
-    if toleration.operator in ("Gt", "Lt"):
-        return compares(toleration.operator, taint.value, toleration.value)
-    return toleration.operator in ("", "Equal") and toleration.value == taint.value

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from edl.kube.budgets import budgets
+from edl.kube.dra.devices import Devices
+from edl.kube.facts import PodFacts
 from edl.kube.loads import Loads
 from edl.kube.members import Members
 from edl.kube.neighbours import Known, Repelling, met
 from edl.kube.observe import ClusterWide
 from edl.kube.skew import set_right
+from edl.kube.store import Change
 from edl.kube.watched import Stores
 from edl.model import Budget, ClusterState, TrainingJob
 
@@ -30,6 +33,7 @@ class Census:
         self._members = Members()
         self._repelling = Repelling()
         self._known = Known()
+        self._devices: Devices | None = None
         self._begun = False
         self._classes_read = False
         """Whether RuntimeClasses had been listed: that there are none is known since."""
@@ -40,6 +44,7 @@ class Census:
         if whole:
             # What was begun and raised is half done: only all of it is right again.
             self._loads, self._members, self._repelling = Loads(), Members(), Repelling()
+            self._devices = None
         self._take(whole=whole)
         self._members.renew()
         self._begun = True
@@ -72,14 +77,35 @@ class Census:
             loads.node(node)
         for job in stores.jobs.news(whole=whole):
             members.job(job)
-        for pod in stores.pods.news(whole=whole):
+        pods = stores.pods.news(whole=whole)
+        for pod in pods:
             loads.pod(pod)
             members.pod(pod)
             self._repelling.pod(pod)
+        self._take_devices(pods)
         members.claims(stores.claims.news(whole=whole), read=stores.claims.synced)
         for store in stores.tags.values():
             for tag in store.news(whole=whole):
                 members.tag(tag)
+
+    def _take_devices(self, pods: Sequence[Change[PodFacts]]) -> None:
+        """Followed from when all kinds of devices were listed, as long as they are served."""
+        stores = self._stores
+        if not stores.devices_read:
+            if self._devices:
+                self._devices = None
+                self._loads.devices(None)
+                self._members.devices(None, None)
+            return
+        whole = self._devices is None
+        found = self._devices = self._devices or Devices()
+        for pod in stores.pods.changes() if whole else pods:
+            found.pod(pod)
+        news = stores.device_news(whole=whole)
+        if news or whole:
+            changed = found.take(news)
+            self._members.devices(found.view, changed)
+        self._loads.devices(found.inventory)
 
 
 def _wide(stores: Stores) -> ClusterWide:

@@ -26,6 +26,8 @@ class Resource(msgspec.Struct, frozen=True):
     version: str
     plural: str
     namespaced: bool = True
+    optional: bool = False
+    """Not every cluster serves it: there is none of it then."""
 
     @property
     def api_version(self) -> str:
@@ -72,6 +74,16 @@ RESOURCES: Final[Mapping[str, Resource]] = {
                 ("authentication.k8s.io", "SelfSubjectReview"),
                 ("authorization.k8s.io", "SelfSubjectAccessReview"),
                 ("authorization.k8s.io", "SubjectAccessReview"),
+            )
+        ),
+        # Dynamic resource allocation.
+        *(
+            Resource(kind, "resource.k8s.io", "v1", plural, namespaced, optional=True)
+            for kind, plural, namespaced in (
+                ("ResourceSlice", "resourceslices", False),
+                ("DeviceClass", "deviceclasses", False),
+                ("ResourceClaim", "resourceclaims", True),
+                ("ResourceClaimTemplate", "resourceclaimtemplates", True),
             )
         ),
         Resource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False),

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from edl.kube.dra.resolution import DeviceView
 from edl.kube.facts import PodFacts
-from edl.kube.observe import example, in_order
+from edl.kube.observe import asked, example, in_order
 from edl.kube.store import Change, Name
 from edl.model import Demand, Shape
 
@@ -52,6 +53,7 @@ class Demands:
         self._claims: set[Name] = set()
         self._claims_read = False
         """Whether claims had been listed: that there is none is known since."""
+        self._devices: DeviceView | None = None
         self._naming: dict[Name, dict[str, PodFacts]] = {}
         """By claim, the pods that name it."""
 
@@ -66,6 +68,11 @@ class Demands:
         for claim in touched:
             for pod in self._naming.get(claim, {}).values():
                 self._judge(pod)
+
+    def devices(self, view: DeviceView | None) -> None:
+        """What ResourceClaims of pods ask for."""
+        self._devices = view
+        self._made = None
 
     def add(self, pod: PodFacts) -> None:
         for claim in pod.claims:
@@ -107,4 +114,5 @@ class Demands:
 
     def _demands(self) -> Iterator[Demand]:
         for (shape, priority), group in self._groups.items():
-            yield Demand(shape, priority, len(group.names), group.first())
+            demand = Demand(shape, priority, len(group.names), group.first())
+            yield from asked(demand, self._devices)

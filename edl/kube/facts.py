@@ -14,6 +14,7 @@ import msgspec
 from edl import contract, host_lists, namespaces, node_affinity
 from edl.kube import bare, shares, volumes
 from edl.kube.bare import Bare
+from edl.kube.node_terms import NODE_NAME
 from edl.kube.objects import (
     DEFAULT_SCHEDULER,
     ContainerStatus,
@@ -24,9 +25,9 @@ from edl.kube.objects import (
     PriorityClassObject,
     Tagged,
 )
-from edl.kube.shapes import NODE_NAME, Shapes
+from edl.kube.shapes import Shapes, claim_ref
 from edl.kube.store import Name
-from edl.model import Labels, Node, Pod, PodPhase, Shape, Taint, Target
+from edl.model import ClaimRef, Labels, Node, Pod, PodPhase, Shape, Taint, Target
 from edl.model.names import JOB_TYPE
 from edl.namespaces import SILENT, NamespacePolicy
 from edl.resources import Resources
@@ -134,12 +135,12 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
     held_back = ours or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
     who = shapes.who(found.metadata.namespace, labels)
     share, notes = shares.share(labels), found.metadata.annotations
-    asking = not (found.spec.node_name or held_back or _lacks_claim(found))
+    asking = not (found.spec.node_name or held_back)
     return PodFacts(
         namespace=who.namespace,
         name=found.metadata.name,
         node=intern(found.spec.node_name),
-        shape=shapes.of(found.spec, who, share),
+        shape=shapes.of(found.spec, who, share, _claims(found)),
         ended=ended,
         leaving=leaving,
         asking=asking,
@@ -163,14 +164,15 @@ def _unseen(found: PodObject) -> bool:
     return found.spec.scheduler_name != DEFAULT_SCHEDULER and not refused
 
 
-def _lacks_claim(found: PodObject) -> bool:
-    """Whether a ResourceClaim of it has yet to be made from its template, which may be missing.
-
-    kube-scheduler's plugin DynamicResources places it nowhere before.
-    """
-    made = {one.name for one in found.status.resource_claim_statuses or ()}
-    claims = found.spec.resource_claims or ()
-    return any(one.resource_claim_template_name and one.name not in made for one in claims)
+def _claims(found: PodObject) -> tuple[ClaimRef, ...]:
+    """Without those of which its status says that none is needed."""
+    made = {one.name: one for one in found.status.resource_claim_statuses or ()}
+    refs = (
+        claim_ref(found.metadata.namespace, one)
+        for one in found.spec.resource_claims or ()
+        if one.name not in made or made[one.name].resource_claim_name
+    )
+    return tuple(ref for ref in refs if ref)
 
 
 def priority(raw: bytes) -> PriorityFacts:

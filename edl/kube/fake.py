@@ -40,6 +40,8 @@ class FakeCluster:
         self._lock = self._history.lock
         self.logs = FakeLogs()
         self.release = "v1.36.3"
+        self.unserved: frozenset[str] = frozenset()
+        """Kinds that this API server does not know."""
         self.ahead = timedelta()
 
     def tick(self) -> None:
@@ -56,6 +58,8 @@ class FakeCluster:
 
     def list(self, selection: Selection) -> RawListing:
         self.tick()
+        if selection.kind in self.unserved:
+            raise NotFound("the server could not find the requested resource", 404)
         with self._lock:
             chosen = [
                 msgspec.json.encode({name: body[name] for name in body if name not in _TYPE})

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from edl import contract, namespaces, start_refusals
 from edl.frameworks import FRAMEWORKS
 from edl.kube import admission, replaced, runtimes, shares
+from edl.kube.dra.resolution import DeviceView, concerned, resolve
 from edl.kube.facts import PodFacts, Tag
 from edl.kube.jobfacts import JobFacts
 from edl.kube.quotas import NO_RULES, NamespaceRules
@@ -35,6 +36,8 @@ class Around(msgspec.Struct, frozen=True):
     """RuntimeClasses; None where it does not exist."""
     rules: NamespaceRules = NO_RULES
     """Of its namespace."""
+    devices: DeviceView | None = None
+    """None where devices may not be read."""
 
 
 def gather(key: JobKey, around: Around) -> TrainingJob:
@@ -65,7 +68,7 @@ def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
         for job, pods, of in zip(around.jobs, around.pods, around.classes, strict=True)
         if job.role and job.role.name in cast
     ]
-    roles = [_grouped(role) for role in roles]
+    roles = [_resolved(_grouped(role), around.devices) for role in roles]
     return tuple(sorted(roles, key=lambda role: (cast.index(role.name), role.job)))
 
 
@@ -75,6 +78,14 @@ def _staffed(
     """With its pods, and the shape of those to come."""
     role = replace(role, shape=runtimes.admitted(role.shape, job.runtime, of))
     return replace(role, pods=_pods(pods), shape=_shape(role, pods))
+
+
+def _resolved(role: Role, devices: DeviceView | None) -> Role:
+    """With the devices that its pods' claims ask for."""
+    if not concerned(role.shape):
+        return role
+    found = resolve(role.shape, devices, role.max)
+    return replace(role, shape=found.shape, caveats=found.caveats)
 
 
 def _grouped(role: Role) -> Role:
@@ -173,7 +184,7 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
 
 
 def _refused(around: Around) -> Iterator[str]:
-    """Why the API server would refuse every pod of a template."""
+    """Why the API server would refuse every pod of a template, or no node ever take one."""
     for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
         if priority is None:
             name = job.priority_class
@@ -181,6 +192,7 @@ def _refused(around: Around) -> Iterator[str]:
             yield f'there is no PriorityClass "{name}": create it ({create}), or name another'
         if job.role:
             yield from runtimes.refusals(job.role.shape, job.runtime, of)
+            yield from resolve(job.role.shape, around.devices, job.role.max).problems
         if around.rules != NO_RULES:
             refusals = admission.admit(job.template, around.rules, _share(job)).refusals
             yield from (f"{job.role.name if job.role else job.name}: {one}" for one in refusals)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
-from edl.errors import ClusterError, Forbidden, Gone, Unreachable
-from edl.kube.cluster import Cluster, RawEvent, Selection
+from edl.errors import ClusterError, Forbidden, Gone, NotFound, Unreachable
+from edl.kube.cluster import RESOURCES, Cluster, RawEvent, Selection
 from edl.kube.store import Store, version_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _log: Final = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 15.0
+_SELDOM: Final = 16
+"""As many failures as make the longest pause."""
 RESUMES: Final = 3
 """Refusals of a watch from one version, one after another, until all is listed again."""
 
@@ -96,9 +98,19 @@ class Informer(Generic[T]):
                 return self._follow()
             self._list()
         except Exception as error:  # noqa: BLE001 — a dead informer would blind us for ever
-            self._failed(error)
+            if isinstance(error, NotFound) and RESOURCES[self.selection.kind].optional:
+                self._absent()
+            else:
+                self._failed(error)
             return False
         return True
+
+    def _absent(self) -> None:
+        """The API server does not serve the kind: it may after its next upgrade."""
+        self.store.absent()
+        self._heard()
+        self._version = ""
+        self._failures = _SELDOM
 
     def _list(self) -> None:
         items: dict[Name, Item[T]] = {}

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from edl.kube import shares
+from edl.kube.dra.devices import with_devices
+from edl.kube.dra.inventory import Inventory
 from edl.kube.facts import PodFacts
 from edl.kube.ordered import Ordered
 from edl.kube.store import Change
@@ -40,6 +42,7 @@ class Loads:
     """Pods may come before their node, and stay after it."""
 
     def __init__(self) -> None:
+        self._devices: Inventory | None = None
         self._nodes: dict[str, Node] = {}
         self._loads: dict[str, _Load] = {}
         self._stale: set[str] = set()
@@ -52,6 +55,13 @@ class Loads:
         else:
             self._nodes[name] = change.after
         self._stale.add(name)
+
+    def devices(self, inventory: Inventory | None) -> None:
+        """What differs of the nodes' devices; None where nothing is known of any."""
+        known = inventory is self._devices
+        self._devices = inventory
+        changed = inventory.stale() if inventory else set()
+        self._stale |= self._nodes.keys() if changed is None or not known else changed
 
     def pod(self, change: Change[PodFacts]) -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
@@ -74,9 +84,12 @@ class Loads:
             if node is None:
                 self._made.drop(name)
             else:
-                self._made.put(name, self._loaded(node))
+                self._made.put(name, self._with_devices(self._loaded(node)))
         self._stale.clear()
         return self._made.values()
+
+    def _with_devices(self, node: Node) -> Node:
+        return with_devices(node, self._devices.on(node)) if self._devices else node
 
     def _loaded(self, node: Node) -> Node:
         load = self._loads.get(node.name)

@@ -5,13 +5,14 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from edl.kube.demands import Demands
+from edl.kube.dra.resolution import DeviceView, concerned
 from edl.kube.facts import PodFacts, Tag
 from edl.kube.gather_bare import trainings
 from edl.kube.jobfacts import JobFacts
 from edl.kube.observe import ClusterWide, around, gathered, tagged
 from edl.kube.ordered import Ordered
 from edl.kube.store import Change, Name
-from edl.model import Demand, JobKey, TrainingJob
+from edl.model import Demand, JobKey, Shape, TrainingJob
 
 _Key = TypeVar("_Key")
 _Facts = TypeVar("_Facts")
@@ -23,6 +24,7 @@ class Members:
 
     def __init__(self) -> None:
         self._wide = ClusterWide.of((), ())
+        self._devices: DeviceView | None = None
         self._jobs: dict[JobKey, dict[Name, JobFacts]] = {}
         self._ours: dict[str, JobKey] = {}
         """By the uid of each Job of ours."""
@@ -112,6 +114,15 @@ class Members:
             if everywhere or key.namespace in changed:
                 self._stale.add(key)
 
+    def devices(self, view: DeviceView | None, changed: set[Name] | None) -> None:
+        """Claims and templates that mean something else now; None for any of them."""
+        self._devices = view
+        self._demands.devices(view)
+        for key, jobs in self._jobs.items():
+            shapes = [job.role.shape for job in jobs.values() if job.role]
+            if any(_concerns(shape, changed) for shape in shapes if concerned(shape)):
+                self._stale.add(key)
+
     def renew(self) -> None:
         """Gather again what differs."""
         for key in self._stale:
@@ -125,7 +136,7 @@ class Members:
             return None
         uids = {job.uid for job in jobs.values()}
         pods = {uid: [*self._pods.get(uid, _NOTHING).values()] for uid in uids}
-        found = around(jobs.values(), pods, self._tags.get(key, ()), self._wide)
+        found = around(jobs.values(), pods, self._tags.get(key, ()), self._wide, self._devices)
         return gathered(key, found) if found else None
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
@@ -149,6 +160,10 @@ class Members:
 
     def demands(self) -> tuple[Demand, ...]:
         return self._demands.values()
+
+
+def _concerns(shape: Shape, changed: set[Name] | None) -> bool:
+    return changed is None or any(Name(ref.namespace, ref.name) in changed for ref in shape.claims)
 
 
 def _for_all(wide: ClusterWide) -> tuple[object, ...]:

@@ -12,18 +12,18 @@ import msgspec
 from edl import contract
 
 
-class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A part of an object; its subclasses repeat `frozen` because mypy does not inherit it."""
 
 
-class Owner(_Part, frozen=True):
+class Owner(Part, frozen=True):
     api_version: str
     kind: str
     uid: str
     controller: bool = False
 
 
-class Metadata(_Part, frozen=True):
+class Metadata(Part, frozen=True):
     name: str
     namespace: str = ""
     resource_version: str = ""
@@ -34,7 +34,7 @@ class TaggedMetadata(Metadata, frozen=True):
     uid: str = ""
 
 
-class Tagged(_Part, frozen=True):
+class Tagged(Part, frozen=True):
     """Any object of which only the labels and the identity matter."""
 
     metadata: TaggedMetadata
@@ -44,61 +44,61 @@ class NamespaceMetadata(Metadata, frozen=True):
     annotations: dict[str, str] | None = None
 
 
-class NamespaceObject(_Part, frozen=True):
+class NamespaceObject(Part, frozen=True):
     metadata: NamespaceMetadata
 
 
-class TaintPart(_Part, frozen=True):
+class TaintPart(Part, frozen=True):
     key: str
     effect: str
     value: str = ""
 
 
-class Condition(_Part, frozen=True):
+class Condition(Part, frozen=True):
     type: str
     status: str
     last_transition_time: datetime | None = None
 
 
-class NodeSpec(_Part, frozen=True):
+class NodeSpec(Part, frozen=True):
     unschedulable: bool = False
     taints: list[TaintPart] | None = None
 
 
-class NodeStatus(_Part, frozen=True):
+class NodeStatus(Part, frozen=True):
     allocatable: dict[str, str] | None = None
     conditions: list[Condition] | None = None
 
 
-class NodeObject(_Part, frozen=True):
+class NodeObject(Part, frozen=True):
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 
-class PriorityClassObject(_Part, frozen=True):
+class PriorityClassObject(Part, frozen=True):
     metadata: Metadata
     value: int = 0
     global_default: bool = False
 
 
-class OverheadPart(_Part, frozen=True):
+class OverheadPart(Part, frozen=True):
     pod_fixed: dict[str, str] | None = None
 
 
-class TolerationPart(_Part, frozen=True):
+class TolerationPart(Part, frozen=True):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class SchedulingPart(_Part, frozen=True):
+class SchedulingPart(Part, frozen=True):
     node_selector: dict[str, str] | None = None
     tolerations: list[TolerationPart] | None = None
 
 
-class RuntimeClassObject(_Part, frozen=True):
+class RuntimeClassObject(Part, frozen=True):
     metadata: Metadata
     overhead: OverheadPart | None = None
     scheduling: SchedulingPart | None = None
@@ -116,7 +116,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     gpu_memory: str = msgspec.field(name=contract.SHARED_GPU_MEMORY, default="")
 
 
-class PodMetadata(_Part, frozen=True):
+class PodMetadata(Part, frozen=True):
     name: str
     namespace: str
     resource_version: str
@@ -132,7 +132,7 @@ Undecoded: TypeAlias = msgspec.Raw
 _NONE = msgspec.Raw(b"null")
 
 
-class Container(_Part, frozen=True):
+class Container(Part, frozen=True):
     resources: Undecoded = _NONE
     ports: Undecoded = _NONE
     restart_policy: str = ""
@@ -142,19 +142,19 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 """What the API server writes into pods that name no scheduler (core/v1 PodSpec)."""
 
 
-class Gate(_Part, frozen=True):
+class Gate(Part, frozen=True):
     name: str
 
 
-class ClaimSource(_Part, frozen=True):
+class ClaimSource(Part, frozen=True):
     claim_name: str
 
 
-class Volume(_Part, frozen=True):
+class Volume(Part, frozen=True):
     persistent_volume_claim: ClaimSource | None = None
 
 
-class ClaimStatus(_Part, frozen=True):
+class ClaimStatus(Part, frozen=True):
     phase: str = ""
 
 
@@ -162,19 +162,20 @@ class ClaimMetadata(Metadata, frozen=True):
     deletion_timestamp: str | None = None
 
 
-class PersistentVolumeClaimObject(_Part, frozen=True):
+class PersistentVolumeClaimObject(Part, frozen=True):
     metadata: ClaimMetadata
     status: ClaimStatus = ClaimStatus()
 
 
-class ResourceClaim(_Part, frozen=True):
+class ResourceClaim(Part, frozen=True):
     """A ResourceClaim of a pod, in its spec or its status; a template is named in the spec."""
 
     name: str
+    resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(_Part, frozen=True):
+class PodSpec(Part, frozen=True):
     """What the scheduler reads is left undecoded: few pods have a shape that is new."""
 
     containers: list[Container]
@@ -194,20 +195,20 @@ class PodSpec(_Part, frozen=True):
     resource_claims: list[ResourceClaim] | None = None
 
 
-class Running(_Part, frozen=True):
+class Running(Part, frozen=True):
     started_at: datetime | None = None
 
 
-class ContainerState(_Part, frozen=True):
+class ContainerState(Part, frozen=True):
     running: Running | None = None
 
 
-class ContainerStatus(_Part, frozen=True):
+class ContainerStatus(Part, frozen=True):
     restart_count: int = 0
     state: ContainerState = ContainerState()
 
 
-class PodStatus(_Part, frozen=True):
+class PodStatus(Part, frozen=True):
     """The containers are left undecoded: only those of training jobs are looked at."""
 
     phase: str = "Pending"
@@ -216,7 +217,7 @@ class PodStatus(_Part, frozen=True):
     resource_claim_statuses: list[ResourceClaim] | None = None
 
 
-class PodObject(_Part, frozen=True):
+class PodObject(Part, frozen=True):
     metadata: PodMetadata
     spec: PodSpec
     status: PodStatus = PodStatus()

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from edl.kube import runtimes, shares
 from edl.kube.budgets import budgets
+from edl.kube.dra.devices import DeviceObjects, Devices, with_devices
+from edl.kube.dra.resolution import DeviceView, resolve
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.gather import Around, gather
 from edl.kube.gather_bare import trainings
@@ -18,7 +20,7 @@ from edl.kube.quotas import NO_RULES, NamespaceRules, QuotaFacts, RangeFacts
 from edl.kube.runtimes import Known, RuntimeClassFacts
 from edl.kube.skew import set_right
 from edl.kube.store import Name
-from edl.model import ClusterState, Demand, JobKey, Node, Shape, TrainingJob
+from edl.model import CaveatCode, ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.resources import Resources
 
 
@@ -36,6 +38,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """None where they may not be read."""
     claims: Sequence[Name] | None = None
     """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
+    devices: DeviceObjects | None = None
+    """Of dynamic resource allocation; None where they may not be read, or there are none."""
     tags: Sequence[Tag] = ()
     """Every Service, and our other objects around training jobs."""
 
@@ -120,12 +124,14 @@ def observe(objects: Snapshot, now: datetime) -> ClusterState:
     wide = ClusterWide.of(
         objects.namespaces, objects.priorities, objects.quotas, objects.ranges, objects.runtimes
     )
-    jobs = set_right(_jobs(objects, by_job, wide), now)
+    devices = Devices.of(objects.devices, objects.pods) if objects.devices else None
+    view = devices.view if devices else None
+    jobs = set_right(_jobs(objects, by_job, wide, view), now)
     state = ClusterState(
         observed_at=now,
-        nodes=_nodes(objects.nodes, by_node),
+        nodes=_nodes(objects.nodes, by_node, devices),
         jobs=jobs,
-        demands=_demands(asking, objects.claims),
+        demands=_demands(asking, objects.claims, view),
         bare=_bare(objects, alone, wide),
         budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
     )
@@ -142,9 +148,14 @@ def _bare(
     return trainings(mine, objects.tags, wide.kubexec)
 
 
-def _nodes(nodes: Sequence[Node], pods: Mapping[str, list[PodFacts]]) -> tuple[Node, ...]:
+def _nodes(
+    nodes: Sequence[Node], pods: Mapping[str, list[PodFacts]], devices: Devices | None
+) -> tuple[Node, ...]:
     ordered = sorted(nodes, key=lambda node: node.name)
-    return tuple(_with_pods(node, pods.get(node.name, ())) for node in ordered)
+    loaded = (_with_pods(node, pods.get(node.name, ())) for node in ordered)
+    if devices is None:
+        return tuple(loaded)
+    return tuple(with_devices(node, devices.inventory.on(node)) for node in loaded)
 
 
 def _with_pods(node: Node, pods: Sequence[PodFacts]) -> Node:
@@ -166,7 +177,10 @@ def _sum(shapes: Iterable[Shape]) -> Resources:
 
 
 def _jobs(
-    objects: Snapshot, pods: Mapping[str, list[PodFacts]], wide: ClusterWide
+    objects: Snapshot,
+    pods: Mapping[str, list[PodFacts]],
+    wide: ClusterWide,
+    devices: DeviceView | None,
 ) -> tuple[TrainingJob, ...]:
     members: defaultdict[JobKey, list[JobFacts]] = defaultdict(list)
     for job in objects.jobs:
@@ -176,7 +190,8 @@ def _jobs(
         for key in tagged(tag):
             tags[key].append(tag)
     found = {
-        key: around(jobs, pods, tags.get(key, ()), wide) for key, jobs in sorted(members.items())
+        key: around(jobs, pods, tags.get(key, ()), wide, devices)
+        for key, jobs in sorted(members.items())
     }
     return tuple(gathered(key, parts) for key, parts in found.items() if parts)
 
@@ -202,6 +217,7 @@ def around(
     pods: Mapping[str, Sequence[PodFacts]],
     tags: Sequence[Tag],
     wide: ClusterWide,
+    devices: DeviceView | None,
 ) -> Around | None:
     """What one training job is made from, `pods` by the uid of their Job; None where none stays."""
     jobs = _staying(sorted(members, key=lambda job: job.name))
@@ -215,6 +231,7 @@ def around(
         priorities=[wide.priority(job) for job in jobs],
         classes=[runtimes.named(job.runtime, wide.runtimes) for job in jobs],
         rules=wide.rules.get(jobs[0].key.namespace, NO_RULES),
+        devices=devices,
     )
 
 
@@ -236,16 +253,38 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     return [job for job in jobs if not job.leaving or (staying and job.role and job.role.ending)]
 
 
-def _demands(pods: Sequence[PodFacts], claims: Sequence[Name] | None) -> tuple[Demand, ...]:
+def _demands(
+    pods: Sequence[PodFacts], claims: Sequence[Name] | None, devices: DeviceView | None
+) -> tuple[Demand, ...]:
     groups: defaultdict[tuple[Shape, int], list[PodFacts]] = defaultdict(list)
     known = None if claims is None else frozenset(claims)
     for pod in pods:
         if known is None or known.issuperset(pod.claims):
             groups[pod.shape, pod.priority].append(pod)
     return in_order(
-        Demand(shape, priority, len(group), min(example(pod) for pod in group))
+        demand
         for (shape, priority), group in groups.items()
+        for demand in asked(
+            Demand(shape, priority, len(group), min(example(pod) for pod in group)), devices
+        )
     )
+
+
+def asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
+    """The demand with the devices of its pods; none where no node takes them.
+
+    Pods that share a claim share its devices: one of them asks for these.
+    """
+    found = resolve(demand.shape, devices, demand.count)
+    if found.problems:
+        return
+    shared = any(caveat.code is CaveatCode.SHARED for caveat in found.caveats)
+    if not shared:
+        yield replace(demand, shape=found.shape)
+        return
+    first = resolve(demand.shape, devices, 1)
+    yield replace(demand, shape=first.shape, count=1)
+    yield replace(demand, shape=found.shape, count=demand.count - 1)
 
 
 def example(pod: PodFacts) -> str:

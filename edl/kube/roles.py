@@ -14,6 +14,16 @@ _VIEWED: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("resourcequotas", "limitranges"), _READING),
     "priorityclasses.scheduling.k8s.io": _READING,
     "runtimeclasses.node.k8s.io": _READING,
+    **dict.fromkeys(
+        (
+            f"{plural}.resource.k8s.io"
+            for plural in (
+                *("resourceslices", "deviceclasses"),
+                *("resourceclaims", "resourceclaimtemplates"),
+            )
+        ),
+        _READING,
+    ),
     "pods.metrics.k8s.io": _MEASURED,
     "nodes.metrics.k8s.io": _MEASURED,
     "pods/log": frozenset({"get"}),

@@ -7,16 +7,13 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.kube import rules
-from edl.kube.objects import Container, PodSpec, Undecoded
+from edl.kube.node_terms import terms
+from edl.kube.objects import Container, PodSpec, ResourceClaim, Undecoded
 from edl.kube.rules import NOBODY, Who
-from edl.model import Requirement, Shape, Share, Toleration
+from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
 from edl.resources import SHARED_GPU, Resources, pod_requests
 from edl.writes import Json
 
-NODE_NAME: Final = "metadata.name"
-"""Nodes carry their name under this label too, for affinities that match fields."""
-
-_NO_NODE: Final = (Requirement(NODE_NAME, "In", ()),)
 _MOST_KEPT: Final = 8192
 _MOST_KNOWN: Final = 65536
 _OWN: Final = ("resources", "overhead", "nodeSelector", "tolerations", "affinity")
@@ -47,9 +44,15 @@ class Shapes:
         found = rules.who(namespace, labels)
         return self._who.setdefault(found, found)
 
-    def of(self, spec: PodSpec, who: Who = NOBODY, share: Share | None = None) -> Shape:
-        """`share`: what the pod asks of shared GPUs."""
-        shape = self._alone(spec, share)
+    def of(
+        self,
+        spec: PodSpec,
+        who: Who = NOBODY,
+        share: Share | None = None,
+        claims: tuple[ClaimRef, ...] = (),
+    ) -> Shape:
+        """`share`: what the pod asks of shared GPUs. `claims`: its ResourceClaims."""
+        shape = self._alone(spec, share, claims)
         asked = rules.asked(spec)
         return self._beside(shape, spec, who, asked) if asked else shape
 
@@ -65,23 +68,27 @@ class Shapes:
         self._ruled[key] = self._one(ruled)
         return self._ruled[key]
 
-    def _alone(self, spec: PodSpec, share: Share | None) -> Shape:
-        key = (*_key(spec), _text(share))
+    def _alone(self, spec: PodSpec, share: Share | None, claims: tuple[ClaimRef, ...]) -> Shape:
+        key = (*_key(spec), _text(share), _text(claims))
         known = self._by_json.get(key)
-        return known or self._known(key, _json(spec), share)
+        return known or self._known(key, _json(spec), share, claims)
 
-    def _known(self, key: _Key, spec: Json, share: Share | None) -> Shape:
+    def _known(
+        self, key: _Key, spec: Json, share: Share | None, claims: tuple[ClaimRef, ...]
+    ) -> Shape:
         if (known := self._by_json.get(key)) is not None:
             return known
         if len(self._by_json) >= self._most:
             self._by_json.clear()
-        shape = _shape(spec, share)
+        shape = _shape(spec, share, claims)
         self._by_json[key] = self._one(shape)
         return self._by_json[key]
 
     def of_json(self, spec: Json, share: Share | None = None, who: Who = NOBODY) -> Shape:
         """The shape of a decoded `spec` of a pod, or of a pod template."""
-        shape = self._known((msgspec.json.encode(_asked(spec)), _text(share)), spec, share)
+        claims = _refs(spec, who)
+        key = (msgspec.json.encode(_asked(spec)), _text(share), _text(claims))
+        shape = self._known(key, spec, share, claims)
         found = rules.rules(spec, who)
         if found is None:
             return shape
@@ -95,13 +102,14 @@ class Shapes:
         return self._interned.setdefault(shape, shape)
 
 
-def _shape(spec: Json, share: Share | None) -> Shape:
+def _shape(spec: Json, share: Share | None, claims: tuple[ClaimRef, ...]) -> Shape:
     return Shape(
         requests=pod_requests(spec) + Resources.of({SHARED_GPU: share.compute if share else 0}),
         share=share,
         node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
         tolerations=tuple(_toleration(entry) for entry in spec.get("tolerations") or ()),
         affinity=_affinity(spec),
+        claims=claims,
     )
 
 
@@ -125,8 +133,22 @@ def _asked(spec: Json) -> Json:
     return asked
 
 
-def _text(share: Share | None) -> bytes:
-    return repr(share).encode() if share else b""
+def _text(part: Share | tuple[ClaimRef, ...] | None) -> bytes:
+    return repr(part).encode() if part else b""
+
+
+def claim_ref(namespace: str, claim: ResourceClaim) -> ClaimRef | None:
+    """None where the entry of a pod's spec names neither a claim nor a template."""
+    if claim.resource_claim_name:
+        return ClaimRef(namespace, claim.resource_claim_name)
+    template = claim.resource_claim_template_name
+    return ClaimRef(namespace, template, template=True) if template else None
+
+
+def _refs(spec: Json, who: Who) -> tuple[ClaimRef, ...]:
+    claims = msgspec.convert(spec.get("resourceClaims") or [], list[ResourceClaim])
+    refs = (claim_ref(who.namespace, claim) for claim in claims)
+    return tuple(ref for ref in refs if ref)
 
 
 def _parts(spec: PodSpec) -> Mapping[str, Undecoded]:
@@ -170,21 +192,7 @@ def _toleration(entry: Mapping[str, Any]) -> Toleration:
 
 
 def _affinity(spec: Json) -> tuple[tuple[Requirement, ...], ...]:
-    """The alternatives of the required node affinity.
-
-    A term without requirements matches no node (core/v1 NodeSelectorTerm).
-    """
+    """The alternatives of the required node affinity."""
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if not required:
-        return ()
-    terms = [_term(term) for term in required.get("nodeSelectorTerms") or ()]
-    return tuple(term for term in terms if term) or (_NO_NODE,)
-
-
-def _term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    entries = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
-    return tuple(
-        Requirement(entry["key"], entry["operator"], tuple(entry.get("values") or ()))
-        for entry in entries
-    )
+    return terms(required) if required else ()

@@ -64,6 +64,7 @@ class Store(Generic[T]):
         self._items: dict[Name, Item[T]] = {}
         self._version = 0
         self._synced = Event()
+        self._served = True
         self._news: dict[Name, T | None] | None = None
         """What was known of each object that differs, when somebody last asked for the news."""
 
@@ -71,6 +72,16 @@ class Store(Generic[T]):
     def synced(self) -> bool:
         """Whether the whole list was read once."""
         return self._synced.is_set()
+
+    @property
+    def served(self) -> bool:
+        """Whether the API server knows this kind, as far as is known."""
+        return self._served
+
+    def absent(self) -> None:
+        """The API server does not serve this kind, so that there is none of it."""
+        self._served = False
+        self.replace({}, 0)
 
     def values(self) -> list[T]:
         with self._lock:
@@ -95,6 +106,12 @@ class Store(Generic[T]):
                 items = (item for item in self._items.values() if item.facts is not None)
                 return [Change(item.name, None, item.facts) for item in items]
             return [Change(name, before, self._known(name)) for name, before in news.items()]
+
+    def changes(self) -> list[Change[T]]:
+        """All of it as if it were new, without taking the news."""
+        with self._lock:
+            items = (item for item in self._items.values() if item.facts is not None)
+            return [Change(item.name, None, item.facts) for item in items]
 
     def item(self, raw: bytes) -> Item[T]:
         """Decode an object; raises msgspec.DecodeError when it is none.
@@ -122,6 +139,7 @@ class Store(Generic[T]):
         What we wrote after that version stays; unless versions fell, as after a restored backup.
         """
         with self._lock:
+            self._served = self._served or bool(version)
             fresh = dict(items)
             if version >= self._version:
                 for name, held in self._items.items():

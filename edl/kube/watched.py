@@ -8,9 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from edl import contract
-from edl.errors import Forbidden
+from edl.errors import Forbidden, NotFound
 from edl.kube import facts, jobfacts, quotas, runtimes, volumes
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import RESOURCES, Cluster, Selection
+from edl.kube.dra import facts as dra
+from edl.kube.dra.devices import DeviceNews, DeviceObjects
+from edl.kube.dra.facts import ClaimFacts, ClassFacts, SliceFacts, TemplateFacts
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.informer import Informer
 from edl.kube.jobfacts import JobFacts
@@ -24,7 +27,9 @@ from edl.writes import Json
 
 SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 """Watched by our label only; of Services all, because a stranger may hold a job's name."""
-RULES: Final = ("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim")
+DEVICES: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+"""Of dynamic resource allocation: older clusters do not serve them."""
+RULES: Final = ("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim", *DEVICES)
 """Not every reader may list them, and most answers are right without."""
 
 
@@ -40,6 +45,10 @@ class Stores(msgspec.Struct, frozen=True):
     ranges: Store[RangeFacts]
     runtimes: Store[RuntimeClassFacts]
     claims: Store[Name]
+    slices: Store[SliceFacts]
+    classes: Store[ClassFacts]
+    resource_claims: Store[ClaimFacts]
+    templates: Store[TemplateFacts]
     tags: dict[str, Store[Tag]]
 
     @classmethod
@@ -55,6 +64,10 @@ class Stores(msgspec.Struct, frozen=True):
             ranges=Store(quotas.limit_range, changed),
             runtimes=Store(runtimes.runtime_class, changed),
             claims=Store(volumes.claim, changed),
+            slices=Store(dra.resource_slice, changed),
+            classes=Store(dra.device_class, changed),
+            resource_claims=Store(dra.resource_claim, changed),
+            templates=Store(dra.template, changed),
             tags={
                 kind: Store(partial(facts.tag, kind), changed)
                 for kind in ("Service", *SURROUNDINGS)
@@ -72,8 +85,21 @@ class Stores(msgspec.Struct, frozen=True):
         yield Selection("LimitRange"), self.ranges
         yield Selection("RuntimeClass"), self.runtimes
         yield Selection("PersistentVolumeClaim"), self.claims
+        yield from zip(map(Selection, DEVICES), self._devices, strict=True)
         for kind, store in self.tags.items():
             yield Selection(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
+
+    @property
+    def _devices(self) -> tuple[Store[Any], ...]:
+        return self.slices, self.classes, self.resource_claims, self.templates
+
+    @property
+    def devices_read(self) -> bool:
+        """Whether the devices of dynamic resource allocation are known, and there may be any."""
+        return all(store.synced and store.served for store in self._devices)
+
+    def device_news(self, *, whole: bool) -> DeviceNews:
+        return DeviceNews(*(store.news(whole=whole) for store in self._devices))
 
     @property
     def synced(self) -> bool:
@@ -102,6 +128,9 @@ class Stores(msgspec.Struct, frozen=True):
             ranges=self.ranges.values(),
             runtimes=self.runtimes_read,
             claims=self.claims.values() if self.claims.synced else None,
+            devices=DeviceObjects(*(store.values() for store in self._devices))
+            if self.devices_read
+            else None,
             tags=[tag for store in self.tags.values() for tag in store.values()],
         )
 
@@ -122,6 +151,10 @@ def read_once(
             if pair[0].kind not in RULES:
                 raise
             missed(pair[0].kind, error)
+        except NotFound:
+            if not RESOURCES[pair[0].kind].optional:
+                raise
+            pair[1].absent()
 
     stores = Stores.empty()
     pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]

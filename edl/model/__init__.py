@@ -4,6 +4,7 @@ Amounts are `Resources` (integers, see edl/resources.py); times are timezone-awa
 """
 
 from edl.model.budgets import Budget, Charge
+from edl.model.claims import Caveat, CaveatCode, ClaimRef
 from edl.model.devices import Device, Held, Share
 from edl.model.jobs import Clearing, Ending, Phase, Refusal, Resizing, Role, Scaling, TrainingJob
 from edl.model.names import JobKey, Owner, Target
@@ -18,7 +19,10 @@ from edl.model.topology import Domain, Topology
 __all__ = [
     "Assignment",
     "Budget",
+    "Caveat",
+    "CaveatCode",
     "Charge",
+    "ClaimRef",
     "Clearing",
     "ClusterState",
     "Code",

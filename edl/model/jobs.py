@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from edl.contract import CleanUp
 from edl.model.budgets import Charge
+from edl.model.claims import Caveat
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Assignment, Shape
 from edl.model.pods import Leaving, Pod
@@ -167,6 +168,8 @@ class Role(msgspec.Struct, frozen=True):
     """What one of its pods counts in the budgets of its namespace."""
     refusal: Refusal | None = None
     """What is written on this Job of a start that was refused."""
+    caveats: tuple[Caveat, ...] = ()
+    """Where kube-scheduler may allocate its pods other devices than a plan counts."""
 
     @property
     def restart(self) -> Restart:

@@ -1,21 +1,17 @@
 """Nodes, and what decides which pods may run on them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
+from edl.model.claims import ClaimRef
 from edl.model.devices import Device, Share
 from edl.model.rules import Rules
-from edl.model.selectors import Requirement
+from edl.model.selectors import Requirement, compares
 from edl.resources import Resources
 
-
-class Taint(msgspec.Struct, frozen=True):
-    """A node's taint; only NoSchedule and NoExecute keep pods away."""
-
-    key: str
-    value: str
-    effect: str
+_KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 
 
 class Toleration(msgspec.Struct, frozen=True):
@@ -25,6 +21,37 @@ class Toleration(msgspec.Struct, frozen=True):
     operator: str
     value: str
     effect: str
+
+
+class Taint(msgspec.Struct, frozen=True):
+    """A node's taint, or a device's; only NoSchedule and NoExecute keep pods away."""
+
+    key: str
+    value: str
+    effect: str
+
+    def tolerated(self, tolerations: Iterable[Toleration]) -> bool:
+        """Whether it keeps no pod away that has these."""
+        return self.effect not in _KEEPING_AWAY or any(
+            toleration.effect in ("", self.effect)
+            and toleration.key in ("", self.key)
+            and _accepts(toleration, self)
+            for toleration in tolerations
+        )
+
+
+def _accepts(toleration: Toleration, taint: Taint) -> bool:
+    """An operator that is left out is Equal; an empty key needs Exists.
+
+    Gt and Lt compare whole numbers (KEP-5471, alpha in 1.35): a taint above, or below, the value.
+    """
+    if toleration.operator == "Exists":
+        return True
+    if toleration.key != taint.key:
+        return False
+    if toleration.operator in ("Gt", "Lt"):
+        return compares(toleration.operator, taint.value, toleration.value)
+    return toleration.operator in ("", "Equal") and toleration.value == taint.value
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -42,6 +69,8 @@ class Shape(msgspec.Struct, frozen=True):
     """None where neither its own rules nor those of others ask who is beside it: the usual case."""
     share: Share | None = None
     """Of GPUs that KubeShare hands out; None for none, the usual case."""
+    claims: tuple[ClaimRef, ...] = ()
+    """Its ResourceClaims, as long as `requests` do not say which devices they ask for."""
 
 
 class Assignment(msgspec.Struct, frozen=True):

@@ -7,8 +7,9 @@ import pytest
 
 from edl import contract
 from edl.kube import facts
-from edl.kube.shapes import NODE_NAME, Shapes
-from edl.model import Node, Pod, PodPhase, Requirement, Taint, Toleration
+from edl.kube.node_terms import NODE_NAME
+from edl.kube.shapes import Shapes
+from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.resources import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -81,18 +82,22 @@ def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it()
     assert pod_facts(body).asking
 
 
-def test_a_pod_asks_once_the_resource_claims_of_its_templates_are_made() -> None:
-    """A status without a claim says that none is needed; of `own` the pod says nothing."""
+def test_a_pod_names_its_resource_claims_and_their_templates() -> None:
+    """A status without a claim says that none is needed."""
     claims = [
         {"name": "gpu", "resourceClaimTemplateName": "gpus"},
         {"name": "nic", "resourceClaimTemplateName": "nics"},
         {"name": "own", "resourceClaimName": "fpga"},
     ]
+    own, gpus = ClaimRef("web", "fpga"), ClaimRef("web", "gpus", template=True)
+    nics = ClaimRef("web", "nics", template=True)
     gpu, nic = {"name": "gpu", "resourceClaimName": "p-gpu-7x2"}, {"name": "nic"}
-    for made, asks in ((None, False), ([gpu], False), ([gpu, nic], True)):
+    for made, named in ((None, (gpus, nics, own)), ([gpu], (gpus, nics, own)),
+                        ([gpu, nic], (gpus, own))):  # fmt: skip
         status = {"resourceClaimStatuses": made}
         body = manifests.pod("p", spec={"resourceClaims": claims}, status=status)
-        assert pod_facts(body).asking is asks
+        assert pod_facts(body).shape.claims == named
+        assert pod_facts(body).asking
 
 
 def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:

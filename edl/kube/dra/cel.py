@@ -1,0 +1,290 @@
+"""Device selectors: the part of CEL that compares what a device says of itself with constants.
+
+Whatever else an expression has, such as `matches` or a macro, is parsed and stays `UNKNOWN`; and
+`false && UNKNOWN` is false, so that a device of another driver is still told apart.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache, partial
+from operator import eq, ge, gt, le, lt
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from edl.resources import quantity
+
+
+class _Mark:
+    """A value that is none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+UNKNOWN: Final = _Mark("UNKNOWN")
+_ERROR: Final = _Mark("ERROR")
+"""As CEL's: an attribute that is not there, or a comparison of different types."""
+
+Device: TypeAlias = Mapping[str, Any]
+"""`driver`, and `attributes` and `capacity` by domain and name."""
+_Read: TypeAlias = Callable[[Device], Any]
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<number>\d+(?![.\dA-Za-z_]))|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<text>\"(?:[^\"\\\n])*\"|'(?:[^'\\\n])*')"
+    r"|(?P<sign>&&|\|\||[=!<>]=|[][()!<>.,]))"
+)
+_DEEPEST: Final = 32
+"""Parentheses and calls within each other, beyond which nothing is read."""
+_LONGEST: Final = 400
+"""Tokens: each may be a call within a call."""
+_ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_WORDS: Final = {"true": True, "false": False}
+
+
+class _Unreadable(Exception):
+    """Not of the grammar that is read here."""
+
+
+class Quantity(NamedTuple):
+    """A resource quantity, which equals no number."""
+
+    amount: Decimal
+
+
+@lru_cache(maxsize=1024)
+def selector(expression: str) -> Callable[[Device], bool | None]:
+    """Whether a device matches; None where that cannot be told."""
+    try:
+        read = _Parser(list(_tokens(expression))).whole()
+    except _Unreadable:
+        return lambda _device: None
+    return partial(_verdict, read)
+
+
+def _verdict(read: _Read, device: Device) -> bool | None:
+    found = read(device)
+    return None if found is UNKNOWN else found is True
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    at, text = 0, text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise _Unreadable
+        yield match.lastgroup, match[match.lastgroup]
+        at = match.end()
+
+
+class _Parser:
+    """`or`, then `and`, then a comparison, then what a name or a constant is followed by."""
+
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        if len(tokens) > _LONGEST:
+            raise _Unreadable
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> _Read:
+        found = self._either()
+        if self._at < len(self._tokens):
+            raise _Unreadable
+        return found
+
+    def _next(self) -> tuple[str, str]:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+
+    def _take(self) -> tuple[str, str]:
+        found = self._next()
+        self._at += 1
+        return found
+
+    def _has(self, *texts: str) -> str:
+        """The next token if it is one of these; then it is taken."""
+        kind, text = self._next()
+        if kind in ("sign", "name") and text in texts:
+            self._at += 1
+            return text
+        return ""
+
+    def _expect(self, sign: str) -> None:
+        if not self._has(sign):
+            raise _Unreadable
+
+    def _either(self) -> _Read:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _Unreadable
+        parts = [self._both()]
+        while self._has("||"):
+            parts.append(self._both())
+        self._depth -= 1
+        return parts[0] if len(parts) == 1 else partial(_joined, parts, True)  # noqa: FBT003
+
+    def _both(self) -> _Read:
+        parts = [self._comparison()]
+        while self._has("&&"):
+            parts.append(self._comparison())
+        return parts[0] if len(parts) == 1 else partial(_joined, parts, False)  # noqa: FBT003
+
+    def _comparison(self) -> _Read:
+        left = self._unary()
+        sign = self._has("==", "!=", "<", "<=", ">", ">=", "in")
+        if not sign:
+            return left
+        return partial(_compared, left, sign, self._unary())
+
+    def _unary(self) -> _Read:
+        negations = 0
+        while self._has("!"):
+            negations += 1
+        found = self._followed(self._primary())
+        return partial(_negated, found) if negations % 2 else found
+
+    def _primary(self) -> _Read:
+        kind, text = self._take()
+        if kind == "number":
+            return _constant(int(text))
+        if kind == "text":
+            return _constant(text[1:-1])
+        if kind == "name":
+            return self._named(text)
+        if text == "(":
+            found = self._either()
+            self._expect(")")
+            return found
+        if text == "[":
+            return partial(_list, self._items("]"))
+        raise _Unreadable
+
+    def _named(self, name: str) -> _Read:
+        if name in _WORDS:
+            return _constant(_WORDS[name])
+        if self._has("("):
+            arguments = self._items(")")
+            return partial(_quantity, arguments) if name == "quantity" else _unknown
+        return _device if name == "device" else _unknown
+
+    def _items(self, end: str) -> list[_Read]:
+        found: list[_Read] = []
+        while not self._has(end):
+            found.append(self._either())
+            if not self._has(","):
+                self._expect(end)
+                break
+        return found
+
+    def _followed(self, found: _Read) -> _Read:
+        """Its fields, entries and methods."""
+        while sign := self._has(".", "["):
+            if sign == "[":
+                found = partial(_entry, found, self._either())
+                self._expect("]")
+                continue
+            kind, name = self._take()
+            if kind != "name":
+                raise _Unreadable
+            if self._has("("):
+                found = partial(_method, found, name, self._items(")"))
+            else:
+                found = partial(_entry, found, _constant(name))
+        return found
+
+
+def _constant(value: object) -> _Read:
+    return lambda _device: value
+
+
+def _unknown(_device: Device) -> _Mark:
+    return UNKNOWN
+
+
+def _device(device: Device) -> Device:
+    return device
+
+
+def _joined(parts: Sequence[_Read], decides: bool, device: Device) -> object:  # noqa: FBT001
+    """`decides` is the value of one part that decides all, in whatever order they stand."""
+    found = [part(device) for part in parts]
+    if any(one is decides for one in found):
+        return decides
+    if UNKNOWN in found:
+        return UNKNOWN
+    return (
+        not decides
+        if all(one is not decides and isinstance(one, bool) for one in found)
+        else _ERROR
+    )
+
+
+def _negated(read: _Read, device: Device) -> object:
+    found = read(device)
+    if isinstance(found, bool):
+        return not found
+    return UNKNOWN if found is UNKNOWN else _ERROR
+
+
+def _compared(left: _Read, sign: str, right: _Read, device: Device) -> object:
+    one, other = left(device), right(device)
+    if one is _ERROR or other is _ERROR:
+        return _ERROR
+    if one is UNKNOWN or other is UNKNOWN:
+        return UNKNOWN
+    if sign == "in":
+        return _within(one, other)
+    if type(one) is not type(other):
+        return _ERROR
+    if sign in ("==", "!="):
+        return eq(one, other) is (sign == "==")
+    return _ORDERS[sign](one, other) if isinstance(one, int | str) else UNKNOWN
+
+
+def _within(one: object, among: object) -> object:
+    if isinstance(among, list) and (UNKNOWN in among or _ERROR in among):
+        return UNKNOWN
+    if isinstance(among, list | Mapping):
+        return any(type(found) is type(one) and found == one for found in among)
+    return _ERROR
+
+
+def _list(items: Sequence[_Read], device: Device) -> list[object]:
+    return [item(device) for item in items]
+
+
+def _quantity(arguments: Sequence[_Read], device: Device) -> object:
+    found = [argument(device) for argument in arguments]
+    if len(found) != 1 or not isinstance(found[0], str):
+        return UNKNOWN
+    try:
+        return Quantity(quantity(found[0]))
+    except ValueError:
+        return _ERROR
+
+
+def _entry(read: _Read, key: _Read, device: Device) -> object:
+    found, name = read(device), key(device)
+    if isinstance(found, _Mark):
+        return found
+    if isinstance(found, Mapping) and isinstance(name, str):
+        return found.get(name, _ERROR)
+    return UNKNOWN
+
+
+def _method(read: _Read, name: str, arguments: Sequence[_Read], device: Device) -> object:
+    """Those of quantities."""
+    found, others = read(device), [argument(device) for argument in arguments]
+    if found is _ERROR or _ERROR in others:
+        return _ERROR
+    if not (isinstance(found, Quantity) and len(others) == 1 and isinstance(others[0], Quantity)):
+        return UNKNOWN
+    order = (found > others[0]) - (found < others[0])
+    return {
+        "compareTo": order,
+        "isGreaterThan": order > 0,
+        "isLessThan": order < 0,
+    }.get(name, UNKNOWN)

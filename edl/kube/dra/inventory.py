@@ -1,0 +1,234 @@
+"""Devices by node: what ResourceSlices offer, and what allocated ResourceClaims hold of it.
+
+A pod's devices are those of its claims, whatever the pod asked for: Kubernetes counts them so.
+"""
+
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from edl.kube.dra.facts import Affinity, ClaimFacts, DeviceId, Reach, SliceFacts, name_of, reach
+from edl.kube.dra.kinds import Counter, Kinds
+from edl.kube.dra.objects import DeviceObject
+from edl.kube.store import Change, Name
+from edl.model import Node
+
+_devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
+_Pool = tuple[str, str]
+"""Driver and name."""
+
+
+class Offer(NamedTuple):
+    """The devices of a node by resource. `leaving` is the part of `used` that comes back."""
+
+    has: Mapping[str, int]
+    used: Mapping[str, int]
+    leaving: Mapping[str, int]
+
+
+class _Device(NamedTuple):
+    """`node` is empty for one that `reach` says the nodes of."""
+
+    node: str
+    reach: Reach | None
+    resources: tuple[str, ...]
+
+
+class Inventory:
+    """Followed change by change; a slice is decoded once a version, and when the kinds change."""
+
+    def __init__(self) -> None:
+        self._kinds = Kinds()
+        self._counter = Counter(self._kinds)
+        self._slices: defaultdict[_Pool, dict[str, SliceFacts]] = defaultdict(dict)
+        self._pools: dict[_Pool, dict[DeviceId, _Device]] = {}
+        self._local: defaultdict[str, dict[DeviceId, _Device]] = defaultdict(dict)
+        """By node."""
+        self._wide: dict[DeviceId, _Device] = {}
+        """Devices that several nodes can use: each of them is offered all."""
+        self._claims: dict[Name, ClaimFacts] = {}
+        """The allocated ones."""
+        self._held: defaultdict[DeviceId, set[Name]] = defaultdict(set)
+        self._claims_of: defaultdict[Name, set[Name]] = defaultdict(set)
+        """By the pod that they are reserved for, or were made for."""
+        self._pods: set[Name] = set()
+        """Those with claims that neither have ended nor terminate."""
+        self._stale: set[str] | None = set()
+        self.signatures: Tally[tuple[str, ...]] = Tally()
+        """How many devices count in the same resources."""
+
+    # -- what comes and goes ------------------------------------------------------------------
+
+    def use(self, kinds: Kinds) -> None:
+        if kinds == self._kinds:
+            return
+        self._kinds, self._counter, self._stale = kinds, Counter(kinds), None
+        for pool in list(self._slices):
+            self._read(pool)
+
+    def slice(self, change: Change[SliceFacts]) -> None:
+        for found, here in ((change.before, False), (change.after, True)):
+            if found is None:
+                continue
+            pool = (found.driver, found.pool)
+            if here:
+                self._slices[pool][found.name] = found
+            else:
+                self._slices[pool].pop(found.name, None)
+        for pool in {(one.driver, one.pool) for one in (change.before, change.after) if one}:
+            self._read(pool)
+
+    def claim(self, change: Change[ClaimFacts]) -> None:
+        if change.before and change.before.allocated:
+            self._release(change.before)
+        if change.after and change.after.allocated:
+            self._hold(change.after)
+
+    def pod(self, name: Name, *, there: bool) -> None:
+        """Of a pod with claims whether it holds on to them."""
+        if there == (name in self._pods):
+            return
+        (self._pods.add if there else self._pods.discard)(name)
+        for claim in self._claims_of.get(name, ()):
+            self._touch(self._claims[claim].devices)
+
+    def stale(self) -> set[str] | None:
+        """The nodes about which something differs since the last call; None for all of them."""
+        found, self._stale = self._stale, set()
+        return found
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """Selectors of which it could not tell whether some device matches."""
+        return frozenset(self._counter.unknown)
+
+    # -- what is asked ------------------------------------------------------------------------
+
+    def on(self, node: Node) -> Offer:
+        has: Tally[str] = Tally()
+        used: Tally[str] = Tally()
+        leaving: Tally[str] = Tally()
+        for device, found in self._usable(node):
+            has.update(found.resources)
+            holders = self._held.get(device)
+            if holders:
+                used.update(found.resources)
+                if all(self._leaves(self._claims[claim]) for claim in holders):
+                    leaving.update(found.resources)
+        return Offer(has, used, leaving)
+
+    def largest(self) -> Mapping[str, int]:
+        """The most devices that one node has, by resource; of those that several share, all."""
+        most: dict[str, int] = {}
+        for devices in (*self._local.values(), self._wide):
+            counts = Tally(name for one in devices.values() for name in one.resources)
+            for name, count in counts.items():
+                most[name] = max(most.get(name, 0), count)
+        return most
+
+    def _usable(self, node: Node) -> Iterator[tuple[DeviceId, _Device]]:
+        yield from self._local.get(node.name, _NONE).items()
+        for device, found in self._wide.items():
+            if found.reach and (found.reach.everywhere or _selects(found.reach.terms, node)):
+                yield device, found
+
+    # -- slices -------------------------------------------------------------------------------
+
+    def _read(self, pool: _Pool) -> None:
+        """The devices of a pool anew: of its newest generation, once all slices of it are there."""
+        for device, found in self._pools.pop(pool, _NONE).items():
+            self._forget(device, found)
+        slices = self._slices[pool].values()
+        newest = max((one.generation for one in slices), default=0)
+        current = [one for one in slices if one.generation == newest]
+        if not current:
+            del self._slices[pool]
+        elif len(current) == current[0].slices:
+            self._pools[pool] = dict(self._decoded(current))
+            for device, found in self._pools[pool].items():
+                self._know(device, found)
+
+    def _decoded(self, slices: Iterable[SliceFacts]) -> Iterator[tuple[DeviceId, _Device]]:
+        for one in slices:
+            for device in _devices.decode(one.devices) or ():
+                resources = self._counter.resources(one.driver, device)
+                where = one.reach
+                node = one.node or device.node_name
+                if not node and where is None:
+                    where = reach(device.node_selector, everywhere=device.all_nodes)
+                yield DeviceId(one.driver, one.pool, device.name), _Device(node, where, resources)
+
+    def _know(self, device: DeviceId, found: _Device) -> None:
+        self.signatures[found.resources] += 1
+        if found.node:
+            self._local[found.node][device] = found
+        else:
+            self._wide[device] = found
+        self._mark(found)
+
+    def _forget(self, device: DeviceId, found: _Device) -> None:
+        self.signatures[found.resources] -= 1
+        if not self.signatures[found.resources]:
+            del self.signatures[found.resources]
+        if found.node:
+            del self._local[found.node][device]
+            if not self._local[found.node]:
+                del self._local[found.node]
+        else:
+            del self._wide[device]
+        self._mark(found)
+
+    def _mark(self, found: _Device) -> None:
+        if not found.node:
+            self._stale = None
+        elif self._stale is not None:
+            self._stale.add(found.node)
+
+    # -- claims -------------------------------------------------------------------------------
+
+    def _hold(self, claim: ClaimFacts) -> None:
+        name = name_of(claim)
+        self._claims[name] = claim
+        for device in claim.devices:
+            self._held[device].add(name)
+        for pod in _holders(claim):
+            self._claims_of[pod].add(name)
+        self._touch(claim.devices)
+
+    def _release(self, claim: ClaimFacts) -> None:
+        name = name_of(claim)
+        del self._claims[name]
+        for device in claim.devices:
+            self._held[device].discard(name)
+            if not self._held[device]:
+                del self._held[device]
+        for pod in _holders(claim):
+            self._claims_of[pod].discard(name)
+            if not self._claims_of[pod]:
+                del self._claims_of[pod]
+        self._touch(claim.devices)
+
+    def _touch(self, devices: Iterable[DeviceId]) -> None:
+        for device in devices:
+            if found := self._pools.get((device.driver, device.pool), _NONE).get(device):
+                self._mark(found)
+
+    def _leaves(self, claim: ClaimFacts) -> bool:
+        """Its pods have ended or do so: the controller of claims takes its devices back."""
+        return claim.leaving or not any(pod in self._pods for pod in _holders(claim))
+
+
+_NONE: Final[dict[DeviceId, _Device]] = {}
+
+
+def _holders(claim: ClaimFacts) -> set[Name]:
+    names = {claim.owner} if claim.owner else set(claim.pods)
+    return {Name(claim.namespace, name) for name in names}
+
+
+def _selects(terms: Affinity, node: Node) -> bool:
+    labels = node.labels or {}
+    return any(all(one.holds(labels.get(one.key)) for one in term) for term in terms)

@@ -1,0 +1,142 @@
+"""Kinds of devices as resources: each is one dimension of what nodes have and pods ask for.
+
+A kind is a DeviceClass, or a class with selectors and tolerations of requests. The name of a class
+as a resource is the one that Kubernetes gives it (`deviceclass.resource.kubernetes.io/NAME`,
+KEP-5004). A device counts in every kind that it matches.
+"""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from edl.kube.dra.cel import UNKNOWN, Quantity, selector
+from edl.kube.dra.facts import ClassFacts, Kind, Requested
+from edl.kube.dra.objects import Attribute, DeviceObject
+from edl.model import Taint
+from edl.resources import DEVICE_CLASS, quantity
+
+MOST: Final = 64
+"""Kinds besides the classes: requests of any more are counted by their class alone."""
+
+
+class Kinds(msgspec.Struct, frozen=True):
+    """What DeviceClasses and requests distinguish. Equal values count devices the same way."""
+
+    classes: tuple[ClassFacts, ...] = ()
+    """Sorted by name."""
+    asked: tuple[Kind, ...] = ()
+    """With selectors or tolerations of their own."""
+
+    @classmethod
+    def of(cls, classes: Iterable[ClassFacts], requested: Iterable[Requested]) -> "Kinds":
+        kinds = {
+            wanted.kind
+            for one in requested
+            for wants in one.requests
+            for wanted in wants
+            if wanted.kind.selectors or wanted.kind.tolerations
+        }
+        ordered = tuple(sorted(kinds, key=_order)[:MOST])
+        return cls(tuple(sorted(classes, key=lambda found: found.name)), ordered)
+
+    def resource(self, kind: Kind) -> str:
+        """The resource of a kind; that of its class where it is one too many."""
+        return resource(kind if kind in self.asked else Kind(kind.device_class))
+
+    def extended(self) -> Mapping[str, str]:
+        """DeviceClasses by extended resource name: of several the newest, then the first."""
+        found: dict[str, ClassFacts] = {}
+        for one in sorted(self.classes, key=lambda one: one.name, reverse=True):
+            last = found.get(one.extended)
+            if one.extended and (last is None or one.created_at >= last.created_at):
+                found[one.extended] = one
+        return {name: one.name for name, one in found.items()}
+
+
+class Counter:
+    """Tells the resources in which a device counts."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        extended = {name: extended for extended, name in kinds.extended().items()}
+        self._classes = {one.name: one.selectors for one in kinds.classes}
+        plain = [Kind(one.name) for one in kinds.classes]
+        asked = [kind for kind in kinds.asked if kind.device_class in self._classes]
+        self._kinds = [
+            (kind, resource(kind), extended.get(kind.device_class, "") if one_of_class else "")
+            for kinds, one_of_class in ((plain, True), (asked, False))
+            for kind in kinds
+        ]
+        self._made: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.unknown: set[str] = set()
+        """Expressions of which it could not tell whether a device matches."""
+
+    def resources(self, driver: str, device: DeviceObject) -> tuple[str, ...]:
+        """One object for all devices that count in the same."""
+        said = _said(driver, device)
+        taints = [Taint(one.key, one.value, one.effect) for one in device.taints or ()]
+        found: list[str] = []
+        for kind, name, extended in self._kinds:
+            if not all(taint.tolerated(kind.tolerations) for taint in taints):
+                continue
+            if self._matches((*self._classes[kind.device_class], *kind.selectors), said):
+                found.append(name)
+                if extended:
+                    found.append(extended)
+        key = tuple(found)
+        return self._made.setdefault(key, key)
+
+    def _matches(self, expressions: tuple[str, ...], said: Mapping[str, object]) -> bool:
+        verdicts = [selector(expression)(said) for expression in expressions]
+        if False in verdicts:
+            return False
+        for expression, verdict in zip(expressions, verdicts, strict=True):
+            if verdict is None:
+                self.unknown.add(expression)
+        return True
+
+
+def resource(kind: Kind) -> str:
+    """The name of a kind as a resource, such as users read it."""
+    besides = [
+        *kind.selectors,
+        *(f"tolerating {one.key or 'all taints'}" for one in kind.tolerations),
+    ]
+    return DEVICE_CLASS + kind.device_class + (f"[{', '.join(besides)}]" if besides else "")
+
+
+def _order(kind: Kind) -> tuple[object, ...]:
+    tolerations = tuple((one.key, one.operator, one.value, one.effect) for one in kind.tolerations)
+    return kind.device_class, kind.selectors, tolerations
+
+
+def _said(driver: str, device: DeviceObject) -> Mapping[str, object]:
+    """A device as expressions see it: names without a domain are the driver's own."""
+    attributes: dict[str, dict[str, object]] = {}
+    for name, value in (device.attributes or {}).items():
+        domain, own = _qualified(driver, name)
+        attributes.setdefault(domain, {})[own] = _value(value)
+    capacity: dict[str, dict[str, object]] = {}
+    for name, amount in (device.capacity or {}).items():
+        domain, own = _qualified(driver, name)
+        capacity.setdefault(domain, {})[own] = Quantity(_amount(amount.value))
+    return {"driver": driver, "attributes": attributes, "capacity": capacity}
+
+
+def _qualified(driver: str, name: str) -> tuple[str, str]:
+    domain, slash, own = name.rpartition("/")
+    return (domain, own) if slash else (driver, name)
+
+
+def _value(found: Attribute) -> object:
+    """A version is left unknown."""
+    values = (found.text, found.number, found.flag)
+    return next((value for value in values if value is not None), UNKNOWN)
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        return quantity(text)
+    except ValueError:
+        return Decimal(0)

@@ -1,0 +1,36 @@
+"""A `NodeSelector` (core/v1) as the alternatives of a `Shape`'s affinity."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from edl.model import Requirement
+
+NODE_NAME: Final = "metadata.name"
+"""Nodes carry their name under this label too, for affinities that match fields."""
+_NO_NODE: Final = (Requirement(NODE_NAME, "In", ()),)
+
+
+def terms(selector: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...]:
+    """Any one of them suffices, each is a conjunction.
+
+    A term without requirements matches no node (core/v1 NodeSelectorTerm).
+    """
+    found = [_term(term) for term in selector.get("nodeSelectorTerms") or ()]
+    return tuple(term for term in found if term) or (_NO_NODE,)
+
+
+def both(
+    one: tuple[tuple[Requirement, ...], ...], other: tuple[tuple[Requirement, ...], ...]
+) -> tuple[tuple[Requirement, ...], ...]:
+    """The nodes that both select; an empty tuple selects all."""
+    if not (one and other):
+        return one or other
+    return tuple((*first, *second) for first in one for second in other)
+
+
+def _term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    entries = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
+    return tuple(
+        Requirement(entry["key"], entry["operator"], tuple(entry.get("values") or ()))
+        for entry in entries
+    )
