@@ -4,8 +4,8 @@
 
 From scratch: a full plan after a big release (half of all pods ended, so half of the room is free),
 nothing to do, and one new gang of 32 pods; and where each of the planner's rules decides
-(`benchmarks.rules`). With a memory: what is decided after one change in the
-cluster in which there was nothing to do.
+(`benchmarks.rules`). With a memory, which recalls a plan where it is still the plan: what is
+decided after one change in the cluster in which there was nothing to do.
 """
 
 import argparse

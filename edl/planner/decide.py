@@ -34,7 +34,7 @@ def decide(
     memory = memory or Memory()
     if known := memory.recall(state, policy, limits):
         return known
-    decided = outcome(state, policy, limits, memory.leave_board())
+    decided = outcome(state, policy, limits)
     plan = decided.plan()
     plan = replace(plan, evacuations=_evacuations(state, decided, _busy(plan)))
     plan = with_departures(plan, state)
@@ -42,14 +42,9 @@ def decide(
     return plan
 
 
-def outcome(
-    state: ClusterState, policy: Policy, limits: Limits, last: Board | None = None
-) -> Outcome:
-    """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too.
-
-    `last` is the board of the plan before; nobody else has it.
-    """
-    board, ledger = set_up(departed(state), policy, limits, last), Ledger()
+def outcome(state: ClusterState, policy: Policy, limits: Limits) -> Outcome:
+    """What is decided, before it is written down as a plan: `edl.planner.explain` reads it too."""
+    board, ledger = set_up(departed(state), policy, limits), Ledger()
     ceiling = Ceiling(board)
     seat(board, ledger, ceiling)
     return Outcome(board, ceiling, ledger)

@@ -33,7 +33,6 @@ class Memory:
     """Of one who decides again and again. It changes nothing but the work."""
 
     _last: _Decision | None = None
-    _board: Board | None = None
 
     def recall(self, state: ClusterState, policy: Policy, limits: Limits) -> Plan | None:
         """The last plan, if it is the one for this state, too."""
@@ -50,17 +49,12 @@ class Memory:
         self._last = replace(last, state=state, plan=plan)
         return plan
 
-    def leave_board(self) -> Board | None:
-        """The board of the last plan, once: whatever becomes of the next one, it is used up."""
-        board, self._board = self._board, None
-        return board
-
     def keep(self, state: ClusterState, plan: Plan, board: Board, *, waits: bool = False) -> None:
         """A plan is of use again only if it does nothing: what it does changes the state.
 
         `waits`: a replica is to move, perhaps once another is ready, which a view leaves out.
         """
-        self._last, self._board = None, board
+        self._last = None
         acts = (
             plan.admissions
             or plan.resizes

@@ -6,7 +6,6 @@ Who gets what is decided on `soon`; what also fits on `now` is done in this plan
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -41,16 +40,14 @@ class Grid:
         self, nodes: Sequence[Node], names: Iterable[str], crowd: "Crowd | None" = None
     ) -> None:
         self.names = lines(names)
-        self._in_order = list(nodes)
-        self._nodes = {id(node): node for node in nodes}
         self.rows = {node.name: row for row, node in enumerate(nodes)}
         self.open: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._open = self.open.tolist()
         self.allocatable = self._columns([node.allocatable for node in nodes])
         self.before = self.allocatable - self._columns([node.used for node in nodes])
         """`now` before this plan took anything."""
-        self._soon_before = self.before + self._columns([node.leaving for node in nodes])
-        self.now, self.soon = self.before.copy(), self._soon_before.copy()
+        self.now = self.before.copy()
+        self.soon = self.before + self._columns([node.leaving for node in nodes])
         self._now = [memoryview(line) for line in self.now]
         self._soon = [memoryview(line) for line in self.soon]
         self.crowd = crowd
@@ -62,33 +59,6 @@ class Grid:
         self.idle_now: list[int] = []
         self.idle_soon: list[int] = []
         self.count_idle()
-
-    def follow(self, nodes: Sequence[Node]) -> bool:
-        """As it was before its plan, with what these nodes say is used; False if more is new."""
-        fresh = [node for node in nodes if id(node) not in self._nodes]
-        if len(nodes) != len(self._nodes) or not all(map(self._knows, fresh)):
-            return False
-        if fresh:
-            self._nodes = {id(node): node for node in nodes}
-            self._read(fresh)
-        np.copyto(self.now, self.before)
-        np.copyto(self.soon, self._soon_before)
-        self.freed.clear()
-        return True
-
-    def _knows(self, node: Node) -> bool:
-        """Whether only its use differs from what was known of it."""
-        row = self.rows.get(node.name)
-        return row is not None and _BUT_USE(node) == _BUT_USE(self._in_order[row])
-
-    def _read(self, fresh: Sequence[Node]) -> None:
-        rows = [self.rows[node.name] for node in fresh]
-        for row, node in zip(rows, fresh, strict=True):
-            self._in_order[row] = node
-        used = self._columns([node.used for node in fresh])
-        self.before[:, rows] = self.allocatable[:, rows] - used
-        leaving = self._columns([node.leaving for node in fresh])
-        self._soon_before[:, rows] = self.before[:, rows] + leaving
 
     def _columns(self, amounts: Sequence[Resources]) -> Ints:
         lines = [dict(found.items) for found in amounts]
@@ -177,10 +147,6 @@ def fewest(pods: Iterable[Ints]) -> Ints:
 def lines(names: Iterable[str]) -> tuple[str, ...]:
     """The resources of a grid on which these are asked for."""
     return tuple(sorted({CPU, MEMORY, *names}))
-
-
-_BUT_USE: Final = attrgetter("allocatable", "schedulable", "labels", "taints", "devices")
-"""What a node is, whoever is there."""
 
 
 def _within(table: list[list[int]]) -> Ints:

@@ -19,7 +19,7 @@ def wait_for_calm(board: Board, *, asked: bool) -> None:
     for standing in board.standings:
         if not standing.manual and standing.size >= standing.role.min:
             standing.held = standing.held or reasons.not_idle(idle)
-            standing.reserves, standing.told = False, True
+            standing.reserves = False
 
 
 def _moved(board: Board) -> bool:

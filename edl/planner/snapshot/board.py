@@ -1,7 +1,7 @@
 """Everything that one decision works on: the grid, the roles' seats, and the clock's reading."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
@@ -18,28 +18,30 @@ from edl.planner.packing.grid import Grid, Ints
 from edl.planner.policies import Policy
 from edl.planner.snapshot.budgets import Budgets
 from edl.planner.snapshot.seating import Rows, There
-from edl.planner.snapshot.standing import ROLES, Standing
+from edl.planner.snapshot.standing import Standing
 
 
 @dataclass(slots=True)
 class Board:
     """Mutable, and gone with the decision. `jobs` take part, in their total order."""
 
-    at: datetime
+    state: ClusterState
+    """What it was read from."""
     policy: Policy
     limits: Limits
     grid: Grid
     eligibility: Eligibility
-    there: There
-    posts: list["Post"] = field(default_factory=list)
+    at: datetime = field(init=False)
+    everyone: list[TrainingJob] = field(init=False)
     """Every training job, in the total order."""
+    demands: list[Demand] = field(init=False)
+    budgets: Budgets = field(init=False)
+    there: There = field(init=False)
     jobs: list[TrainingJob] = field(default_factory=list)
-    demands: list[Demand] = field(default_factory=list)
     standings: list[Standing] = field(default_factory=list)
     restless: list[Standing] = field(default_factory=list)
     """Those of `standings` about which there is more to decide than who gets and who gives room."""
     rows: dict[Shape, Rows] = field(default_factory=dict)
-    budgets: Budgets = field(default_factory=lambda: Budgets(()))
     calm: float = inf
     """While replicas move for equal shares, only roles less satisfied than every giver grow.
 
@@ -49,23 +51,22 @@ class Board:
     """Whether anybody who runs is nearly finished."""
     wake: list[timedelta] = field(default_factory=list)
     """How long until time alone may change the plan."""
-    held: Ints | None = None
-    """What all pods of our training jobs hold; int64[resources, nodes], once somebody asked."""
-    empty: Ints | None = None
     totals: list[int] = field(init=False)
     """Of each resource of the grid, what all schedulable nodes have together."""
     bulks: dict[Fit, float] = field(default_factory=dict)
-    state: ClusterState | None = None
-    """What it was read from."""
     _domains: dict[str, Domains] = field(default_factory=dict)
     _within: dict[tuple[Fit, str, int], Fit] = field(default_factory=dict)
     """Shapes that are kept to a domain: by label, and by the domain's number."""
+    _empty: Ints | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
     _places: dict[JobKey, int] = field(default_factory=dict)
     _known: dict[int, Rows] = field(default_factory=dict)
     """`rows` by the identity of their shapes."""
 
     def __post_init__(self) -> None:
+        self.at, self.demands = self.state.observed_at, list(self.state.demands)
+        self.everyone = sorted(self.state.jobs, key=order)
+        self.budgets, self.there = Budgets(self.state.budgets), There(self.grid.rows)
         self.totals = self.grid.allocatable[:, self.grid.open].sum(axis=1).tolist()
 
     def rows_of(self, shape: Shape) -> Rows:
@@ -79,13 +80,6 @@ class Board:
         if found.fit.shape is shape:
             self._known[id(shape)] = found
         return found
-
-    def renewed(self) -> dict[Shape, Rows]:
-        """Its shapes for the next plan, for which nobody has looked for room yet."""
-        for rows in self.rows.values():
-            rows.surplus.clear()
-            rows.fit.renew()
-        return self.rows
 
     def domains(self, label: str) -> Domains:
         """The nodes by the value of a label."""
@@ -128,26 +122,24 @@ class Board:
     def place_of(self, key: JobKey) -> int:
         """A job's place in the total order."""
         if not self._places:
-            self._places = {post.job.key: place for place, post in enumerate(self.posts)}
+            self._places = {job.key: place for place, job in enumerate(self.everyone)}
         return self._places[key]
 
     def job_of(self, key: JobKey) -> TrainingJob | None:
         if not self._jobs:
-            self._jobs = {post.job.key: post.job for post in self.posts}
+            self._jobs = {job.key: job for job in self.everyone}
         return self._jobs.get(key)
 
     def ours_gone(self) -> Ints:
         """The room if none of our training jobs ran; int64[resources, nodes]."""
-        if self.held is None:
-            self.held = self.held_by(post.job for post in self.posts)
-        if self.empty is None:
-            self.empty = self.grid.before + self.held
-        return self.empty
+        if self._empty is None:
+            self._empty = self.grid.before + self._held()
+        return self._empty
 
-    def held_by(self, jobs: Iterable[TrainingJob]) -> Ints:
-        """What the pods of these training jobs hold; int64[resources, nodes]."""
+    def _held(self) -> Ints:
+        """What the pods of our training jobs hold; int64[resources, nodes]."""
         rows: defaultdict[Fit, list[int]] = defaultdict(list)
-        for job in jobs:
+        for job in self.everyone:
             for role, home in zip(job.roles, job.homes, strict=True):
                 names = home or (pod.node for pod in role.pods if pod.node and not pod.ended)
                 found = rows[self.rows_of(role.shape).fit]
@@ -180,32 +172,3 @@ Order: TypeAlias = tuple[int, datetime, JobKey]
 def order(job: TrainingJob) -> Order:
     """The total order: priority, then first come first served."""
     return (-job.priority, job.queued_at, job.key)
-
-
-@dataclass(slots=True, eq=False)
-class Post:
-    """One training job on the board, with its started roles."""
-
-    job: TrainingJob
-    place: int = -1
-    """In the total order."""
-    standings: list[Standing] = field(default_factory=list)
-    takes_part: bool = False
-    restless: bool = True
-    """Somebody of it has no node, or is one too many; or it may be taken off its nodes."""
-    settled: bool = False
-    """As long as the job is the same value it stands so on the next board, too."""
-    order: Order = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.order = order(self.job)
-
-    @property
-    def stays(self) -> bool:
-        """Whether it stands as it did before the plan that it has been in."""
-        return self.settled and all(one.is_back for one in self.standings)
-
-    def move_to(self, place: int) -> None:
-        self.place = place
-        for one in self.standings:
-            one.rank = place * ROLES + one.rank % ROLES

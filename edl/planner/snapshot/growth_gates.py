@@ -20,7 +20,6 @@ def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
     standing = Standing(job, role, rank, rows.fit, board.bulk(rows.fit))
     standing.fit = held_to(board, standing)
     standing.seats, standing.unbound = seat(job, role, board.grid.rows, rows)
-    standing.given = tuple(standing.seats)
     board.budgets.count(standing)
     bound(board, standing)
     return standing

@@ -80,4 +80,4 @@ def note_yield(standings: Iterable[Standing], reason: Reason) -> None:
     for standing in standings:
         standing.reason = standing.reason or reason
         standing.held = standing.held or reason
-        standing.cooling = standing.told = True
+        standing.cooling = True

@@ -82,16 +82,12 @@ class Standing:
     """It is started by this plan."""
     reason: Reason | None = None
     """Why its size changes in this plan."""
-    given: tuple[Seat, ...] = ()
-    """Its seats before the plan."""
     coming: int = 0
     """Replicas that this plan makes: fresh seats whose room is taken now."""
     promised: int = 0
     """Replicas for which room is reserved that leaving pods will free: the other fresh seats."""
     moved: bool = False
     """Its seats were changed since, perhaps changed back."""
-    told: bool = False
-    """Whether it may grow was decided, too."""
     bill: Bill | None = None
     """What one more replica counts in budgets; None where there are none."""
 
@@ -103,11 +99,6 @@ class Standing:
     def place(self) -> int:
         """Its job's place in the total order."""
         return self.rank // ROLES
-
-    @property
-    def is_back(self) -> bool:
-        """Whether it stands as it did before the plan."""
-        return not self.told and (not self.moved or self.given == tuple(self.seats))
 
     @property
     def lasting(self) -> int:

@@ -22,17 +22,17 @@ def fits_alone(board: Board, found: Gang) -> bool:
         return False
     binds = any(want.fit.binding for want in found.wants)
     # Devices that would be free are not seen there, nor is who should be near.
-    if board.state is None or not binds or board.grid.devices or _follows_ours(board, found):
+    if not binds or board.grid.devices or _follows_ours(board, found):
         return True
     there = set_up(_without_ours(board.state, found.job), board.policy, board.limits)
-    return place(there, gang(there, there.posts[0].job)) is not None
+    return place(there, gang(there, there.jobs[0])) is not None
 
 
 def _follows_ours(board: Board, found: Gang) -> bool:
     """Whether it is to be near pods of another of our jobs."""
     rules = filter(None, (want.fit.shape.rules for want in found.wants))
     terms = [term for one in rules for term in one.near]
-    others = (job for job in (board.state.jobs if board.state else ()) if job.key != found.job.key)
+    others = (job for job in board.state.jobs if job.key != found.job.key)
     return any(
         term.selector.matches(job.key.namespace, dict(role.labels))
         for job in others

@@ -246,7 +246,6 @@ class Rebalance:
             self.givers.look_at(giver)
             if giver.size < giver.role.size:
                 giver.reason = giver.reason or reasons.gave(self.board.policy.gives, taker.job.key)
-                giver.told = True
                 self._gave_up.append(giver)
 
 
