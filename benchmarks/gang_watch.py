@@ -1,0 +1,262 @@
+"""What becomes of gangs on a real control plane, read from the watch events of Jobs and pods.
+
+A gang starts when the first of its Jobs is no longer suspended, and runs once every role has as
+many running pods as its minimum. It is half placed while some of its pods have nodes, and of some
+role fewer than its minimum.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from threading import Lock, Thread
+from typing import Final
+
+import msgspec
+
+from edl import contract
+from edl.errors import ClusterError
+from edl.kube.client import connect
+from edl.kube.cluster import RawEvent, Selection
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _Meta(msgspec.Struct):
+    name: str = ""
+    resourceVersion: str = ""  # noqa: N815 - the API's name
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    deletionTimestamp: str | None = None  # noqa: N815 - the same
+    ownerReferences: list[_Named] = []  # noqa: N815 - the same
+
+
+class _Spec(msgspec.Struct):
+    suspend: bool = False
+    parallelism: int = 0
+    nodeName: str = ""  # noqa: N815 - the same
+    schedulingGates: list[_Named] = []  # noqa: N815 - the same
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    conditions: list[_Condition] = []
+
+
+class Seen(msgspec.Struct):
+    """A Job or a pod, as far as it matters here."""
+
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    @property
+    def gone(self) -> bool:
+        return self.metadata.deletionTimestamp is not None
+
+    def has(self, *conditions: str) -> bool:
+        return any(
+            one.type in conditions and one.status == "True" for one in self.status.conditions
+        )
+
+
+_seen: Final = msgspec.json.Decoder(Seen)
+
+
+class Stage(Enum):
+    """What all pods of a gang's minimum come to, one after the other, and by whom."""
+
+    MADE = "made by the Job controller"
+    GIVEN = "given nodes by the reconciler"
+    BOUND = "bound by kube-scheduler"
+    RUNNING = "running on their nodes"
+
+
+@dataclass(slots=True)
+class Start:
+    """One start of a gang; monotonic seconds. `reached`: the stages to which its minimum came."""
+
+    admitted: float
+    reached: dict[Stage, float] = field(default_factory=dict)
+    stopped: float | None = None
+
+    @property
+    def ran(self) -> float | None:
+        return self.reached.get(Stage.RUNNING)
+
+    def lasted(self, stage: Stage) -> float | None:
+        """How long after the stage before; seconds."""
+        stages = list(Stage)
+        at = stages.index(stage)
+        since = self.reached.get(stages[at - 1]) if at else self.admitted
+        until = self.reached.get(stage)
+        return None if since is None or until is None else until - since
+
+
+@dataclass(slots=True)
+class Gang:
+    """What has been seen of one. `minimum` by the name of the Job."""
+
+    name: str
+    minimum: Mapping[str, int]
+    starts: list[Start] = field(default_factory=list)
+    halves: list[float] = field(default_factory=list)
+    """How long it was half placed, each time that it was; seconds."""
+    over: bool = False
+    trace: list[tuple[float, str]] = field(default_factory=list)
+    _jobs: dict[str, Seen] = field(default_factory=dict)
+    _pods: dict[str, tuple[str, Seen]] = field(default_factory=dict)
+    _half_since: float | None = None
+
+    def see_job(self, job: Seen, *, deleted: bool, now: float) -> None:
+        name = job.metadata.name
+        if deleted:
+            self._jobs.pop(name, None)
+        else:
+            self._jobs[name] = job
+            notes = job.metadata.annotations
+            why = notes.get(contract.MESSAGE, "")
+            size = "suspended" if job.spec.suspend else str(job.spec.parallelism)
+            self._note(now, f"Job {name}: {size}; {why}")
+        self._judge(now)
+
+    def see_pod(self, job: str, pod: Seen, *, deleted: bool, now: float) -> None:
+        name = pod.metadata.name
+        if deleted:
+            self._pods.pop(name, None)
+            self._note(now, f"pod {name}: gone")
+        else:
+            self._pods[name] = (job, pod)
+            given = pod.metadata.annotations.get(contract.ASSIGNED_NODE, "-")
+            leaves = ", leaves" * pod.gone
+            said = "; ".join(one.message for one in pod.status.conditions if one.message)
+            on = pod.spec.nodeName or "-"
+            self._note(
+                now, f"pod {name}: given {given}, on {on}, {pod.status.phase}{leaves} {said}"
+            )
+        self._judge(now)
+
+    def close(self, now: float) -> None:
+        """Nothing more is looked at."""
+        if self._half_since is not None:
+            self.halves.append(now - self._half_since)
+            self._half_since = None
+
+    def _note(self, now: float, text: str) -> None:
+        if not self.trace or self.trace[-1][1] != text:
+            self.trace.append((now, text))
+
+    def _judge(self, now: float) -> None:
+        jobs = self._jobs.values()
+        self.over = self.over or any(
+            one.has("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget") for one in jobs
+        )
+        admitted = any(not one.spec.suspend for one in jobs) and not self.over
+        current = self.starts[-1] if self.starts and self.starts[-1].stopped is None else None
+        if admitted and current is None:
+            current = Start(now)
+            self.starts.append(current)
+        elif current and not admitted:
+            current.stopped = now
+        counted = {stage: self._counted(reached) for stage, reached in _REACHED.items()}
+        for stage, pods in counted.items():
+            if current and stage not in current.reached and self._whole(pods):
+                current.reached[stage] = now
+        bound = counted[Stage.BOUND]
+        half = admitted and any(bound.values()) and not self._whole(bound) and not self._ending()
+        if half and self._half_since is None:
+            self._half_since = now
+        elif not half:
+            self.close(now)
+
+    def _ending(self) -> bool:
+        """Whether a pod has done its work: those that go now are not missed."""
+        return any(pod.status.phase == "Succeeded" for _, pod in self._pods.values())
+
+    def _counted(self, counts: Callable[[Seen], bool]) -> dict[str, int]:
+        found = dict.fromkeys(self.minimum, 0)
+        for job, pod in self._pods.values():
+            if job in found and not (pod.gone or pod.status.phase == "Failed") and counts(pod):
+                found[job] += 1
+        return found
+
+    def _whole(self, pods: Mapping[str, int]) -> bool:
+        return all(pods[job] >= least for job, least in self.minimum.items())
+
+
+def _is_given(pod: Seen) -> bool:
+    """Also a pod that kube-scheduler places by itself."""
+    gates = [gate.name for gate in pod.spec.schedulingGates]
+    return contract.PLACEMENT_GATE not in gates
+
+
+_REACHED: Final[Mapping[Stage, Callable[[Seen], bool]]] = {
+    Stage.MADE: lambda _pod: True,
+    Stage.GIVEN: _is_given,
+    Stage.BOUND: lambda pod: bool(pod.spec.nodeName),
+    Stage.RUNNING: lambda pod: pod.status.phase in ("Running", "Succeeded"),
+}
+
+
+class Watch:
+    """Follows all gangs of a namespace, one thread for Jobs and one for pods."""
+
+    def __init__(self, kubeconfig: str, namespace: str) -> None:
+        self._kubeconfig, self._namespace = kubeconfig, namespace
+        self._lock = Lock()
+        self._gangs: dict[str, Gang] = {}
+        """By the name of each of their Jobs."""
+        for kind in ("Job", "Pod"):
+            Thread(target=self._follow, args=(kind,), daemon=True).start()
+
+    def follow(self, gang: Gang) -> None:
+        with self._lock:
+            self._gangs |= dict.fromkeys(gang.minimum, gang)
+
+    def forget(self) -> None:
+        """All gangs; what comes of them later counts no more."""
+        with self._lock:
+            for gang in self._gangs.values():
+                gang.close(time.monotonic())
+            self._gangs = {}
+
+    def _follow(self, kind: str) -> None:
+        api, selection = connect(self._kubeconfig), Selection(kind, self._namespace)
+        while True:
+            try:
+                listed = api.list(selection)
+                for item in listed.items:
+                    self._see(kind, _seen.decode(item), deleted=False)
+                version = listed.version
+                while True:
+                    for event in api.watch(selection, version):
+                        version = self._take(kind, event)
+            except ClusterError:
+                time.sleep(0.1)
+
+    def _take(self, kind: str, event: RawEvent) -> str:
+        found = _seen.decode(event.object)
+        if event.type != "BOOKMARK":
+            self._see(kind, found, deleted=event.type == "DELETED")
+        return found.metadata.resourceVersion
+
+    def _see(self, kind: str, found: Seen, *, deleted: bool) -> None:
+        now = time.monotonic()
+        owners = found.metadata.ownerReferences
+        job = found.metadata.name if kind == "Job" else owners[0].name if owners else ""
+        with self._lock:
+            gang = self._gangs.get(job)
+            if gang is None:
+                return
+            if kind == "Job":
+                gang.see_job(found, deleted=deleted, now=now)
+            else:
+                gang.see_pod(job, found, deleted=deleted, now=now)

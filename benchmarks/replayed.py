@@ -1,0 +1,126 @@
+"""A simulated scenario as manifests; its times pass `SPEED` times as fast."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from edl import contract
+from edl.model import Node, Role, Shape, TrainingJob
+from edl.resources import CPU, MEMORY, Resources
+from edl.simulator import Service, Training
+from sandbox import NodeGroup
+
+SPEED: Final = 30.0
+GPU: Final = "nvidia.com/gpu"
+ENDS_AFTER: Final = "sandbox.edl.dev/complete-after"
+_GRACE: Final = 5
+_ALONE: Final = ("master",)
+"""Roles whose command the webhook writes."""
+_HOST: Final = "kubernetes.io/hostname"
+Json = dict[str, Any]
+
+
+def group(node: Node, prefix: str) -> NodeGroup:
+    """One simulated node like it, `PREFIX-000`."""
+    room = dict(node.allocatable.items)
+    labels = {key: text for key, text in (node.labels or {}).items() if key != _HOST and text}
+    return NodeGroup(
+        1, f"{room[CPU]}m", str(room[MEMORY]), room.get(GPU, 0), labels, name_prefix=prefix
+    )
+
+
+def jobs(training: Training) -> Iterator[Json]:
+    """The Jobs of a training job as its user writes them. The pods of the role that decides end."""
+    job = training.job
+    cast = ",".join(f"{role.name}={_range(role)}" for role in job.roles)
+    base = next(role.min for role in job.roles if role.name == training.counted)
+    seconds = training.work.seconds / base / SPEED
+    for role in job.roles:
+        yield _job(job, role, cast, f"{seconds:.1f}s" if role.decides else "")
+
+
+def _range(role: Role) -> str:
+    return str(role.min) if role.min == role.max else f"{role.min}..{role.max}"
+
+
+def _job(job: TrainingJob, role: Role, cast: str, ends_after: str) -> Json:
+    name = job.key.name
+    labels = {contract.FRAMEWORK: job.framework}
+    if len(job.roles) > 1:
+        labels |= {contract.JOB: name, contract.ROLE: role.name}
+    else:
+        labels |= {contract.MIN: str(role.min), contract.MAX: str(role.max)}
+    notes = {contract.ROLES: cast} if len(job.roles) > 1 else {}
+    if job.mode:
+        notes[contract.MODE] = job.mode
+    pod: Json = {"restartPolicy": "Never", **_spec(role.shape, alone=role.name in _ALONE)}
+    if job.priority:
+        pod["priorityClassName"] = priority_class(job.priority)
+    template: Json = {"metadata": {"labels": {"job": name}}, "spec": pod}
+    if ends_after:
+        template["metadata"]["annotations"] = {ENDS_AFTER: ends_after}
+    return {
+        "metadata": {"name": role.job, "labels": labels, "annotations": notes},
+        "spec": {"parallelism": role.min, "template": template},
+    }
+
+
+def _spec(shape: Shape, *, alone: bool = False) -> Json:
+    """Of a pod of this shape; the webhook writes the command of one that is `alone`."""
+    asked = _amounts(shape.requests)
+    container: Json = {"name": "main", "image": "none", "resources": {"requests": asked}}
+    if not alone:
+        container["command"] = ["train"]
+    if GPU in asked:
+        container["resources"]["limits"] = {GPU: asked[GPU]}
+    spec: Json = {"terminationGracePeriodSeconds": _GRACE, "containers": [container]}
+    if shape.node_selector:
+        spec["nodeSelector"] = dict(shape.node_selector)
+    if shape.rules and shape.rules.apart:
+        required = [
+            {"topologyKey": term.key, "labelSelector": {"matchLabels": dict(shape.rules.labels)}}
+            for term in shape.rules.apart
+        ]
+        rule = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+        spec["affinity"] = {"podAntiAffinity": rule}
+    return spec
+
+
+def _amounts(requests: Resources) -> dict[str, str]:
+    found = {name: str(amount) for name, amount in requests.items if name != "pods" and amount}
+    return found | {CPU: f"{found[CPU]}m"}
+
+
+def priority_class(value: int) -> str:
+    return f"priority-{value}"
+
+
+def deployment(service: Service) -> Json:
+    """Another tenant's pods, none of them yet."""
+    labels = {"app": service.name}
+    spec = _spec(service.shape)
+    if service.priority:
+        spec["priorityClassName"] = priority_class(service.priority)
+    return {
+        "metadata": {"name": service.name},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def steps(service: Service, least: float) -> Iterator[tuple[float, int]]:
+    """When, in seconds, a service has another number of pods; never sooner than `least` apart."""
+    last = -least
+    *some, end = ((at / SPEED, pods) for at, pods in service.steps)
+    for at, pods in some:
+        if at - last >= least:
+            last = at
+            yield at, pods
+    yield max(end[0], last), 0
+
+
+def priorities() -> Mapping[str, int]:
+    """The PriorityClasses of the scenarios."""
+    return {priority_class(value): value for value in (10, 1000)}
