@@ -165,15 +165,34 @@ def _close(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows |
 
 
 def _spread(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows | None:
-    """In several domains of the widest label, where one holds no more; None: no change."""
+    """In several domains of each label, the fewest of the widest first; None: no change."""
     if not labels:
         return place_now(board, wants)
-    return _over(board, wants, board.domains(labels[0]), labels[1:]) or place_now(board, wants)
+    domains = board.domains(labels[0])
+    if len(labels) == 1:
+        return _over(board, wants, domains) or place_now(board, wants)
+    there = _fewest(board, wants, domains)
+    return _spread(board, there, labels[1:]) or place_now(board, wants)
 
 
-def _over(
-    board: Board, wants: Sequence[Want], domains: Domains, labels: Sequence[str]
-) -> Rows | None:
+def _fewest(board: Board, wants: Sequence[Want], domains: Domains) -> Sequence[Want]:
+    """The pods kept to the fewest domains that hold all of them; as they are without such."""
+    room, left, chosen = idle(board), [*wants], list[int]()
+    for number in domains.roomiest(wants, room, Horizon.IDLE):
+        if number in chosen:
+            continue
+        last = domains.tightest(left, room, Horizon.IDLE)
+        chosen.append(next((one for one in last if one not in chosen), number))
+        there = _within(board, left, domains, chosen[-1])
+        counts = placed(room, there, Horizon.IDLE)
+        left = [Want(fit, pods - count) for (fit, pods), count in zip(left, counts, strict=True)]
+        if not any(want.pods for want in left):
+            mask = np.isin(domains.rows, chosen)
+            return [Want(fit.within(mask), pods) for fit, pods in wants]
+    return wants
+
+
+def _over(board: Board, wants: Sequence[Want], domains: Domains) -> Rows | None:
     """In several domains: the roomiest first, and the rest in the one that fits it best."""
     rows: Rows = [[] for _ in wants]
     left = [*wants]
@@ -183,7 +202,7 @@ def _over(
         there = _within(board, left, domains, last[0] if last else number)
         counts = placed(room, there, Horizon.IDLE)
         part = [Want(want.fit, count) for want, count in zip(there, counts, strict=True)]
-        found = _close(board, part, labels) or [[] for _ in wants]
+        found = place_now(board, part) or [[] for _ in wants]
         rows = [taken + more for taken, more in zip(rows, found, strict=True)]
         left = [
             Want(want.fit, want.pods - len(taken)) for want, taken in zip(wants, rows, strict=True)

@@ -89,6 +89,13 @@ CASES: Final = (
         preferred="block,rack",
     ),
     Case(
+        "two blocks, and of the racks of both the roomiest ones",
+        "b1/r1: x1=20\nb1/r2: x2=10\nb1/r3: x3=6\nb1/r4: x4=4\nb2/r5: x5=16\nb2/r6: x6=14",
+        (Ask("worker", 48),),
+        ("block #2", "rack b1-r1:20 b2-r5:16 b2-r6:12"),
+        preferred="block,rack",
+    ),
+    Case(
         "two hosts in two racks with room for fifteen each",
         "b1/r1: x1=15\nb1/r2: x2=15",
         (Ask("worker", 25),),
