@@ -68,6 +68,7 @@ class Seen(msgspec.Struct):
         )
 
 
+_TICK: Final = 0.05
 _seen: Final = msgspec.json.Decoder(Seen)
 
 
@@ -204,6 +205,26 @@ _REACHED: Final[Mapping[Stage, Callable[[Seen], bool]]] = {
     Stage.BOUND: lambda pod: bool(pod.spec.nodeName),
     Stage.RUNNING: lambda pod: pod.status.phase in ("Running", "Succeeded"),
 }
+
+
+class Stalls(Thread):
+    """For how long this process got no processor at a stretch, as everything beside it."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._longest = 0.0
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            before = time.monotonic()
+            time.sleep(_TICK)
+            self._longest = max(self._longest, time.monotonic() - before - _TICK)
+
+    def longest(self) -> float:
+        """Seconds, since it was last asked."""
+        found, self._longest = self._longest, 0.0
+        return found
 
 
 class Watch:

@@ -21,7 +21,7 @@ from threading import Event, Thread
 from typing import Final
 
 from benchmarks import replayed
-from benchmarks.gang_watch import Gang, Stage, Start, Watch
+from benchmarks.gang_watch import Gang, Stage, Stalls, Start, Watch
 from benchmarks.placement import Scenario, clusters, exact_fit
 from edl import contract
 from edl.errors import Conflict, NotFound
@@ -49,6 +49,8 @@ class Found:
     gangs: list[Gang] = field(default_factory=list)
     began: float = 0.0
     took: float = 0.0
+    stalled: float = 0.0
+    """The longest time for which this process got no processor."""
 
     @property
     def starts(self) -> list[Start]:
@@ -157,7 +159,7 @@ def _end(api: ApiServer, target: Target) -> None:
 
 HEAD: Final = (
     f"{'':22}{'gangs':>6}{'starts':>8}{'never':>6}  runs after  50 %     90 %     99 %    100 %"
-    f"    mean{'late':>6}{'half':>6}{'longest':>9}{'took':>8}{'load':>6}"
+    f"    mean{'late':>6}{'half':>6}{'longest':>9}{'took':>8}{'stall':>8}{'load':>6}"
 )
 
 
@@ -172,7 +174,7 @@ def line(name: str, found: Found) -> str:
     return (
         f"{name:22}{len(found.gangs):6}{len(found.starts):8}{never:6}{'':11}{times}{late:6}"
         f"{sum(seconds > SOON for seconds in halves):6}{max(halves, default=0):7.1f} s"
-        f"{found.took:6.0f} s{os.getloadavg()[0]:6.1f}"
+        f"{found.took:6.0f} s{found.stalled:6.1f} s{os.getloadavg()[0]:6.1f}"
     )
 
 
@@ -232,12 +234,14 @@ def _prepare(api: ApiServer) -> None:
 
 def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
     watch = Watch(str(sandbox.kubeconfig), NAMESPACE)
-    quiet, busy = Found(), Found()
+    quiet, busy, stalls = Found(), Found(), Stalls()
     print(HEAD, flush=True)
     told = asked.traces.open("a") if asked.traces else None
 
     def play(scenario: Scenario, number: int, *, tenants: bool) -> Found:
+        stalls.longest()
         found = played(sandbox, watch, scenario, number, busy=tenants)
+        found.stalled = stalls.longest()
         if told:
             print(*traces(scenario.name, found), sep="\n", file=told, flush=True)
         return found
@@ -251,6 +255,7 @@ def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
         found = play(scenario, number, tenants=bool(number % 2))
         total.gangs += found.gangs
         total.took += found.took
+        total.stalled = max(total.stalled, found.stalled)
         print(line(scenario.name, found), file=sys.stdout if asked.each else sys.stderr, flush=True)
     print(line("clusters of their own", quiet))
     print(line("with other tenants", busy))

@@ -13,7 +13,7 @@ from edl.planner.passes.growth import Ceiling, grow
 from edl.planner.passes.idle import wait_for_calm
 from edl.planner.passes.outcome import Outcome
 from edl.planner.passes.overdrawn import keep_budgets
-from edl.planner.passes.placement import seat_unbound
+from edl.planner.passes.placement import seat_gated
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rest import shrink, suspend
 from edl.planner.passes.turns import Turns
@@ -71,7 +71,7 @@ def seat(board: Board, ledger: Ledger, ceiling: Ceiling) -> None:
     suspend(board, ledger)
     shrink(board)
     keep_budgets(board)
-    seat_unbound(board)
+    seat_gated(board)
     queue = Queue(board, ledger)
     queue.serve()
     wait_for_calm(board, asked=queue.asked)

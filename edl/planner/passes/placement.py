@@ -19,19 +19,34 @@ from edl.planner.snapshot.standing import NOWHERE, Seat, Standing, Unbound
 _Search: TypeAlias = Callable[[Board, Standing, Unbound], Seat | None]
 
 
-def seat_unbound(board: Board) -> None:
-    """Give replicas without a node their room: what is decided already first, minimums first."""
-    waiting = [(one, found) for one in board.restless for found in one.unbound]
-    for search in _SEARCHES if any(one.role.gated for one, _ in waiting) else _SEARCHES[-1:]:
-        left = []
-        for standing, found in sorted(waiting, key=_order):
-            seat = search(board, standing, found)
-            if seat is None:
-                left.append((standing, found))
-            else:
-                board.grid.take(seat.row, standing.fit, now=seat.now)
-                standing.take_place(found.position, seat)
-        waiting = left
+def seat_gated(board: Board) -> None:
+    """Give gated replicas without a node their room: what is decided already first."""
+    for search in _SEARCHES:
+        _seat(board, [one for one in _waiting(board) if one[0].role.gated], search)
+
+
+def seat_anywhere(board: Board) -> None:
+    """And all others, also those of which kube-scheduler alone knows where it will put them."""
+    _seat(board, _waiting(board), _anywhere)
+
+
+def _waiting(board: Board) -> list[tuple[Standing, Unbound]]:
+    """Replicas without room, minimums first."""
+    found = [
+        (one, unbound)
+        for one in board.restless
+        for unbound in one.unbound
+        if one.seats[unbound.position].row == NOWHERE
+    ]
+    return sorted(found, key=_order)
+
+
+def _seat(board: Board, waiting: Iterable[tuple[Standing, Unbound]], search: _Search) -> None:
+    for standing, found in waiting:
+        seat = search(board, standing, found)
+        if seat is not None:
+            board.grid.take(seat.row, standing.fit, now=seat.now)
+            standing.take_place(found.position, seat)
 
 
 def placements(board: Board) -> tuple[Placement, ...]:
@@ -114,7 +129,6 @@ _SEARCHES: Final[tuple[_Search, ...]] = (
     _planned,
     _near,
     _elsewhere,
-    _anywhere,
 )
 
 

@@ -256,3 +256,13 @@ def test_a_launcher_whose_node_was_taken_is_placed_again_while_it_waits_for_host
     assert quiet(plan_for(cluster(node("a", 2), node("b", 1), mine, other)))
     (found,) = plan_for(cluster(node("a", 1), node("b", 1), mine, other)).placements
     assert (found.nodes, found.replaced) == ((), ("pod-0",))
+
+
+def test_the_rest_of_a_start_has_room_before_pods_whose_nodes_are_only_guessed() -> None:
+    """One patch of two met a conflict; the pod of `one` fits beside both workers, on b alone."""
+    ps = role("ps", on=["c"], gated=True)
+    mine = job("mnist", ps, role("worker", 2, 2, shape=shape(3), gated=True), started_at=at(-1))
+    pending = worker("one", 1, 1, size=1, suspended=False, pods=(pod(0, created_at=at(-1)),))
+    nodes = (node("a", 3), node("b", 4), node("c", 1))
+    (found,) = plan_for(cluster(*nodes, mine, pending)).admissions
+    assert sorted(dict(found.nodes)["worker"]) == ["a", "b"]

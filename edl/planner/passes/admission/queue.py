@@ -23,6 +23,7 @@ from edl.planner.passes.admission.gang import (
 )
 from edl.planner.passes.admission.raised import lacking, raise_to_minimum
 from edl.planner.passes.displace import Displacement, movers
+from edl.planner.passes.placement import seat_anywhere
 from edl.planner.passes.preempt import Asker, Preemption
 from edl.planner.passes.reclaim import Claim, make_room
 from edl.planner.passes.why import why_not
@@ -63,15 +64,15 @@ class Queue:
         return self._extras
 
     def serve(self) -> None:
+        board = self.board
+        gangs = [gang(board, job, returns=returns(board, job)) for job in self._startable()]
+        halves = [found for found in gangs if found.partial and not self._complete(found)]
+        seat_anywhere(self.board)
         for standing in self.board.restless:
             if standing.seats:
                 self._minimum(standing)
-        gangs = [
-            gang(self.board, job, returns=returns(self.board, job)) for job in self._startable()
-        ]
-        for found in gangs:
-            if found.partial:
-                self._complete(found)
+        for found in halves:
+            self._await_rest(found)
         whole = [
             found
             for found in gangs
@@ -119,16 +120,17 @@ class Queue:
         self._leave()
         self.ledger.hold(job.key, reasons.minimum_pending(job.key))
 
-    def _complete(self, found: Gang) -> None:
-        """A start that a crash left half done comes before everybody else."""
+    def _complete(self, found: Gang) -> bool:
+        """A half-done start comes before pods of which only kube-scheduler knows where they go."""
         placed = topology.place(self.board, found) if _allowed(found) else None
-        if placed is None:
-            self._reserve(found)
-            if self.board.past(found.job.started_at, self.board.limits.gang_limit):
-                self.ledger.suspended[found.job.key] = gang_failed(self.board, found.job)
-        else:
-            roles = [role.name for role in found.roles]
-            self._admit(*placed, reasons.completed(roles))
+        if placed is not None:
+            self._admit(*placed, reasons.completed([role.name for role in found.roles]))
+        return placed is not None
+
+    def _await_rest(self, found: Gang) -> None:
+        self._reserve(found)
+        if self.board.past(found.job.started_at, self.board.limits.gang_limit):
+            self.ledger.suspended[found.job.key] = gang_failed(self.board, found.job)
 
     def _return(self, found: Gang) -> bool:
         """A restart comes before the queue: the job ran, and its room is free for this.
