@@ -30,6 +30,9 @@ RECIPE: Final = Recipe(
     says_version=False,
 )
 QUEUE: Final = "everybody"
+QUEUES: Final = "queues.yaml"
+TOPOLOGY: Final = "topology.yaml"
+"""What a queue is made from: the plain one, or that of nodes in racks."""
 LABELS: Final = {"kueue.x-k8s.io/queue-name": QUEUE}
 PATIENCE: Final = 60.0
 """Seconds until it must be ready."""
@@ -47,7 +50,7 @@ def program() -> Path:
     return folder / RECIPE.programs[0]
 
 
-def install(sandbox: Sandbox, namespace: str) -> None:
+def install(sandbox: Sandbox, namespace: str, queues: str = QUEUES) -> None:
     """Its kinds, one queue that holds everything, and its controllers; ready on return."""
     kueue = program()
     crds = _module() / "config" / "components" / "crd" / "bases"
@@ -58,8 +61,7 @@ def install(sandbox: Sandbox, namespace: str) -> None:
     flags = (f"--config={config}", f"--feature-gates={_GATES}", "--zap-log-level=error")
     sandbox.launch("kueue", [*_WITH_ETC, _SCRIPT, str(etc), str(kueue), *flags])
     _await_ready(sandbox, port)
-    queues = Template((HERE / "queues.yaml").read_text())
-    text = queues.substitute(queue=QUEUE, namespace=namespace)
+    text = Template((HERE / queues).read_text()).substitute(queue=QUEUE, namespace=namespace)
     sandbox.kubectl("apply", "--server-side", "-f", "-", input=text)
 
 
