@@ -4,9 +4,12 @@ A pod has 5 or 6 kB, a Job 4, a node 8 (its images), with managed fields and con
 is full, every training job runs half of its maximum.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from edl import contract, node_affinity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +76,15 @@ class Objects:
             **(_amounts(job) if ours else {"CPU": "100m", "MEMORY": "128Mi"}),
         }
         return self._filled("our-pod" if ours else "other-pod", number, values | changes)
+
+    def placed(self, number: int) -> bytes:
+        """A pod of a training job to which a plan gave its node."""
+        node = f"node-{number * 7919 % self.scale.nodes:05}"
+        notes = f'"annotations": {{"{contract.ASSIGNED_NODE}": "{node}", '
+        required = json.dumps(node_affinity.narrowed(node_affinity.ANYWHERE, node))
+        found = self.pod(number % (self.scale.pods // 2)).decode()
+        found = found.replace('"annotations": {', notes, 1)
+        return found.replace('"affinity": {', f'"affinity": {required[:-1]}, ', 1).encode()
 
     def job(self, number: int, **changes: str) -> bytes:
         """A running elastic Job that the webhook has completed."""

@@ -27,6 +27,29 @@ def narrowed(text: str, node: str) -> Json:
     return {_NODE: {_REQUIRED: {_TERMS: found or [_on({}, node)]}}}
 
 
+def widened(affinity: Json, node: str) -> Json:
+    """An `affinity` as it was before it was narrowed to this node; one that was not is the same."""
+    own = affinity.get(_NODE) or {}
+    terms = (own.get(_REQUIRED) or {}).get(_TERMS) or []
+    last = _on({}, node)["matchFields"]
+    asking = [term for term in terms if term]
+    if not asking or any((term.get("matchFields") or [])[-1:] != last for term in asking):
+        return affinity
+    found = [_before(term) if term else term for term in terms]
+    rest = {name: part for name, part in own.items() if name != _REQUIRED}
+    required = {} if found == [{}] else {_REQUIRED: {_TERMS: found}}
+    kept = {name: part for name, part in affinity.items() if name != _NODE}
+    both = rest | required
+    return {_NODE: both} | kept if both else kept
+
+
+def _before(term: Json) -> Json:
+    """An alternative without the last of its fields."""
+    fields = term["matchFields"][:-1]
+    kept = {name: part for name, part in term.items() if name != "matchFields"}
+    return kept | {"matchFields": fields} if fields else kept
+
+
 def _on(term: Json, node: str) -> Json:
     """An alternative on this node only, by its name: a label may say something else."""
     name = {"key": "metadata.name", "operator": "In", "values": [node]}

@@ -10,6 +10,7 @@ from sys import intern
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import contract, host_lists, namespaces, node_affinity
 from edl.kube import bare, shares, volumes
@@ -22,6 +23,7 @@ from edl.kube.objects import (
     NamespaceObject,
     NodeObject,
     PodObject,
+    PodSpec,
     PriorityClassObject,
     Tagged,
 )
@@ -34,6 +36,7 @@ from edl.resources import Resources
 from edl.texts import whole
 
 _TRUE: Final = "True"
+_NAMED: Final = b'"metadata.name"'
 _NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
@@ -140,7 +143,7 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
         namespace=who.namespace,
         name=found.metadata.name,
         node=intern(found.spec.node_name),
-        shape=shapes.of(found.spec, who, share, _claims(found)),
+        shape=shapes.of(_own(found) if ours else found.spec, who, share, _claims(found)),
         ended=ended,
         leaving=leaving,
         asking=asking,
@@ -152,6 +155,15 @@ def pod(raw: bytes, shapes: Shapes) -> PodFacts:
         hold=shares.hold(share, notes.gpus, notes.gpu_memory),
         claims=volumes.named(who.namespace, found.spec.volumes) if asking else (),
     )
+
+
+def _own(found: PodObject) -> PodSpec:
+    """The spec as its user wrote it: one shape for all pods of a template, on whatever nodes."""
+    node, affinity = found.metadata.annotations.assigned, bytes(found.spec.affinity)
+    if not node or _NAMED not in affinity:
+        return found.spec
+    own = node_affinity.widened(msgspec.json.decode(affinity), node)
+    return replace(found.spec, affinity=msgspec.Raw(msgspec.json.encode(own)))
 
 
 def _unseen(found: PodObject) -> bool:

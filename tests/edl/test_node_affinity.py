@@ -49,3 +49,38 @@ def test_what_else_an_affinity_says_is_left_alone() -> None:
         "nodeAffinity": {PREFERRED: WISH} | required({"matchFields": [NODE]})["nodeAffinity"],
         "podAffinity": {PREFERRED: []},
     }
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        required({"matchExpressions": [ZONE]}, {"matchFields": [FIELD]}),
+        required({}, {"matchExpressions": [ZONE]}),
+        required({}),
+        required({"matchFields": [NODE]}),
+        required({"matchFields": [NODE, FIELD]}, {"matchExpressions": [ZONE]}),
+        {"nodeAffinity": {PREFERRED: WISH}, "podAffinity": {PREFERRED: []}},
+    ],
+)
+def test_without_its_node_an_affinity_is_what_its_user_wrote(own: Json) -> None:
+    assert node_affinity.widened(placed(own), "n1") == own
+
+
+@pytest.mark.parametrize("own", [None, {}, {"nodeAffinity": {}}])
+def test_without_its_node_a_pod_may_go_anywhere(own: Json | None) -> None:
+    assert node_affinity.kept(node_affinity.widened(placed(own), "n1")) == node_affinity.ANYWHERE
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"nodeAffinity": {PREFERRED: WISH}},
+        required({}),
+        required({"matchExpressions": [NODE]}),
+        required({"matchFields": [NODE]}, {"matchFields": [FIELD]}),
+        required({"matchFields": [NODE | {"values": ["n2"]}]}),
+    ],
+)
+def test_what_was_kept_to_no_node_stays_as_it_is(own: Json) -> None:
+    assert node_affinity.widened(own, "n1") == own

@@ -5,10 +5,11 @@ from decimal import Decimal
 import msgspec
 import pytest
 
-from edl import contract
+from edl import contract, node_affinity
 from edl.kube import facts
 from edl.kube.node_terms import NODE_NAME
 from edl.kube.shapes import Shapes
+from edl.merge import merged
 from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.resources import Resources
 from edl.writes import Json
@@ -272,6 +273,13 @@ OWN = {
 }
 
 
+APART = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "train"}}}
+    ]
+}
+
+
 def placeable(*gates: str, **notes: str) -> Pod:
     named = {f"edl.dev/{name.replace('_', '-')}": text for name, text in notes.items()}
     spec = {
@@ -308,6 +316,29 @@ def test_who_waits_has_no_node_whatever_is_written_on_it() -> None:
 def test_what_is_no_name_of_a_node_is_no_node(name: str) -> None:
     found = placeable(assigned_node=name, placed_at="2026-01-01T00:00:09Z")
     assert (found.assigned, found.placed_at) == ("", None)
+
+
+@pytest.mark.parametrize(
+    "own", [{}, {"nodeAffinity": OWN}, {"nodeAffinity": OWN, "podAntiAffinity": APART}]
+)
+def test_pods_of_one_template_share_one_shape_whatever_nodes_they_were_given(own: Json) -> None:
+    shapes, found = Shapes(), []
+    for node in ("", "n1", "n2"):
+        gates = [] if node else [{"name": contract.PLACEMENT_GATE}]
+        narrowed = node_affinity.narrowed(node_affinity.kept(own), node) if node else {}
+        spec = {"affinity": merged(own, narrowed), "schedulingGates": gates}
+        notes = {contract.ASSIGNED_NODE: node} if node else {}
+        labels = {"labels": {contract.FRAMEWORK: "none"}}
+        body = manifests.job_pod("p", 0, "train", notes=notes, spec=spec, metadata=labels)
+        found.append(facts.pod(msgspec.json.encode(body), shapes).shape)
+    assert found[0] is found[1] is found[2]
+
+
+def test_the_shape_of_a_pod_of_others_names_its_node_whatever_is_written_on_it() -> None:
+    spec = {"affinity": node_affinity.narrowed(node_affinity.ANYWHERE, "n1")}
+    notes = {"annotations": {contract.ASSIGNED_NODE: "n1"}}
+    shape = pod_facts(manifests.pod("p", spec=spec, metadata=notes)).shape
+    assert shape.affinity == ((Requirement(NODE_NAME, "In", ("n1",)),),)
 
 
 def test_a_pod_placed_at_no_time_still_has_its_node() -> None:
