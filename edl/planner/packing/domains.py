@@ -66,7 +66,7 @@ class Domains(NamedTuple):
             if pods:
                 capacity = fit.capacity(room, horizon)
                 found = np.minimum(found, self._total(capacity) / pods)
-                close += self._total(np.minimum(capacity, pods) ** 2)
+                close += self._total(capacity**2)
         return found, close
 
     def _has_sums(self, wants: Sequence[Want], room: Ints) -> Mask:

@@ -96,6 +96,13 @@ CASES: Final = (
         preferred="block,rack",
     ),
     Case(
+        "of two racks with the same room for the rest, the one with fewer hosts",
+        "b1/r1: x1=4 x2=3 x3=1\nb1/r2: x4=3 x5=3\nb1/r3: x6=6",
+        (Ask("worker", 9),),
+        ("rack #2", "host x6:6 x2:3"),
+        preferred="block,rack,host",
+    ),
+    Case(
         "two hosts in two racks with room for fifteen each",
         "b1/r1: x1=15\nb1/r2: x2=15",
         (Ask("worker", 25),),
