@@ -16,7 +16,7 @@ from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJ
 from edl.planner.packing.fit import Want, place
 from edl.planner.plan import Evacuation
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.standing import NOWHERE
+from edl.planner.snapshot.standing import NOWHERE, Standing
 
 CORDONED: Final = "node.kubernetes.io/unschedulable"
 INTERRUPTED: Final = frozenset(
@@ -48,17 +48,16 @@ def evacuations(
     cordoned = {node.name for node in tainted if _is_cordoned(node)} - going.keys()
     if not going and not cordoned:
         return ()
-    roles = [
-        (job, role)
-        for job in board.jobs
-        if job.key not in busy and not job.problem
-        for role in movable(job)
+    standings = [
+        one
+        for one in board.standings
+        if one.job.key not in busy and not one.job.problem and one.role in movable(one.job)
     ]
     # First who must: room that they need is not there for who only may.
-    forced = [_forced(board, job, role, going) for job, role in roles]
+    forced = [_forced(board, one, going) for one in standings]
     free = [
-        one or _offered(board, job, role, cordoned)
-        for (job, role), one in zip(roles, forced, strict=True)
+        found or _offered(board, one, cordoned)
+        for one, found in zip(standings, forced, strict=True)
     ]
     return tuple(one for one in free if one)
 
@@ -95,15 +94,16 @@ def movable(job: TrainingJob) -> Iterator[Role]:
             yield role
 
 
-def _forced(board: Board, job: TrainingJob, role: Role, going: dict[str, str]) -> Evacuation | None:
+def _forced(board: Board, standing: Standing, going: dict[str, str]) -> Evacuation | None:
     """Off nodes that are taken away."""
+    role = standing.role
     stays, rows = board.eligibility.tolerated(role.shape), board.grid.rows
     lost = [pod for pod in _bound(role) if pod.node in going and not stays[rows[pod.node]]]
     first = without_the_last(role, lost)
     if not first:
         return None
-    place(board.grid, Want(board.rows_of(role.shape).fit, len(first)), now=True)
-    return _moved(job, role, first, going)
+    place(board.grid, Want(standing.fit, len(first)), now=True)
+    return _moved(standing.job, role, first, going)
 
 
 def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
@@ -116,9 +116,10 @@ def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
     return [pod for pod in lost if pod is not last]
 
 
-def _offered(board: Board, job: TrainingJob, role: Role, cordoned: set[str]) -> Evacuation | None:
+def _offered(board: Board, standing: Standing, cordoned: set[str]) -> Evacuation | None:
     """Off nodes that are only cordoned."""
-    stays, fit = board.eligibility.tolerated(role.shape), board.rows_of(role.shape).fit
+    job, role, fit = standing.job, standing.role, standing.fit
+    stays = board.eligibility.tolerated(role.shape)
     # The highest index first: extras before the minimum.
     pods = reversed(_bound(role))
     last = next((pod for pod in pods if _may_move(board, pod, cordoned, stays)), None)

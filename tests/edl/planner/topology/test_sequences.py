@@ -8,7 +8,8 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from edl.contract import PLACEMENT_GATE
-from edl.model import ClusterState, Node, Topology, TrainingJob
+from edl.model import ClusterState, Node, Taint, Topology, TrainingJob
+from edl.planner.passes.evacuate import CORDONED
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for
 from tests.edl.planner.states import cluster, job, node, pod, role, room, shape
@@ -130,6 +131,32 @@ def test_a_gang_that_loses_a_node_stays_in_its_rack_where_another_is_free() -> N
     state = settled(lose(state, part.pods[0].node))
     assert where(state, "a") == [rack, rack]
     assert kept in {one.node for one in state.jobs[0].roles[0].pods}
+
+
+def drained(*, spare: str, taint: str = CORDONED) -> ClusterState:
+    """Horovod in the first rack, of whose two nodes one goes; one more is free elsewhere."""
+    topology = Topology((("", key("rack")),))
+    nodes = [
+        node(f"b1-r1-{number}", 2, labels=labels("b1-r1", f"b1-r1-{number}")) for number in range(2)
+    ]
+    nodes[0] = replace(nodes[0], taints=(Taint(taint, "", "NoSchedule"),))
+    nodes[1] = replace(nodes[1], used=room(1))
+    nodes.append(node("free", 9, labels=labels(spare, "free")))
+    listed = "".join(f"worker-{index}.ring.ns.svc:1\n" for index in range(2))
+    launcher = role("launcher", size=1, suspended=False, topology=topology, decides=True,
+                    pods=(pod(0, "b1-r1-1", hosts=listed),))  # fmt: skip
+    workers = role("worker", 1, 2, topology=topology, decides=False,
+                   on=["b1-r1-0", "b1-r1-1"])  # fmt: skip
+    return cluster(*nodes, job("ring", launcher, workers, framework="horovod"))
+
+
+def test_a_pod_leaves_a_cordoned_node_for_another_of_its_rack() -> None:
+    (found,) = plan_for(drained(spare="b1-r1")).evacuations
+    assert found.pods == ("pod-0",)
+
+
+def test_no_pod_leaves_a_cordoned_node_where_its_rack_has_no_other() -> None:
+    assert plan_for(drained(spare="b1-r2")).evacuations == ()
 
 
 def lose(state: ClusterState, name: str) -> ClusterState:
