@@ -15,12 +15,14 @@ from edl.model import (
     Node,
     Requirement,
     Resizing,
+    Role,
     Rules,
     Selector,
     Shape,
     Share,
     Spread,
     Term,
+    Topology,
     TrainingJob,
 )
 from edl.planner.limits import Limits
@@ -141,6 +143,33 @@ def _with_devices(node: Node) -> Node:
     )
 
 
+def racks(size: Size, seed: int) -> Situation:
+    """A quarter of all jobs wait, with two roles that require a rack of 16 nodes."""
+    return _with_racks(size, seed, Topology(required=(("", "rack"),)))
+
+
+def blocks(size: Size, seed: int) -> Situation:
+    """The same, and what they prefer are few blocks of 8 racks, few racks and few hosts."""
+    return _with_racks(size, seed, Topology(preferred=("block", "rack", HOST)))
+
+
+def _with_racks(size: Size, seed: int, topology: Topology) -> Situation:
+    state = roles(size, seed).state
+    nodes = []
+    for at, node in enumerate(state.nodes):
+        levels = {"rack": f"r{at // 16}", "block": f"b{at // 128}"}
+        nodes.append(replace(node, labels={**(node.labels or {}), **levels}))
+    jobs = (replace(job, roles=_gated(job.roles, topology)) for job in state.jobs)
+    return Situation(replace(state, nodes=tuple(nodes), jobs=tuple(jobs)))
+
+
+def _gated(parts: tuple[Role, ...], topology: Topology) -> tuple[Role, ...]:
+    """Those of jobs with several roles."""
+    if len(parts) == 1:
+        return parts
+    return tuple(replace(part, gated=True, topology=topology) for part in parts)
+
+
 SITUATIONS: Final[Mapping[str, Callable[[Size, int], Situation]]] = {
     "spread over hosts": spread,
     "spread over zones and hosts": spread_twice,
@@ -149,4 +178,6 @@ SITUATIONS: Final[Mapping[str, Callable[[Size, int], Situation]]] = {
     "gangs of two roles": roles,
     "quotas": quotas,
     "GPU shares": shares,
+    "gangs that require a rack": racks,
+    "gangs that prefer few racks": blocks,
 }

@@ -22,6 +22,9 @@ _FEW: Final = 16
 _MANY: Final = 256
 """So many nodes are looked at in one go."""
 
+_SCANNED: Final = 64
+"""Of at most as many nodes none is remembered as full."""
+
 _least: Final = itemgetter(0)
 
 Mark: TypeAlias = tuple[int, ...]
@@ -32,17 +35,23 @@ class Cursor:
     """The nodes where one more pod fits, fullest first (best fit).
 
     Room only shrinks while pods are placed, so a node that was full is never looked at again,
-    unless room came back to it (`Grid.freed`).
+    unless room came back to it (`Grid.freed`). Of few nodes each is looked at anew.
     """
 
-    __slots__ = ("_ahead", "_at", "_cells", "_eligible", "_fitting", "_freed", "_order", "_seen")
+    __slots__ = (
+        "_ahead", "_all", "_at", "_cells", "_eligible", "_fitting", "_freed", "_order", "_seen"
+    )  # fmt: skip
 
     def __init__(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> None:
         self._cells = grid.cells(need, now=now)
         self._eligible = memoryview(eligible)  # type: ignore[arg-type]
         self._freed = grid.freed
         self._fitting = partial(fitting, grid, need, now=now)
-        self._order = _fullest_first(need, self._among(np.flatnonzero(eligible)), grid.soon)
+        rows = np.flatnonzero(eligible)
+        few = len(rows) <= _SCANNED
+        self._order = _fullest_first(need, rows if few else self._among(rows), grid.soon)
+        self._all: list[int] = self._order.tolist() if few else []
+        """All of its nodes, where they are few."""
         self._ahead: list[int] = []
         """The next nodes that had room, the last one first."""
         self._at = 0
@@ -56,6 +65,8 @@ class Cursor:
     def find(self) -> int:
         """The next node that takes one more pod; -1 if there is none."""
         freed, fits, ahead = self._freed, self._fits, self._ahead
+        if self._all:
+            return next(filter(fits, self._all), _NOWHERE)
         while self._seen < len(freed):
             row = freed[self._seen]
             if self._eligible[row] and fits(row):

@@ -1,15 +1,17 @@
 """Domains of nodes by a label, and which of them have room for pods that stay together."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edl.feasibility.devices import Horizon
 from edl.feasibility.eligibility import Mask
-from edl.planner.packing.fit import Want
+from edl.planner.packing.fit import Fit, Want
 from edl.planner.packing.grid import Ints
 
+Parts: TypeAlias = NDArray[np.float64]
 _TIGHTEST: Final = 12
 _ROOMIEST: Final = 4
 """That many domains are tried from each end of those whose sums have room."""
@@ -34,8 +36,9 @@ class Domains(NamedTuple):
         Of equal ones, the one whose room is on fewer nodes. Shapes together may find less room than
         their sums say: placing them shows it. Of many domains those in the middle are left out.
         """
-        spare, close = self._spare(wants, room, horizon)
-        enough = np.flatnonzero(self._has_sums(wants, room) & (spare >= 1))
+        rows = self._asked(wants)
+        spare, close = self._spare(wants, rows, room, horizon)
+        enough = np.flatnonzero(self._has_sums(wants, rows, room) & (spare >= 1))
         order = np.lexsort((-close[enough], spare[enough]))
         found: list[int] = enough[order].tolist()
         many = len(found) > _TIGHTEST + _ROOMIEST
@@ -43,10 +46,11 @@ class Domains(NamedTuple):
 
     def roomiest(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> list[int]:
         """Domains with room for any of these pods, the one with room for most of them first."""
+        rows = self._asked(wants)
         fitting = np.zeros(len(self.values), dtype=np.int64)
         spare = np.zeros(len(self.values), dtype=np.int64)
         for fit, pods in wants:
-            total = self._total(fit.capacity(room, horizon))
+            total = self._total(rows, _capacity(fit, rows, room, horizon))
             fitting += np.minimum(total, pods)
             spare += total
         order = np.lexsort((-spare, -fitting))
@@ -54,22 +58,22 @@ class Domains(NamedTuple):
         return found
 
     def _spare(
-        self, wants: Sequence[Want], room: Ints, horizon: Horizon
-    ) -> tuple["np.ndarray", "np.ndarray"]:
+        self, wants: Sequence[Want], rows: Ints, room: Ints, horizon: Horizon
+    ) -> tuple[Parts, Ints]:
         """How often the pods find room, by the shape that does least often, and how close.
 
-        float64[domains] each; the sum of the squares of what nodes hold says how close.
+        float64[domains], and int64[domains]: the sum of the squares of what nodes hold says how close.
         """
         found = np.full(len(self.values), np.inf)
-        close = np.zeros(len(self.values))
+        close = np.zeros(len(self.values), dtype=np.int64)
         for fit, pods in wants:
             if pods:
-                capacity = fit.capacity(room, horizon)
-                found = np.minimum(found, self._total(capacity) / pods)
-                close += self._total(capacity**2)
+                capacity = _capacity(fit, rows, room, horizon)
+                np.minimum(found, self._total(rows, capacity) / pods, out=found)
+                close += self._total(rows, capacity**2)
         return found, close
 
-    def _has_sums(self, wants: Sequence[Want], room: Ints) -> Mask:
+    def _has_sums(self, wants: Sequence[Want], rows: Ints, room: Ints) -> Mask:
         """Whether of each resource there is enough for all pods; bool[domains]."""
         asked: dict[int, int] = {}
         for fit, pods in wants:
@@ -77,15 +81,25 @@ class Domains(NamedTuple):
                 asked[line] = asked.get(line, 0) + amount * pods
         found: Mask = np.ones(len(self.values), dtype=np.bool_)
         for line, amount in asked.items():
-            found &= self._total(np.maximum(room[line], 0)) >= amount
+            found &= self._total(rows, np.maximum(room[line, rows], 0)) >= amount
         return found
 
-    def _total(self, amounts: Ints) -> Ints:
-        """The sums over each domain's nodes; int64[domains] for int64[nodes]."""
-        inside = self.rows >= 0
-        found: Ints = np.zeros(len(self.values), dtype=np.int64)
-        np.add.at(found, self.rows[inside], amounts[inside])
+    def _asked(self, wants: Sequence[Want]) -> Ints:
+        """Nodes with the label that any of the pods may use, by their rows."""
+        usable = np.any([want.fit.eligible for want in wants], axis=0)
+        found: Ints = np.flatnonzero(usable & (self.rows >= 0))
         return found
+
+    def _total(self, rows: Ints, amounts: Ints) -> Ints:
+        """The sums over each domain's nodes; int64[domains] for int64[rows]."""
+        found: Ints = np.zeros(len(self.values), dtype=np.int64)
+        np.add.at(found, self.rows[rows], amounts)
+        return found
+
+
+def _capacity(fit: Fit, rows: Ints, room: Ints, horizon: Horizon) -> Ints:
+    """How many pods each of these nodes takes; int64[rows]."""
+    return fit.by_sums(room[:, rows], rows) if fit.is_plain else fit.capacity(room, horizon)[rows]
 
 
 def domains(label: str, values: Sequence[str | None]) -> Domains:

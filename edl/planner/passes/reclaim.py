@@ -84,8 +84,21 @@ class Claim:
             useful = reduce(np.logical_or, helps).tolist()
             self._pass(extras, level, lambda found: _on(found, useful), self.complete)
         if not self.complete():
-            self._pass(extras, level, lambda _: True, self.complete)
+            self._pass(extras, level, self._in_the_way(), self.complete)
         self._put_back_unused(extras)
+
+    def _in_the_way(self) -> Callable[[Standing], bool]:
+        """Whether a role has extras on nodes that its pods may use.
+
+        All have where rules about other pods decide, or sums over the cluster.
+        """
+        missing = [want.fit for want in self.missing if want.pods]
+        if not self._allowed() or any(fit.binding for fit in missing):
+            return lambda _: True
+        usable = reduce(np.logical_or, (fit.eligible for fit in missing)).tolist()
+        return lambda one: any(
+            seat.row != NOWHERE and usable[seat.row] for seat in one.seats[one.floor :]
+        )
 
     def _pass(
         self,

@@ -6,7 +6,7 @@ may take the nodes that a large one needs. What starts goes before what grows.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edl import reasons
@@ -43,16 +43,16 @@ class Turns:
         ]
         if not (growing or starts):
             return
-        self._ahead, gated = _on_their_way(self.board), list(_without_nodes(self.board))
+        self._ahead, gated = _on_their_way(self.board), _without_nodes(self.board)
         self._start(starts, gated)
         self._grow(growing, gated)
 
     def _start(
-        self, starts: Sequence[tuple[int, JobKey, list[Standing]]], gated: Sequence[Promise]
+        self, starts: Sequence[tuple[int, JobKey, list[Standing]]], gated: Counter[Fit]
     ) -> None:
         # Without preemption it costs a claim time, but nobody what was done already.
         claims = self.ledger.promises if self.board.limits.preempt else []
-        kept = Precedence(self.board, [*claims, *gated], self._cost)
+        kept = Precedence(self.board, [*claims], gated, self._cost)
         for number, key, standings in starts:
             pods: Counter[Fit] = Counter()
             for one in standings:
@@ -62,12 +62,12 @@ class Turns:
             else:
                 self._ahead += pods
 
-    def _grow(self, growing: Sequence[Standing], gated: Sequence[Promise]) -> None:
+    def _grow(self, growing: Sequence[Standing], gated: Counter[Fit]) -> None:
         if not growing:
             return
         claims = self.ledger.promises if _is_on_its_way(self.board, self.ledger) else []
-        promises = [one._replace(number=0) for one in (*claims, *self._postponed, *gated)]
-        kept = Precedence(self.board, promises, self._cost)
+        promises = [one._replace(number=0) for one in (*claims, *self._postponed)]
+        kept = Precedence(self.board, promises, gated, self._cost)
         refused: dict[Fit, int] = {}
         """The fewest pods of a shape that wait: pods only come, so as many more will wait, too."""
         for one in self._in_turn(growing):
@@ -165,13 +165,13 @@ def _on_their_way(board: Board) -> Counter[Fit]:
     return +coming
 
 
-def _without_nodes(board: Board) -> Iterator[Promise]:
+def _without_nodes(board: Board) -> Counter[Fit]:
     """Gated pods that come, or have yet to be bound."""
+    found: Counter[Fit] = Counter()
     for one in board.standings:
         if one.role.gated and (one.starts or one.unbound):
-            pods = sum(seat.now and seat.row != NOWHERE for seat in one.seats)
-            if pods:
-                yield Promise([Want(one.fit, pods)], (), 0)
+            found[one.fit] += sum(seat.now and seat.row != NOWHERE for seat in one.seats)
+    return +found
 
 
 def _is_on_its_way(board: Board, ledger: Ledger) -> bool:

@@ -2,13 +2,9 @@
 
 from collections import Counter
 
-import numpy as np
-
 from edl.feasibility.devices import Horizon
 from edl.model import Role, TrainingJob
-from edl.planner.packing.cursor import fitting
 from edl.planner.packing.fit import Fit, Want
-from edl.planner.packing.grid import fewest
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.standing import NOWHERE, Standing
 
@@ -49,18 +45,12 @@ def _started(job: TrainingJob, role: str) -> list[Role]:
 
 def beside(board: Board, standing: Standing, *, now: bool) -> int:
     """A node for one more, in a preferred domain of its role, the narrowest first; or NOWHERE."""
-    fit, grid = standing.fit, board.grid
     taken = sorted({seat.row for seat in standing.seats if seat.row != NOWHERE})
     for label in reversed(standing.job.topology.preferred):
-        rows = board.domains(label).rows
-        numbers = rows[taken]
-        inside = np.isin(rows, numbers[numbers != NOWHERE]) & fit.eligible
-        found = fitting(grid, fit.need, np.flatnonzero(inside), now=now)
-        if fit.need and found.size:
-            left = fewest(grid.soon[line, found] // amount for line, amount in fit.need)
-            found = found[np.argsort(left, kind="stable")]
-        for row in map(int, found):
-            if fit.allows(row, now=now):
+        for number in sorted({*board.domains(label).rows[taken].tolist()} - {NOWHERE}):
+            fit = board.within(standing.fit, label, number)
+            row = (fit.both if now else fit.soon).find()
+            if row != NOWHERE:
                 return row
     return NOWHERE
 

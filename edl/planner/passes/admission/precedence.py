@@ -29,12 +29,16 @@ class Precedence:
 
     board: Board
     promises: list[Promise]
+    gated: Mapping[Fit, int]
+    """Gated pods that have no node yet."""
     cost: Callable[[Fit, Fit], int]
     """How many pods of a shape one pod of another may keep from a node at most."""
     _open: "Ints" = field(init=False)
     """The room on `soon`, and that of all pods which the scheduler has yet to place."""
 
     _capacities: dict[int, list[int]] = field(default_factory=dict)
+    _spare: dict[Fit, int] = field(default_factory=dict)
+    """Room besides that of the gated pods, by shape: where they are kept to domains, the least."""
 
     def __post_init__(self) -> None:
         self._open = self.board.grid.soon.copy()
@@ -43,6 +47,9 @@ class Precedence:
             rows[standing.fit] += [seat.row for seat in _loose(standing)]
         for fit, found in rows.items():
             _give(self._open, fit, found)
+        for fit, pods in self.gated.items():
+            whole, spare = self.board.rows_of(fit.shape).fit, self._room(fit) - pods
+            self._spare[whole] = min(spare, self._spare.get(whole, spare))
 
     def hinders(self, number: int, starts: Mapping[Fit, int], ahead: Mapping[Fit, int]) -> bool:
         """Whether the start with this number may take room that was promised before it.
@@ -56,10 +63,21 @@ class Precedence:
                     harm += self._harm(want.fit, chain(others, ahead.items()))
                     if self._capacity(index)[position] - harm < want.pods:
                         return True
-        return False
+        return any(
+            harm + self._harm(fit, ahead.items()) > spare
+            for fit, spare in self._spare.items()
+            if (harm := self._harm(fit, starts.items()))
+        )
 
     def _harm(self, fit: Fit, pods: Iterable[tuple[Fit, int] | Want]) -> int:
         return sum(count * self.cost(fit, other) for other, count in pods)
+
+    def _room(self, fit: Fit) -> int:
+        """How many pods of a shape there is room for, if nobody else were placed any more."""
+        if fit.packing is not None:
+            return int(fit.by_room(self._open, Horizon.EMPTY).sum())
+        rows = np.flatnonzero(fit.eligible)
+        return int(fit.by_sums(self._open[:, rows], rows).sum())
 
     def _capacity(self, index: int) -> list[int]:
         """How many pods of each want there is room for, if nobody else were placed any more."""
