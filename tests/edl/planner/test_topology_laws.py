@@ -30,7 +30,7 @@ ROUNDS = 6
 
 @st.composite
 def racks(
-    draw: st.DrawFn, topologies: Sequence[Topology] = (*REQUIRED, *PREFERRED)
+    draw: st.DrawFn, topologies: Sequence[Topology] = (*REQUIRED, *PREFERRED, Topology())
 ) -> ClusterState:
     """Some nodes have a rack; a job that runs requires what its pods keep to."""
     state = draw(states(runs=MOST_WAIT, spare=ROOMY))
@@ -42,7 +42,7 @@ def racks(
     named = {one.name: one for one in nodes}
     jobs = []
     for one in state.jobs:
-        topology = draw(st.sampled_from([*topologies, Topology()]))
+        topology = draw(st.sampled_from(topologies))
         asks = replace(
             one, roles=tuple(replace(part, gated=True, topology=topology) for part in one.roles)
         )
@@ -103,5 +103,5 @@ def test_what_is_preferred_keeps_no_job_from_starting(
         ),
     )
     started = way.plan(plain).admissions[:1]
-    reached(started and any(job.topology for job in state.jobs if job.key == started[0].job))
+    reached(started)
     assert [one.job for one in way.plan(state).admissions[:1]] == [one.job for one in started]
