@@ -62,7 +62,7 @@ class Domains(NamedTuple):
     ) -> tuple[Parts, Ints]:
         """How often the pods find room, by the shape that does least often, and how close.
 
-        float64[domains], and int64[domains]: the sum of the squares of what nodes hold says how close.
+        float64[domains], and int64[domains]: the sums of the squares of what nodes hold.
         """
         found = np.full(len(self.values), np.inf)
         close = np.zeros(len(self.values), dtype=np.int64)
