@@ -17,7 +17,7 @@ import msgspec
 from edl import contract
 from edl.errors import ClusterError
 from edl.kube.client import connect
-from edl.kube.cluster import RawEvent, Selection
+from edl.kube.cluster import RawEvent, RawListing, Selection
 
 
 class _Named(msgspec.Struct):
@@ -160,7 +160,8 @@ class Gang:
         self.over = self.over or any(
             one.has("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget") for one in jobs
         )
-        admitted = any(not one.spec.suspend for one in jobs) and not self.over
+        # Also once it is over: the watch may bring a Job's end before the pods that ended it.
+        admitted = any(not one.spec.suspend for one in jobs)
         current = self.starts[-1] if self.starts and self.starts[-1].stopped is None else None
         if admitted and current is None:
             current = Start(now)
@@ -172,7 +173,8 @@ class Gang:
             if current and stage not in current.reached and self._whole(pods):
                 current.reached[stage] = now
         bound = counted[Stage.BOUND]
-        half = admitted and any(bound.values()) and not self._whole(bound) and not self._ending()
+        ends = self.over or self._ending()
+        half = admitted and any(bound.values()) and not self._whole(bound) and not ends
         if half and self._half_since is None:
             self._half_since = now
         elif not half:
@@ -207,6 +209,10 @@ _REACHED: Final[Mapping[Stage, Callable[[Seen], bool]]] = {
 }
 
 
+def _version(found: Seen) -> int:
+    return int(found.metadata.resourceVersion)
+
+
 class Stalls(Thread):
     """For how long this process got no processor at a stretch, as everything beside it."""
 
@@ -235,12 +241,19 @@ class Watch:
         self._lock = Lock()
         self._gangs: dict[str, Gang] = {}
         """By the name of each of their Jobs."""
+        self._read: dict[str, int] = {}
+        """By kind, the last version that was seen."""
         for kind in ("Job", "Pod"):
             Thread(target=self._follow, args=(kind,), daemon=True).start()
 
     def follow(self, gang: Gang) -> None:
         with self._lock:
             self._gangs |= dict.fromkeys(gang.minimum, gang)
+
+    def has_read(self, kind: str, listed: RawListing) -> bool:
+        """Whether every change of these objects has been seen."""
+        last = max((_version(_seen.decode(item)) for item in listed.items), default=0)
+        return self._read.get(kind, 0) >= last
 
     def forget(self) -> None:
         """All gangs; what comes of them later counts no more."""
@@ -274,6 +287,7 @@ class Watch:
         owners = found.metadata.ownerReferences
         job = found.metadata.name if kind == "Job" else owners[0].name if owners else ""
         with self._lock:
+            self._read[kind] = max(self._read.get(kind, 0), _version(found))
             gang = self._gangs.get(job)
             if gang is None:
                 return

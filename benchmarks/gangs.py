@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from pathlib import Path
 from statistics import fmean
@@ -71,6 +72,9 @@ def played(sandbox: Sandbox, watch: Watch, scenario: Scenario, number: int, *, b
             _arrive(api, world.trainings)
             _until(lambda: all(gang.over for gang in found.gangs))
         found.took = time.monotonic() - found.began
+        for kind in ("Job", "Pod"):
+            listed = api.list(Selection(kind, NAMESPACE))
+            _until(partial(watch.has_read, kind, listed))
     finally:
         watch.forget()
         _clear(api, nodes)
