@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl.model import Budget, Demand, Ending, JobKey, Role
+from edl.model import Budget, Demand, Domain, Ending, JobKey, Role
 from edl.model.reasons import (
     AboveBudget,
     Attempt,
@@ -129,8 +129,8 @@ def goes_first(key: JobKey) -> Reason:
     return Reason(Code.QUEUE_ORDER, Other(key))
 
 
-def no_room(requests: Resources, lack: Lack) -> Reason:
-    return Reason(Code.INSUFFICIENT_CAPACITY, NoRoom(requests, lack))
+def no_room(requests: Resources, lack: Lack, domains: tuple[Domain, ...] = ()) -> Reason:
+    return Reason(Code.INSUFFICIENT_CAPACITY, NoRoom(requests, lack, domains))
 
 
 def gang(missing: Shortage) -> Reason:

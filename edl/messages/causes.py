@@ -5,7 +5,7 @@ from functools import singledispatch
 from typing import Final
 
 from edl.messages.reasons import message, precedence
-from edl.messages.room import SCARCE, listed, node_rule, resource
+from edl.messages.room import SCARCE, kept_to, listed, node_rule, resource
 from edl.model.causes import (
     Bound,
     Bounds,
@@ -23,6 +23,7 @@ from edl.model.causes import (
     Until,
 )
 from edl.model.reasons import Roles
+from edl.model.topology import is_one_node
 from edl.resources import Resources, amount_text
 
 _REMEDIES: Final[Mapping[Hindrance, str]] = {
@@ -106,7 +107,7 @@ def _(found: Room) -> str:
 
 def _most(found: Room) -> str:
     """How much is free where most is free; of what no node has enough of."""
-    places = _places(found.nodes)
+    places = _places(found)
     short = _short(found.requests, found.free)
     if not short:
         return f"none of {places} has all of it free at once"
@@ -120,26 +121,34 @@ def _most(found: Room) -> str:
 def _(found: Room) -> str:
     if found.pods == 1:
         return f"{found.missing} more free on {found.node}"
-    return f"room for {found.pods} more pods of {found.requests}, on nodes like {found.node}"
+    more = f"room for {found.pods} more pods of {found.requests}"
+    if is_one_node(found.domains, found.node):
+        return f"{more} on {found.node}"
+    return f"{more}, on nodes like {found.node}{kept_to(found.domains)}"
 
 
 @cause.register
 def _(found: TooLarge) -> str:
     short = _short(found.requests, found.largest)
+    where = kept_to(found.domains)
     if not short:
-        return f"one {found.role} asks for {found.requests}, and no node has all of it at once"
+        asks = f"one {found.role} asks for {found.requests}"
+        return f"{asks}, and no node{where} has all of it at once"
     has = _of(found.largest, short)
     if not has:
-        return f"one {found.role} asks for {short}, and no node that it may use has any"
-    where = "the only node" if found.nodes == 1 else f"the largest of the {found.nodes} nodes"
-    return f"one {found.role} asks for {short}, {where} that it may use has {has}"
+        return f"one {found.role} asks for {short}, and no node that it may use{where} has any"
+    places = _places(found)
+    largest = places if found.nodes == 1 else f"the largest of {places}"
+    return f"one {found.role} asks for {short}, {largest} has {has}"
 
 
 @remedy.register
 def _(found: TooLarge) -> str:
     nodes = "a node" if found.pods == 1 else f"{found.pods} nodes"
     each = "" if found.pods == 1 else " each"
-    return f"smaller pods, or {nodes} with {found.requests}{each}"
+    if is_one_node(found.domains, found.node):
+        return f"smaller pods, or {found.requests * found.pods} more on {found.node}"
+    return f"smaller pods, or {nodes} with {found.requests}{each}{kept_to(found.domains)}"
 
 
 @cause.register
@@ -149,20 +158,24 @@ def _(found: NoNode) -> str:
 
 @remedy.register
 def _(found: NoNode) -> str:
-    return f"a node that {found.role} may use, with {found.requests} free for each pod"
+    where = kept_to(found.domains)
+    return f"a node that {found.role} may use{where}, with {found.requests} free for each pod"
 
 
 @cause.register
 def _(found: Kept) -> str:
-    places = _places(found.nodes)
+    places = _places(found)
     return f"{SCARCE[found.rule]} keep one more {found.role} off {places}"
 
 
 @remedy.register
 def _(found: Kept) -> str:
+    if is_one_node(found.domains, found.node):
+        return ""
     noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
     each = "" if found.pods == 1 else " on each"
-    return f"{noun} like {found.node}, with {found.requests} free{each} and no pod there yet"
+    like = f"{noun} like {found.node}{kept_to(found.domains)}"
+    return f"{like}, with {found.requests} free{each} and no pod there yet"
 
 
 @cause.register
@@ -203,5 +216,6 @@ def _of(amounts: Resources, names: Resources) -> Resources:
     return Resources.of({name: amounts.get(name) for name, _ in names})
 
 
-def _places(nodes: int) -> str:
-    return "the only node that it may use" if nodes == 1 else f"the {nodes} nodes that it may use"
+def _places(found: Room | TooLarge | Kept) -> str:
+    nodes = "the only node" if found.nodes == 1 else f"the {found.nodes} nodes"
+    return f"{nodes} that it may use{kept_to(found.domains)}"

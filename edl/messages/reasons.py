@@ -8,7 +8,16 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Final, NamedTuple
 
-from edl.messages.room import best, insufficient, listed, needs, node_rule, required, resource
+from edl.messages.room import (
+    best,
+    insufficient,
+    kept_to,
+    listed,
+    needs,
+    node_rule,
+    required,
+    resource,
+)
 from edl.model.reasons import (
     About,
     AboveBudget,
@@ -247,7 +256,8 @@ def _(about: Shortage, code: Code) -> _Sentence:
 
 @_about.register
 def _(about: NoRoom, code: Code) -> _Sentence:  # noqa: ARG001
-    return _Sentence(f"{insufficient(about.lack)} for one more pod of {about.requests}")
+    lacks = f"{insufficient(about.lack)} for one more pod of {about.requests}"
+    return _Sentence(f"{lacks}{kept_to(about.domains)}")
 
 
 @_about.register

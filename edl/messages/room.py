@@ -64,6 +64,11 @@ def required(domains: Sequence[Domain]) -> str:
     return f" in one domain of {', one of '.join(parts)}" if domains else ""
 
 
+def kept_to(domains: Sequence[Domain]) -> str:
+    """` in LABEL=VALUE`, nothing where no topology is required."""
+    return f" in {', '.join(map(str, domains))}" if domains else ""
+
+
 def best(domains: Sequence[Domain]) -> str:
     """` in LABEL=VALUE, where most do`, nothing where no topology is required."""
-    return f" in {', '.join(map(str, domains))}, where most do" if domains else ""
+    return f"{kept_to(domains)}, where most do" if domains else ""

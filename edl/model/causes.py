@@ -14,6 +14,7 @@ from edl.model.budgets import Budget
 from edl.model.names import JobKey
 from edl.model.reasons import Code, Reason
 from edl.model.room import NoEligibleNode, Scarce
+from edl.model.topology import Domain
 from edl.resources import Resources
 
 
@@ -103,7 +104,8 @@ class Room(msgspec.Struct, frozen=True):
     """Some of the pods that one role asks for fit on no node that it may use.
 
     `free` is, of each resource it asks for, the most that is free on any one of these nodes and
-    promised to no other pod. On `node` least is missing: `missing`, for one pod.
+    promised to no other pod. On `node` least is missing: `missing`, for one pod. `domains`: those
+    that a required topology keeps the pods to.
     """
 
     kind: ClassVar = CauseKind.ROOM
@@ -115,6 +117,7 @@ class Room(msgspec.Struct, frozen=True):
     free: Resources
     node: str
     missing: Resources
+    domains: tuple[Domain, ...] = ()
 
     @property
     def pods(self) -> int:
@@ -135,6 +138,7 @@ class TooLarge(msgspec.Struct, frozen=True):
     nodes: int
     largest: Resources
     node: str
+    domains: tuple[Domain, ...] = ()
 
 
 class NoNode(msgspec.Struct, frozen=True):
@@ -145,6 +149,7 @@ class NoNode(msgspec.Struct, frozen=True):
     pods: int
     requests: Resources
     rule: NoEligibleNode
+    domains: tuple[Domain, ...] = ()
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -157,6 +162,7 @@ class Kept(msgspec.Struct, frozen=True):
     nodes: int
     rule: Scarce
     node: str
+    domains: tuple[Domain, ...] = ()
 
 
 class LoadCeiling(msgspec.Struct, frozen=True):

@@ -50,6 +50,8 @@ class NoRoom(msgspec.Struct, frozen=True, tag=True):
 
     requests: Resources
     lack: Lack
+    domains: tuple[Domain, ...] = ()
+    """Where a topology is required: the domains that it is kept to."""
 
 
 class NodeRule(StrEnum):

@@ -1,6 +1,12 @@
 """Where the pods of a training job are to run near each other: domains of nodes, by node labels."""
 
+from collections.abc import Iterable
+from typing import Final
+
 import msgspec
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+"""The label of which each node is a domain."""
 
 
 class Topology(msgspec.Struct, frozen=True):
@@ -33,3 +39,8 @@ class Domain(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.label}={self.value}"
+
+
+def is_one_node(domains: Iterable[Domain], node: str) -> bool:
+    """Whether no other node can be in all of these domains, in which `node` is."""
+    return any(one.label == HOSTNAME or one.value == node for one in domains)

@@ -12,7 +12,7 @@ from edl.forecast.estimate import Estimate
 from edl.frameworks.needs import Cooldown
 from edl.inject import unrequested
 from edl.messages import cause, remedy
-from edl.model import Budget, JobKey, Reason, Role
+from edl.model import Budget, Domain, JobKey, Reason, Role
 from edl.model.causes import Cause, Hindrance, Itself
 from edl.model.room import NoEligibleNode
 from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
@@ -59,6 +59,7 @@ _PLAIN: Final[tuple[tuple[type[Any], Callable[[Any], object]], ...]] = (
     (Enum, lambda value: value.value),
     (Reason, lambda reason: reason.code.value),
     (NoEligibleNode, lambda found: found.rule.value),
+    (Domain, structs.asdict),
     (Budget, lambda budget: {"source": budget.source, "resource": budget.resource}),
 )
 """Before tuples: a JobKey is one."""

@@ -22,6 +22,8 @@ from edl.model.causes import (
     TooLarge,
     Until,
 )
+from edl.model.room import NodeRule
+from edl.model.topology import is_one_node
 from edl.planner.explain.situation import Situation, node_for
 
 _MENDABLE = frozenset({Hindrance.PAUSED, Hindrance.PROBLEM, Hindrance.MISSING})
@@ -92,7 +94,7 @@ def _(cause: Itself, situation: Situation, key: JobKey) -> Situation:
 @_mended.register
 def _(cause: Room, situation: Situation, key: JobKey) -> Situation:
     like = situation.node(cause.node)
-    if like is None or cause.pods == 1 or _is_pinned(situation, key, cause.role):
+    if like is None or cause.pods == 1 or _is_pinned(situation, key, cause):
         more = cause.missing + cause.requests * (cause.pods - 1)
         return situation.with_more(cause.node, more)
     return situation.with_nodes(like, cause.requests, cause.pods)
@@ -101,7 +103,7 @@ def _(cause: Room, situation: Situation, key: JobKey) -> Situation:
 @_mended.register
 def _(cause: TooLarge, situation: Situation, key: JobKey) -> Situation:
     like = situation.node(cause.node)
-    if like is None or _is_pinned(situation, key, cause.role):
+    if like is None or _is_pinned(situation, key, cause):
         return situation.with_more(cause.node, cause.requests * cause.pods)
     return situation.with_nodes(like, cause.requests, cause.pods)
 
@@ -111,7 +113,11 @@ def _(cause: NoNode, situation: Situation, key: JobKey) -> Situation:
     role = _role(situation, key, cause.role)
     if role is None:
         return situation
-    return situation.with_nodes(node_for(role.shape, "node"), cause.requests, cause.pods)
+    node = node_for(role.shape, "node")
+    labels = dict(node.labels or {}) | {one.label: one.value for one in cause.domains}
+    if cause.rule.rule is NodeRule.TOPOLOGY:  # all of them in one new domain of each label
+        labels |= {label: "new" for label, _ in cause.rule.selector}
+    return situation.with_nodes(replace(node, labels=labels), cause.requests, cause.pods)
 
 
 @_mended.register
@@ -131,9 +137,11 @@ def _(cause: Spent, situation: Situation, _key: JobKey) -> Situation:
     return situation.with_budget(cause.budget, cause.lacks)
 
 
-def _is_pinned(situation: Situation, key: JobKey, name: str) -> bool:
+def _is_pinned(situation: Situation, key: JobKey, cause: Room | TooLarge) -> bool:
     """Whether a role is kept to nodes by their names: no other would do."""
-    role = _role(situation, key, name)
+    if is_one_node(cause.domains, cause.node):
+        return True
+    role = _role(situation, key, cause.role)
     terms = role.shape.affinity if role else ()
     return any(rule.key == NAME_FIELD for term in terms for rule in term)
 

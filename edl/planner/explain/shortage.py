@@ -15,7 +15,7 @@ from edl.planner.packing.orders import placed
 from edl.planner.passes.admission.gang import Gang
 from edl.planner.passes.admission.topology import nearest
 from edl.planner.passes.growth import Ceiling
-from edl.planner.passes.why import no_node
+from edl.planner.passes.why import no_domain, no_node
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.budgets import Bill, Line
 from edl.planner.snapshot.extras import Extras, claim_rules, level_of
@@ -32,7 +32,10 @@ def of_gang(board: Board, gang: Gang) -> Iterator[Cause]:
         yield spent(line, gang.bill, _given_back(board, line, gang.job.priority))
     room = within_reach(board, gang.job)
     near = nearest(board, gang, room, Horizon.FUTURE_IDLE)
-    gang = near[0] if near else gang
+    if near is None:
+        yield from _unlabelled(gang)
+        return
+    gang = near[0]
     found = placed(room, gang.wants, Horizon.FUTURE_IDLE)
     wanted = list(zip(gang.roles, gang.wants, found, strict=True))
     for role, want, _ in wanted:
@@ -44,13 +47,21 @@ def of_gang(board: Board, gang: Gang) -> Iterator[Cause]:
             yield _room(board, room, role, (want, fitting))
 
 
+def _unlabelled(gang: Gang) -> Iterator[Cause]:
+    """No node that its pods may use has the labels of the topology that it requires."""
+    rule = no_domain(gang)
+    for role, want in zip(gang.roles, gang.wants, strict=True):
+        yield NoNode(role.name, want.pods, want.fit.shape.requests, rule)
+
+
 def of_growth(board: Board, ceiling: Ceiling, standing: Standing) -> Cause:
     """What keeps a started role from one more replica, if it is room."""
     fit, grid = standing.fit, board.grid
     if standing.bill and (line := standing.bill.short(now=False)):
         return spent(line, standing.bill, 0)
     if not fit.eligible.any():
-        return NoNode(standing.role.name, 1, fit.shape.requests, no_node(board, fit))
+        rule, domains = no_node(board, fit), board.kept_to(fit)
+        return NoNode(standing.role.name, 1, fit.shape.requests, rule, domains)
     over = ceiling.over(fit, grid.idle_soon)
     if over and fit.soon.find() != NOWHERE:
         return _ceiling(board, standing, over)
@@ -100,7 +111,8 @@ def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Roo
     if _is_ruled(fit) and not (rows.size and any(missing.values())):
         rule = Scarce.DEVICES if fit.binding is None else Scarce.RULES
         requests = fit.shape.requests
-        return Kept(role.name, pods - fitting, requests, len(every), rule, nodes[best])
+        where = board.kept_to(fit)
+        return Kept(role.name, pods - fitting, requests, len(every), rule, nodes[best], where)
     free = {names[line]: max(int(room[line, rows].max()), 0) for line, _ in fit.need}
     return Room(
         role=role.name,
@@ -111,6 +123,7 @@ def _room(board: Board, room: Ints, role: Role, placed: tuple[Want, int]) -> Roo
         free=Resources.of(free),
         node=nodes[best],
         missing=Resources.of(missing),
+        domains=board.kept_to(fit),
     )
 
 
@@ -134,6 +147,7 @@ def _too_large(board: Board, role: Role, fit: Fit, pods: int) -> TooLarge | None
         node=list(board.grid.rows)[
             int(rows[_least_missing(board, board.grid.allocatable, fit, rows)])
         ],
+        domains=board.kept_to(fit),
     )
 
 

@@ -7,11 +7,10 @@ from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import Budget, ClusterState, JobKey, Node, Role, Shape, TrainingJob
+from edl.model.topology import HOSTNAME
 from edl.planner.limits import Limits
 from edl.planner.policies import Policy
 from edl.resources import Resources
-
-_HOSTNAME = "kubernetes.io/hostname"
 
 
 class Situation(msgspec.Struct, frozen=True):
@@ -93,7 +92,7 @@ class Situation(msgspec.Struct, frozen=True):
 def _labels(like: Node, name: str) -> dict[str, str]:
     """The same, but for those that name the node itself."""
     labels = (like.labels or {}).items()
-    return {key: name if text == like.name else text for key, text in labels} | {_HOSTNAME: name}
+    return {key: name if text == like.name else text for key, text in labels} | {HOSTNAME: name}
 
 
 def node_for(shape: Shape, name: str) -> Node:

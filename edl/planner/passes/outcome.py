@@ -124,7 +124,7 @@ class Outcome:
         if over and fit.soon.find() != NOWHERE:
             return reasons.ceiling(self.board.limits.load_ceiling, over)
         lacks = short(self.board, grid.soon, [Want(fit, 1)], Horizon.FUTURE_IDLE)
-        return reasons.no_room(fit.shape.requests, lacks)
+        return reasons.no_room(fit.shape.requests, lacks, self.board.kept_to(fit))
 
 
 def _in_vain(standings: Iterable[Standing]) -> bool:

@@ -38,11 +38,16 @@ def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
         room = board.grid.soon
         near = nearest(board, found, room, horizon)
     if near is None:
-        labels = tuple((label, "") for _, label in found.job.topology.required)
-        return reasons.no_node(NoEligibleNode(NodeRule.TOPOLOGY, labels, needs))
+        return reasons.no_node(no_domain(found, needs))
     gang, fitting = near
     missing = Shortage(needs, fitting, short(board, room, gang.wants, horizon), gang.domains)
     return reasons.never(missing) if never else reasons.gang(missing)
+
+
+def no_domain(found: Gang, needs: tuple[Need, ...] = ()) -> NoEligibleNode:
+    """No node that a gang may use has the labels that it requires."""
+    labels = tuple((label, "") for _, label in found.job.topology.required)
+    return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)
 
 
 def no_node(board: Board, fit: Fit) -> NoEligibleNode:

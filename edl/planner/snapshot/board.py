@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
-from edl.model import ClusterState, Demand, JobKey, Shape, TrainingJob
+from edl.model import ClusterState, Demand, Domain, JobKey, Shape, TrainingJob
 from edl.planner.limits import Limits
 from edl.planner.packing.domains import Domains, domains
 from edl.planner.packing.fit import Fit
@@ -57,6 +57,7 @@ class Board:
     _domains: dict[str, Domains] = field(default_factory=dict)
     _within: dict[tuple[Fit, str, int], Fit] = field(default_factory=dict)
     """Shapes that are kept to a domain: by label, and by the domain's number."""
+    _kept_to: dict[Fit, tuple[Domain, ...]] = field(default_factory=dict)
     _empty: Ints | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
     _places: dict[JobKey, int] = field(default_factory=dict)
@@ -93,8 +94,14 @@ class Board:
         key = (fit, label, number)
         found = self._within.get(key)
         if found is None:
-            found = self._within[key] = fit.within(self.domains(label).mask(number))
+            domains = self.domains(label)
+            found = self._within[key] = fit.within(domains.mask(number))
+            self._kept_to[found] = (*self.kept_to(fit), Domain(label, domains.values[number]))
         return found
+
+    def kept_to(self, fit: Fit) -> tuple[Domain, ...]:
+        """The domains on whose nodes a shape is, by `within`."""
+        return self._kept_to.get(fit, ())
 
     def share(self, standing: Standing, more: int = 0) -> float:
         """How satisfied the policy finds this role, with `more` replicas."""

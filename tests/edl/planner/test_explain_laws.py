@@ -18,6 +18,7 @@ from edl.planner.policies import POLICIES
 from tests.edl.planner.clusters import states
 from tests.edl.planner.reached import Reached, drawn
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
+from tests.edl.planner.test_topology_laws import racks
 
 pytestmark = pytest.mark.laws
 
@@ -71,6 +72,20 @@ def test_with_all_changed_that_it_names_a_job_gets_more(
     situation, looked = Situation(state, POLICIES[policy], LIMITS), 0
     for found in explained(situation):
         for name, after, stops in stopped(found):
+            if stops.complete and not is_promised(stops):
+                looked += 1
+                assert gets_more(situation, found, name, stops) > after, (found.job, name, stops)
+    reached(looked)
+
+
+@drawn(100, state=racks())
+def test_with_all_changed_that_it_names_a_job_with_a_topology_gets_more(
+    reached: Reached, state: ClusterState
+) -> None:
+    situation, looked = Situation(state, POLICIES["fair"], LIMITS), 0
+    for found in explained(situation):
+        asks = next(job.topology.required for job in state.jobs if job.key == found.job)
+        for name, after, stops in stopped(found) if asks else ():
             if stops.complete and not is_promised(stops):
                 looked += 1
                 assert gets_more(situation, found, name, stops) > after, (found.job, name, stops)
