@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sandbox.releases import CONTROL_PLANES
+from sandbox.releases import CONTROL_PLANES, DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +48,7 @@ def pin(release: str) -> Path:
     said = subprocess.run(asked, check=True, stdout=subprocess.PIPE, cwd="/").stdout
     (folder / "go.mod").write_text(go_mod(release, Path(json.loads(said)["GoMod"]).read_text()))
     if not (folder / "main.go").exists():
-        (folder / "main.go").symlink_to("../main.go")
+        shutil.copy(CONTROL_PLANES / DEFAULT / "main.go", folder)
     subprocess.run(("go", "mod", "tidy"), check=True, cwd=folder)
     return folder
 

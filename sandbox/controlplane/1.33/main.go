@@ -4,7 +4,7 @@
 // "controlplane kubectl get pods". One binary links the shared packages once, which saves most of the
 // build time and of the disk room that seven separate binaries would take.
 //
-// As ../main.go, but that kubelet's and kubectl's commands of 1.33 are made otherwise.
+// As ../1.36/main.go, but that kubelet's and kubectl's commands of 1.33 are made otherwise.
 package main
 
 import (
