@@ -160,14 +160,14 @@ def amount_text(name: str, amount: int) -> str:
     if name == MEMORY or name.startswith(("hugepages-", "ephemeral-storage")):
         return f"{_bytes_text(amount)} {name}"
     if name.startswith(DEVICE_CLASS):
-        return f"{amount} {'device' if amount == 1 else 'devices'} of {device_class(name)}"
+        return f"{amount} {devices_text(name, 'device' if amount == 1 else 'devices')}"
     return f"{amount} {name}"
 
 
-def device_class(name: str) -> str:
-    """A kind of devices as users read it: the DeviceClass, and what is asked for besides."""
+def devices_text(name: str, noun: str = "devices") -> str:
+    """Such a resource as users read it: its DeviceClass, and what is asked for besides."""
     found, bracket, besides = name.removeprefix(DEVICE_CLASS).partition("[")
-    return f"DeviceClass {found}" + (f" ({besides.removesuffix(']')})" if bracket else "")
+    return f"{noun} of DeviceClass {found}" + (f" ({besides.removesuffix(']')})" * bool(bracket))
 
 
 def _bytes_text(amount: int) -> str:

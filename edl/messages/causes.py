@@ -5,7 +5,7 @@ from functools import singledispatch
 from typing import Final
 
 from edl.messages.reasons import message, precedence
-from edl.messages.room import SCARCE, kept_to, listed, node_rule, resource
+from edl.messages.room import SCARCE, kept_to, listed, node_rule, resource, scarce
 from edl.model.causes import (
     Bound,
     Bounds,
@@ -97,7 +97,7 @@ def _(found: Itself) -> str:
 @cause.register
 def _(found: Room) -> str:
     short = _short(found.requests, found.free) or found.missing
-    lacks = f"Insufficient {' and '.join(name for name, _ in short)} for"
+    lacks = f"Insufficient {' and '.join(scarce(name) for name, _ in short)} for"
     if found.wanted == 1:
         return f"{lacks} one {found.role} ({found.requests}): {_most(found)}"
     some = f"{found.pods} of {found.wanted}" if found.fitting else str(found.wanted)

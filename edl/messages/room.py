@@ -6,7 +6,7 @@ from typing import Final
 from edl import contract
 from edl.model.room import Lack, Need, NodeRule, NoEligibleNode, Scarce
 from edl.model.topology import Domain
-from edl.resources import CPU
+from edl.resources import CPU, DEVICE_CLASS, devices_text
 
 NAMED: Final = 3
 """So many that come first are named, the others counted."""
@@ -27,7 +27,12 @@ def listed(names: Sequence[object]) -> str:
 
 def resource(name: str) -> str:
     """A resource's name as users read it."""
-    return "CPU" if name == CPU else name
+    return "CPU" if name == CPU else scarce(name)
+
+
+def scarce(name: str) -> str:
+    """A resource's name in kube-scheduler's words, which has none for a DeviceClass."""
+    return devices_text(name) if name.startswith(DEVICE_CLASS) else name
 
 
 def node_rule(found: NoEligibleNode) -> str:
@@ -53,7 +58,7 @@ def needs(found: Sequence[Need]) -> str:
 def insufficient(lack: Lack) -> str:
     """Of what there is too little; of a resource in kube-scheduler's words."""
     if lack.scarce is Scarce.RESOURCE:
-        return f"Insufficient {lack.resource}"
+        return f"Insufficient {scarce(lack.resource)}"
     found = SCARCE.get(lack.scarce)
     return f"Insufficient nodes that {found} leave to it" if found else "Insufficient nodes"
 

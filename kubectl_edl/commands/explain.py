@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.errors import Forbidden
-from edl.model import ClusterState, TrainingJob
+from edl.model import Caveat, ClusterState, TrainingJob
 from kubectl_edl.completions import job_names
 from kubectl_edl.deciding import Asked, Deciding, asking, deciding, unattended
 from kubectl_edl.find import named_role, training_job
@@ -55,6 +55,8 @@ Examples:
     "until": no resize before, or null} or null,
   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
     "message"} or null,
+  "caveats": [{"role", "code", "subject", "message"}]: devices that a plan counts otherwise than
+    kube-scheduler allocates them,
   "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "reason", "message",
    "stops"}],
   "waitingPods": [{"name", "job", "node", "message"}], "operations": as kubectl edl history}
@@ -101,9 +103,18 @@ def _report(world: World, connection: Connection, name: str, asked: Asked) -> Re
         estimate=estimate,
         unplaced=pods,
         past=past(job)[-_PAST:],
+        caveats=_caveats(state, job) if state else (),
     )
     beside = (*survey.hints, *(by.hints if state else ()), *hints, *more)
     return explain_report(explained, now).hinting(dict.fromkeys(beside))
+
+
+def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:
+    """By role; only who reads the whole cluster knows of devices."""
+    found = (one for one in state.jobs if one.key == job.key)
+    return tuple(
+        (role.name, caveat) for one in found for role in one.live for caveat in role.caveats
+    )
 
 
 def _cluster(world: World, connection: Connection) -> tuple[ClusterState | None, tuple[str, ...]]:

@@ -12,7 +12,8 @@ from edl.forecast.estimate import Estimate
 from edl.frameworks.needs import Cooldown
 from edl.inject import unrequested
 from edl.messages import cause, remedy
-from edl.model import Budget, Domain, JobKey, Reason, Role
+from edl.messages.devices import caveat
+from edl.model import Budget, Caveat, Domain, JobKey, Reason, Role
 from edl.model.causes import Cause, Hindrance, Itself
 from edl.model.room import NoEligibleNode
 from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
@@ -80,6 +81,8 @@ class Explained:
     estimate: Estimate | None
     unplaced: tuple[Unplaced, ...]
     past: tuple[Past, ...]
+    caveats: tuple[tuple[str, Caveat], ...] = ()
+    """By role."""
 
 
 def explain_report(explained: Explained, now: datetime) -> Report:
@@ -109,9 +112,14 @@ def _header(explained: Explained, now: datetime) -> str:
         "Held at": ", ".join(_held(role) for role in _wishes(explained)),
         "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
+        "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
         "Decided by": explained.deciding.says if found else "",
     }
     return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+
+
+def _caveats(explained: Explained) -> Iterator[tuple[str, Caveat]]:
+    return ((role, one) for role, one in explained.caveats if role in explained.roles)
 
 
 def _wishes(explained: Explained) -> Iterator[Role]:
@@ -249,6 +257,10 @@ def _document(explained: Explained) -> Json:
         "position": (found.position or None) if found else None,
         "ahead": [str(key) for key in found.ahead] if found else [],
         "estimate": when_document(estimate) if estimate else None,
+        "caveats": [
+            {"role": role, "code": one.code.value, "subject": one.subject, "message": caveat(one)}
+            for role, one in _caveats(explained)
+        ],
         "start": _stops_document(found.start) if found else None,
         "roles": _role_documents(explained, found) if found else [],
         "waitingPods": [

@@ -1,0 +1,21 @@
+"""What users read of devices that a plan counts otherwise than kube-scheduler allocates them."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl.model import Caveat, CaveatCode
+
+_TEXTS: Final[Mapping[CaveatCode, str]] = {
+    CaveatCode.CLASS_ONLY: "counted by DeviceClass only: kubectl-edl does not evaluate {}",
+    CaveatCode.CONSTRAINTS: "the constraints of {} are not looked at",
+    CaveatCode.FIRST_OF_SEVERAL: "of several alternatives, DeviceClass {} is planned with",
+    CaveatCode.ALL_DEVICES: "all devices of DeviceClass {} on a node: the plan counts as many as "
+    "the node with most has",
+    CaveatCode.SHARED: "the devices of ResourceClaim {}, which its pods share, are not counted "
+    "before it is allocated",
+}
+
+
+def caveat(found: Caveat) -> str:
+    """Where kube-scheduler may allocate other devices than the plan counts."""
+    return _TEXTS[found.code].format(found.subject)

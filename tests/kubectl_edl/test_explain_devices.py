@@ -1,0 +1,71 @@
+"""`kubectl edl explain` of jobs that ask for devices by claims: what lacks, what is not known."""
+
+import json
+
+import pytest
+
+from edl.model import Target
+from edl.writes import Json
+from tests import devices
+from tests.devices import DRIVER, asking, claiming, gpus
+from tests.kubectl_edl.stage import Stage, job, lease, node
+
+ODD = 'device.attributes["gpu.example.com"].model.matches("a.*")'
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A node with four devices."""
+    stage = Stage()
+    lease(stage)
+    stage.create(node("node-1", cpu="8"))
+    for body in (devices.device_class(), devices.resource_slice("node-1", gpus(4))):
+        stage.create(body)
+    return stage
+
+
+def train(stage: Stage, *requests: Json) -> None:
+    """A gang of two pods that ask for this."""
+    stage.create(devices.template("gpu", *requests, namespace="default"))
+    manifest = job("train", framework="none", min="2", max="2")
+    manifest["spec"]["parallelism"] = 2
+    manifest["spec"]["template"]["spec"] |= claiming("gpu")
+    stage.put(manifest)
+
+
+def test_a_gang_that_lacks_devices_is_told_so(stage: Stage) -> None:
+    train(stage, asking(3))
+    found = stage.run("explain", "train").out
+    assert (
+        f"  1. Insufficient devices of DeviceClass {DRIVER} for 1 of 2 worker (2 CPU, 3 devices of "
+        f"DeviceClass {DRIVER} each): beside the 1 that fit, at most 1 device of DeviceClass "
+        f"{DRIVER} free on one of the only node that it may use\n"
+        f"     would help: 2 devices of DeviceClass {DRIVER} more free on node-1\n"
+    ) in found
+
+
+def test_a_selector_that_is_not_evaluated_is_named(stage: Stage) -> None:
+    train(stage, asking(1, ODD))
+    found = stage.run("explain", "train")
+    text = f"counted by DeviceClass only: kubectl-edl does not evaluate {ODD}"
+    assert f"Devices:     worker: {text}\n" in found.out
+    document = json.loads(stage.run("explain", "train", "-o", "json").out)
+    caveat = {"role": "worker", "code": "ClassOnly", "subject": ODD, "message": text}
+    assert document["caveats"] == [caveat]
+
+
+def test_a_template_that_is_missing_is_named(stage: Stage) -> None:
+    train(stage, asking(1))
+    assert "Devices:" not in stage.run("explain", "train").out
+    stage.cluster.delete(Target("ResourceClaimTemplate", "default", "gpu"))
+    found = stage.run("explain", "train").out
+    assert 'there is no ResourceClaimTemplate "gpu": create it, or name another' in found
+
+
+def test_a_cluster_without_dynamic_resource_allocation_is_explained_as_before(stage: Stage) -> None:
+    train(stage, asking(3))
+    kinds = {"ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate"}
+    stage.cluster.unserved = frozenset(kinds)
+    found = stage.run("explain", "train")
+    assert (found.code, found.err) == (0, "")
+    assert "DeviceClass" not in found.out
