@@ -36,6 +36,7 @@ CLEAN_UP: Final = "edl.dev/clean-up"
 RESTART: Final = "edl.dev/restart"
 TTL: Final = "edl.dev/ttl-seconds-after-finished"
 GPU_LIMIT: Final = "edl.dev/gpu-limit"
+GPU_CLASS: Final = "edl.dev/gpu-class"
 KUBESHARE: Final = "edl.dev/kubeshare"
 RANK: Final = "edl.dev/rank"
 SIZE: Final = "edl.dev/size"
@@ -90,6 +91,7 @@ DEFAULT_FRAMEWORK: Final = "edl.dev/default-framework"
 DEFAULT_MIN: Final = "edl.dev/default-min"
 DEFAULT_MAX: Final = "edl.dev/default-max"
 DEFAULT_PRIORITY: Final = "edl.dev/default-priority"
+DEFAULT_GPU_CLASS: Final = "edl.dev/default-gpu-class"
 LARGEST_MAX: Final = "edl.dev/largest-max"
 GPU_BUDGET: Final = "edl.dev/gpu-budget"
 
@@ -196,6 +198,8 @@ KUBESHARE_1_ALONE: Final = (
 )
 """1.0's annotations that 2.0 has no word for."""
 GPU_RESOURCE: Final = "nvidia.com/gpu"
+GPU_CLAIM: Final = "edl-gpus"
+"""In pods, the ResourceClaim of the GPUs that `edl.dev/gpu` asks for."""
 
 
 class CleanUp(StrEnum):
@@ -225,6 +229,6 @@ class KubeShare(StrEnum):
 IMMUTABLE: Final = (
     *(FRAMEWORK, JOB, ROLE, ROLES, MODE, PORT),
     *(PORTS_NUM, PORTS_NUM_FOR_SPARSE, PASSES, ENTRYPOINT, WORKSPACE, ETCD_IMAGE),
-    *(GPU, GPU_LIMIT, GPU_MEMORY, KUBESHARE),
+    *(GPU, GPU_CLASS, GPU_LIMIT, GPU_MEMORY, KUBESHARE),
 )
 """Labels and annotations that never change after creation: the pods were made from them."""

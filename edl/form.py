@@ -8,7 +8,7 @@ from functools import cached_property
 from math import ceil, inf
 from typing import Any, Final, TypeVar
 
-from edl import contract
+from edl import contract, device_templates
 from edl.errors import Finding
 from edl.resources import quantity
 from edl.spec import Gpu
@@ -23,6 +23,7 @@ _DURATION: Final = re.compile(
     r"(?=.)" + "".join(f"((?P<{unit}>[0-9]{{1,7}}){unit[0]})?" for unit in _UNITS)
 )
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
+_DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _MOST_FINDINGS: Final = 100
 """Nobody reads more of them, and each is compared with those before it."""
@@ -196,14 +197,16 @@ class Form:
         text = self.labels.get(contract.GPU)
         if text is None:
             self._refuse_share_settings(f"{contract.GPU} is absent", f"add {contract.GPU}: 0.5")
+            self._refuse_class(f"{contract.GPU} is absent", f"add {contract.GPU}: 1")
             return None
         if _WHOLE.fullmatch(text) and int(text) >= 1:
             self._refuse_share_settings(f"{text} is whole GPUs", "leave it out")
-            return Gpu(whole=int(text))
+            return Gpu(whole=int(text), device_class=self._gpu_class(int(text)))
         if not _SHARE.fullmatch(text):
             allowed = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
             self.found(self.label_path(contract.GPU), f'"{text}"', allowed)
             return None
+        self._refuse_class(f"{text} is a share", "leave it out")
         return Gpu(request=text, limit=self._gpu_limit(text), memory=self._gpu_memory())
 
     def _refuse_share_settings(self, why: str, allowed: str) -> None:
@@ -213,6 +216,31 @@ class Form:
         ):
             if given:
                 self.found(path, f"belongs to a share, and {why}", allowed)
+
+    def _refuse_class(self, why: str, allowed: str) -> None:
+        if contract.GPU_CLASS in self.annotations:
+            path = self.annotation_path(contract.GPU_CLASS)
+            self.found(path, f"belongs to whole GPUs, and {why}", allowed)
+
+    def _gpu_class(self, gpus: int) -> str:
+        """The DeviceClass of whole GPUs, empty without one."""
+        text = self.annotations.get(contract.GPU_CLASS)
+        if text is None:
+            return ""
+        path = self.annotation_path(contract.GPU_CLASS)
+        if not _DEVICE_CLASS.fullmatch(text) or len(text) > device_templates.LONGEST:
+            allowed = f"the name of a DeviceClass, of at most {device_templates.LONGEST} characters"
+            self.found(path, f'"{text}"', allowed)
+        if gpus > device_templates.MOST:
+            what = f"{gpus} devices, and a ResourceClaim holds no more than {device_templates.MOST}"
+            self.found(self.label_path(contract.GPU), what, f"at most {device_templates.MOST}")
+        if self.is_pod:
+            allowed = "leave it out, and name a ResourceClaimTemplate in spec.resourceClaims"
+            self.found(path, "a bare pod has no template made for it", allowed)
+        elif not self.job_name:
+            allowed = f"metadata.name, or the label {contract.JOB}"
+            self.found(path, "its ResourceClaimTemplate is named after the training job", allowed)
+        return text
 
     def _gpu_limit(self, request: str) -> str:
         text = self.annotations.get(contract.GPU_LIMIT, request)

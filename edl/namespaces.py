@@ -44,6 +44,7 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
     default_min: int | None = None
     default_max: int | None = None
     default_priority: str = ""
+    default_gpu_class: str = ""
     largest_max: int | None = None
     gpu_budget: Decimal | None = None
     """GPUs of all training jobs together, and of each at its max; shares as fractions."""
@@ -53,7 +54,14 @@ class NamespacePolicy(msgspec.Struct, frozen=True):
     @property
     def without_defaults(self) -> "NamespacePolicy":
         """Its ceilings alone, and what cannot be read."""
-        return replace(self, adopts=False, default_min=None, default_max=None, default_priority="")
+        return replace(
+            self,
+            adopts=False,
+            default_min=None,
+            default_max=None,
+            default_priority="",
+            default_gpu_class="",
+        )
 
     @property
     def limits(self) -> bool:
@@ -90,6 +98,7 @@ def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
         default_min=lines.count(contract.DEFAULT_MIN),
         default_max=lines.count(contract.DEFAULT_MAX),
         default_priority=lines.priority(),
+        default_gpu_class=lines.gpu_class(),
         largest_max=lines.count(contract.LARGEST_MAX),
         gpu_budget=lines.gpus(),
     )
@@ -145,6 +154,9 @@ class _Lines:
 
     def priority(self) -> str:
         return self._text(contract.DEFAULT_PRIORITY, _CLASS, "the name of a PriorityClass")
+
+    def gpu_class(self) -> str:
+        return self._text(contract.DEFAULT_GPU_CLASS, _CLASS, "the name of a DeviceClass")
 
     def framework(self) -> str:
         text = self._annotations.get(contract.DEFAULT_FRAMEWORK, SILENT.framework)

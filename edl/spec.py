@@ -25,6 +25,8 @@ class Gpu(msgspec.Struct, frozen=True):
     limit: str = ""
     memory: int | None = None
     """Bytes of the shared GPU, None for KubeShare's default."""
+    device_class: str = ""
+    """The DeviceClass of whole ones; empty where a device plugin, or KubeShare, counts them."""
 
 
 RETRIES: Final = 6

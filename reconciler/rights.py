@@ -28,6 +28,7 @@ NEEDED: Final = (
     Right("delete", "poddisruptionbudgets", "policy"),
     Right("create", "rolebindings", _RBAC),
     Right("bind", "clusterroles", _RBAC, name="edl-launcher"),
+    Right("create", "resourceclaimtemplates", "resource.k8s.io"),
     Right("create", "events"),
     Right("patch", "events"),
 )

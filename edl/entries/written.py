@@ -97,6 +97,11 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         "whole number",
         "`spec.ttlSecondsAfterFinished` of one Job of several: it counts when all have ended",
     ),
+    annotation(
+        contract.GPU_CLASS,
+        "a DeviceClass",
+        f"`{contract.GPU}` asks for devices of this class, by a ResourceClaim (DRA)",
+    ),
     annotation(contract.GPU_LIMIT, "`0.8`", "most of the GPU a share may use; default: the share"),
     annotation(
         contract.KUBESHARE,
@@ -234,6 +239,11 @@ WRITTEN: Final[tuple[Entry, ...]] = (
         contract.DEFAULT_MAX, "whole number from 1", "of Jobs that say no max, in roles that resize"
     ),
     namespace(contract.DEFAULT_PRIORITY, "a PriorityClass", "of Jobs whose template names none"),
+    namespace(
+        contract.DEFAULT_GPU_CLASS,
+        "a DeviceClass",
+        f"`{contract.GPU_CLASS}` of Jobs that ask for whole GPUs and name none",
+    ),
     namespace(contract.LARGEST_MAX, "whole number from 1", "no Job here may have a larger max"),
     namespace(
         contract.GPU_BUDGET,

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Final
 
-from edl import contract
+from edl import contract, device_templates
 from edl.errors import Denied, Finding
 from edl.form import Form
 from edl.namespaces import NamespacePolicy
@@ -57,7 +57,8 @@ def gpus(manifest: Json) -> Decimal:
     words = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
     share = next((words[name] for name in (*_SHARES, *_SHARES_1) if name in words), "0")
     try:
-        whole = pod_requests(template.get("spec") or {}).get(contract.GPU_RESOURCE)
+        pod = template.get("spec") or {}
+        whole = pod_requests(pod).get(contract.GPU_RESOURCE) + device_templates.gpus(pod)
     except ValueError as error:
         raise Denied([Finding("spec.template.spec", str(error))]) from error
     return whole + _number(share)

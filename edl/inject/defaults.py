@@ -76,7 +76,16 @@ def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...
     """A labelled object with what it leaves to its namespace, and warnings for what cannot be."""
     if manifest.get("kind") != "Job":
         return manifest, ()
-    return _with_bounds(_with_priority(manifest, policy), policy)
+    return _with_bounds(_with_gpu_class(_with_priority(manifest, policy), policy), policy)
+
+
+def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:
+    """Of whole GPUs, where it fits; a Job that names a class has decided."""
+    own = guard.annotations(manifest)
+    if not policy.default_gpu_class or contract.GPU_CLASS in own:
+        return manifest
+    classed = guard.annotated(manifest, {contract.GPU_CLASS: policy.default_gpu_class})
+    return classed if _readable(classed) else manifest
 
 
 def _with_priority(manifest: Json, policy: NamespacePolicy) -> Json:

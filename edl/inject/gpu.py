@@ -7,10 +7,11 @@ be handed out twice.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from edl import contract
+from edl import contract, device_templates
 from edl.errors import Finding
 from edl.inject import kubeshare
-from edl.spec import Gpu
+from edl.model import DeviceTemplate
+from edl.spec import Gpu, JobSpec
 from edl.writes import Json
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -22,11 +23,13 @@ _APART: Final = {
 }
 
 
-def with_whole(pod: Json, gpu: Gpu | None) -> Json:
+def with_whole(pod: Json, spec: JobSpec) -> Json:
     """Whole GPUs on the first container, unless some container asks for GPUs itself."""
-    containers = pod.get("containers") or []
+    containers, gpu = pod.get("containers") or [], spec.gpu
     if not gpu or not gpu.whole or not containers or any(map(_has_gpu, containers)):
         return pod
+    if found := device_templates.template(spec.job, gpu):
+        return _with_claim(pod, found)
     amount = {contract.GPU_RESOURCE: str(gpu.whole)}
     first = containers[0]
     resources = first.get("resources") or {}
@@ -35,6 +38,18 @@ def with_whole(pod: Json, gpu: Gpu | None) -> Json:
         field: (resources.get(field) or {}) | amount for field in ("limits", "requests")
     }
     return pod | {"containers": [first | {"resources": with_gpu}, *containers[1:]]}
+
+
+def _with_claim(pod: Json, template: DeviceTemplate) -> Json:
+    """Devices of a DeviceClass: a claim of the pod, which its first container uses."""
+    claims, (first, *others) = pod.get("resourceClaims") or [], pod["containers"]
+    if any(claim.get("name") == contract.GPU_CLAIM for claim in claims):
+        return pod
+    claim = {"name": contract.GPU_CLAIM, "resourceClaimTemplateName": template.name}
+    resources = first.get("resources") or {}
+    used = [*(resources.get("claims") or []), {"name": contract.GPU_CLAIM}]
+    first = first | {"resources": resources | {"claims": used}}
+    return pod | {"containers": [first, *others], "resourceClaims": [*claims, claim]}
 
 
 def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:

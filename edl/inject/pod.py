@@ -55,7 +55,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         done = gates.with_gate(done, contract.HOSTS_GATE)
     if spec.tandem:
         done = _with_address(_near_its_own(done, spec), spec)
-    return gpu.with_whole(done, spec.gpu)
+    return gpu.with_whole(done, spec)
 
 
 def _env(spec: JobSpec, needs: Needs) -> list[Json]:

@@ -12,6 +12,7 @@ from edl import contract, entries
 
 _RANKS: Final = "pods here are ranks, one index each: as many completions as pods"
 _GPU: Final = f"whole GPUs that {contract.GPU} asks for, limited as they are requested"
+_CLAIM: Final = f"the devices of {contract.GPU_CLASS} that {contract.GPU} asks for"
 _SHARE: Final = f"{contract.GPU} by KubeShare's name, or a name of 1.0 as 2.0 has it"
 _ACCOUNT: Final = "an account of the training job's own, with just the rights that its pods need"
 _RESTART: Final = f"{contract.RESTART} as fields of a Job"
@@ -57,11 +58,13 @@ _CONTAINER: Final[Mapping[str, str]] = {
     "volumeMounts *": "{files}",
     f"resources limits {contract.GPU_RESOURCE}": _GPU,
     f"resources requests {contract.GPU_RESOURCE}": _GPU,
+    f"resources claims {contract.GPU_CLAIM}": _CLAIM,
 }
 POD: Final[Mapping[str, str]] = {
     **{f"initContainers * {place}": why for place, why in _CONTAINER.items()},
     **{f"containers * {place}": why for place, why in _CONTAINER.items()},
     "volumes *": "{files}",
+    f"resourceClaims {contract.GPU_CLAIM}": _CLAIM,
     "schedulingGates *": "{meaning}",
     "serviceAccountName": _ACCOUNT,
     "serviceAccount": _ACCOUNT,

@@ -38,7 +38,7 @@ _CONTAINER: Final[Shape] = {
     "env": [{"name": str}],
     "ports": [{"name": str}],
     "volumeMounts": [{"name": str, "mountPath": str}],
-    "resources": {"limits": _MAP, "requests": _MAP},
+    "resources": {"limits": _MAP, "requests": _MAP, "claims": [{"name": str}]},
     "lifecycle": _MAP,
 }
 _TERM: Final[Shape] = {"matchExpressions": [_MAP], "matchFields": [_MAP]}
@@ -58,6 +58,7 @@ _POD: Final[Shape] = {
     "initContainers": [_CONTAINER],
     "nodeSelector": _MAP,
     "overhead": _MAP,
+    "resourceClaims": [{"name": str, "resourceClaimTemplateName": str}],
     "schedulingGates": [_MAP],
     "volumes": [{"name": str}],
 }

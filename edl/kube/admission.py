@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from edl import contract
+from edl import contract, device_templates
 from edl.kube.quotas import COUNTS, Bounds, NamespaceRules, QuotaRule, RangeFacts, Scope, base
 from edl.model import Charge
 from edl.model.budgets import GPUS
@@ -51,6 +51,7 @@ def kept(pod_spec: Mapping[str, Any]) -> bytes:
             {name: one[name] for name in ("name", "resources", "restartPolicy") if name in one}
             for one in pod_spec.get(group) or ()
         ]
+    found["gpus"] = device_templates.gpus(pod_spec)
     if _reaches_other_namespaces(pod_spec.get("affinity") or {}):
         found["crossNamespace"] = True
     return msgspec.json.encode(found, order="deterministic")
@@ -78,7 +79,7 @@ def admit(
         *(text for found in rules.ranges for text in _out_of_range(found, pod)),
         *(text for rule in matching for text in _unnamed(rule, pod)),
     ]
-    return Admitted(requests, (*_charges(matching, pod, requests), *_gpus(rules, requests)),
+    return Admitted(requests, (*_charges(matching, pod, requests), *_gpus(rules, requests, pod)),
                     tuple(dict.fromkeys(refusals)))  # fmt: skip
 
 
@@ -95,8 +96,8 @@ def _charges(matching: Iterable[QuotaRule], pod: Json, requests: Resources) -> I
                 yield Charge(str(rule), resource, amount)
 
 
-def _gpus(rules: NamespaceRules, requests: Resources) -> Iterator[Charge]:
-    amount = requests.get(contract.GPU_RESOURCE) * 1000 + requests.get(SHARED_GPU)
+def _gpus(rules: NamespaceRules, requests: Resources, pod: Json) -> Iterator[Charge]:
+    amount = (requests.get(contract.GPU_RESOURCE) + pod["gpus"]) * 1000 + requests.get(SHARED_GPU)
     if rules.gpu_budget and amount:
         yield Charge(contract.GPU_BUDGET, GPUS, amount)
 

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from edl import contract, namespaces, start_refusals
 from edl.frameworks import FRAMEWORKS
 from edl.kube import admission, replaced, runtimes, shares
-from edl.kube.dra.resolution import DeviceView, concerned, resolve
+from edl.kube.dra.resolution import DeviceView, Resolved, concerned, resolve
 from edl.kube.facts import PodFacts, Tag
 from edl.kube.jobfacts import JobFacts
 from edl.kube.quotas import NO_RULES, NamespaceRules
 from edl.kube.runtimes import RuntimeClassFacts
-from edl.model import JobKey, Pod, Role, Shape, TrainingJob
+from edl.kube.store import Name
+from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
 from edl.resources import SHARED_GPU
 from edl.spec import JobSpec
 
@@ -57,9 +58,18 @@ def gather(key: JobKey, around: Around) -> TrainingJob:
         problem="; ".join(dict.fromkeys(_problems(key, around, specs))),
         mode=specs[0].mode if specs else "",
         clean_up=_clean_up(around),
-        surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name},
+        surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
+        | dict.fromkeys(_templates(key, roles, around.devices), ""),
     )
     return replaced.told(start_refusals.with_refusal(found))
+
+
+def _templates(key: JobKey, roles: Sequence[Role], devices: DeviceView | None) -> Iterator[Target]:
+    """The ResourceClaimTemplates of its roles that were made."""
+    known = devices.templates if devices else {}
+    for role in roles:
+        if role.template and Name(key.namespace, role.template.name) in known:
+            yield Target("ResourceClaimTemplate", key.namespace, role.template.name)
 
 
 def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
@@ -68,7 +78,8 @@ def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
         for job, pods, of in zip(around.jobs, around.pods, around.classes, strict=True)
         if job.role and job.role.name in cast
     ]
-    roles = [_resolved(_grouped(role), around.devices) for role in roles]
+    namespace = around.jobs[0].key.namespace
+    roles = [_resolved(_grouped(role), namespace, around.devices) for role in roles]
     return tuple(sorted(roles, key=lambda role: (cast.index(role.name), role.job)))
 
 
@@ -80,12 +91,32 @@ def _staffed(
     return replace(role, pods=_pods(pods), shape=_shape(role, pods))
 
 
-def _resolved(role: Role, devices: DeviceView | None) -> Role:
+def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
     """With the devices that its pods' claims ask for."""
     if not concerned(role.shape):
         return role
-    found = resolve(role.shape, devices, role.max)
+    found = _resolution(role, namespace, devices)
     return replace(role, shape=found.shape, caveats=found.caveats)
+
+
+def _resolution(role: Role, namespace: str, devices: DeviceView | None) -> Resolved:
+    """A template that the reconciler has yet to make counts as made."""
+    if devices is None or role.template is None:
+        return resolve(role.shape, devices, role.max)
+    return resolve(role.shape, devices.with_template(namespace, role.template), role.max)
+
+
+def _unclaimed(job: JobFacts) -> Iterator[str]:
+    """Where the API server dropped the claims of a pod template, its pods would have no GPU."""
+    gpu = job.spec.gpu if job.spec else None
+    if job.role is None or not (gpu and gpu.device_class):
+        return
+    shape = job.role.shape
+    if not shape.claims and not any("/" in name for name, _ in shape.requests.items):
+        yield (
+            "the API server has dropped the ResourceClaims of its pods, as one does that serves no "
+            f"resource.k8s.io: recreate it without {contract.GPU_CLASS}"
+        )
 
 
 def _grouped(role: Role) -> Role:
@@ -192,7 +223,8 @@ def _refused(around: Around) -> Iterator[str]:
             yield f'there is no PriorityClass "{name}": create it ({create}), or name another'
         if job.role:
             yield from runtimes.refusals(job.role.shape, job.runtime, of)
-            yield from resolve(job.role.shape, around.devices, job.role.max).problems
+            yield from _resolution(job.role, job.key.namespace, around.devices).problems
+            yield from _unclaimed(job)
         if around.rules != NO_RULES:
             refusals = admission.admit(job.template, around.rules, _share(job)).refusals
             yield from (f"{job.role.name if job.role else job.name}: {one}" for one in refusals)

@@ -1,10 +1,22 @@
-"""What a Job's status and rules say of pods that no pod object tells of."""
+"""What a Job's status and rules say of its end, and of pods that no pod object tells of."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
 
 from edl.form import MOST_REPLICAS
+from edl.kube.facts import time
+from edl.model import Ending
 from edl.texts import whole
+
+_ENDINGS: Final = {
+    "Complete": Ending.COMPLETE,
+    "SuccessCriteriaMet": Ending.COMPLETE,
+    "Failed": Ending.FAILED,
+    "FailureTarget": Ending.FAILED,
+}
+"""Both early conditions are final (KEP-3998): only the pods still have to go."""
+_FINISHED: Final = frozenset({"Complete", "Failed"})
 
 
 def remaining(manifest: Mapping[str, Any]) -> int | None:
@@ -61,3 +73,34 @@ def _intervals(text: str | None) -> Iterator[tuple[int, int]]:
             return
         yield low, high
         least = high + 1
+
+
+def met(manifest: Mapping[str, Any]) -> Sequence[str]:
+    """The conditions that hold, in their order."""
+    conditions = manifest.get("status", {}).get("conditions") or ()
+    return [entry["type"] for entry in conditions if entry["status"] == "True"]
+
+
+def ending(manifest: Mapping[str, Any]) -> Ending | None:
+    return next((_ENDINGS[one] for one in met(manifest) if one in _ENDINGS), None)
+
+
+def ended_at(manifest: Mapping[str, Any]) -> datetime | None:
+    conditions = manifest.get("status", {}).get("conditions") or ()
+    times = [
+        time(entry.get("lastTransitionTime") or "")
+        for entry in conditions
+        if entry["status"] == "True" and entry["type"] in _ENDINGS
+    ]
+    return min(filter(None, times), default=None)
+
+
+def wedged(manifest: Mapping[str, Any]) -> bool:
+    """Its last pod ended just after it was suspended: the controller tries again for ever.
+
+    A finished Job must have a start time (batch/validation), and a suspended one has none. Seen on
+    1.36: not suspended any more, it is finished at once, and no pod is made.
+    """
+    waits = ending(manifest) is not None and _FINISHED.isdisjoint(met(manifest))
+    started = manifest.get("status", {}).get("startTime")
+    return waits and bool(manifest["spec"].get("suspend")) and not started

@@ -11,6 +11,7 @@ from edl import (
     assignments,
     clearings,
     contract,
+    device_templates,
     frameworks,
     start_refusals,
 )
@@ -20,7 +21,16 @@ from edl.kube.facts import time
 from edl.kube.objects import JobObject
 from edl.kube.runtimes import Naming
 from edl.kube.shapes import Shapes
-from edl.model import Ending, JobKey, Resizing, Role, Scaling, Share, Topology
+from edl.model import (
+    DeviceTemplate,
+    JobKey,
+    Resizing,
+    Role,
+    Scaling,
+    Shape,
+    Share,
+    Topology,
+)
 from edl.model.last_changes import read_reason
 from edl.model.reasons import code_of
 from edl.parse import parse
@@ -30,16 +40,6 @@ from edl.texts import whole
 from edl.writes import Json
 
 _jobs: Final = msgspec.json.Decoder(JobObject)
-_ENDINGS: Final = {
-    "Complete": Ending.COMPLETE,
-    "SuccessCriteriaMet": Ending.COMPLETE,
-    "Failed": Ending.FAILED,
-    "FailureTarget": Ending.FAILED,
-}
-"""Both early conditions are final (KEP-3998): only the pods still have to go."""
-_FINISHED: Final = frozenset({"Complete", "Failed"})
-
-
 _WISHES: Final = frozenset(
     {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
     | {contract.COOLDOWN, contract.DURATION, contract.PROGRESS, contract.TTL}
@@ -125,9 +125,9 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
     """As it is written, what later decisions keep of earlier ones, and how it fares."""
     return replace(
         _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)),
-        ending=_ending(manifest),
-        ended_at=_ended_at(manifest),
-        wedged=_wedged(manifest),
+        ending=jobends.ending(manifest),
+        ended_at=jobends.ended_at(manifest),
+        wedged=jobends.wedged(manifest),
         remaining=None if spec.tandem else jobends.remaining(manifest),
         over=jobends.over(manifest) if spec.tandem else frozenset(),
         ignores=jobends.ignores(manifest),
@@ -143,6 +143,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
     job_spec, metadata = manifest["spec"], manifest["metadata"]
     who = shapes.who(metadata["namespace"], _template_labels(manifest))
     gated = contract.PLACEMENT_GATE in _gates(manifest)
+    shape = shapes.of_json(_pod_spec(manifest), _share(manifest), who)
     return Role(
         name=spec.role,
         job=spec.name,
@@ -156,7 +157,7 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         decides=frameworks.decides(spec),
         serves=frameworks.serves(spec),
         tandem=spec.tandem,
-        shape=shapes.of_json(_pod_spec(manifest), _share(manifest), who),
+        shape=shape,
         wanted=spec.wanted,
         slots=spec.slots,
         port=spec.port,
@@ -169,10 +170,18 @@ def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Rol
         cooldown=spec.cooldown,
         progress=_progress(manifest, spec),
         labels=who.labels,
+        template=_template(spec, shape),
         gated=gated,
         topology=spec.topology if gated else Topology(),
         held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
     )
+
+
+def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
+    """Ours, if its pods name it."""
+    found = device_templates.template(spec.job, spec.gpu)
+    named = {claim.name for claim in shape.claims if claim.template}
+    return found if found and found.name in named else None
 
 
 def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
@@ -239,37 +248,6 @@ def _retries(manifest: Mapping[str, Any]) -> int:
     return ours if 0 <= raised <= _failures(manifest) else 0
 
 
-def _met(manifest: Mapping[str, Any]) -> Sequence[str]:
-    """The conditions that hold, in their order."""
-    conditions = manifest.get("status", {}).get("conditions") or ()
-    return [entry["type"] for entry in conditions if entry["status"] == "True"]
-
-
-def _ending(manifest: Mapping[str, Any]) -> Ending | None:
-    return next((_ENDINGS[one] for one in _met(manifest) if one in _ENDINGS), None)
-
-
-def _ended_at(manifest: Mapping[str, Any]) -> datetime | None:
-    conditions = manifest.get("status", {}).get("conditions") or ()
-    times = [
-        time(entry.get("lastTransitionTime") or "")
-        for entry in conditions
-        if entry["status"] == "True" and entry["type"] in _ENDINGS
-    ]
-    return min(filter(None, times), default=None)
-
-
-def _wedged(manifest: Mapping[str, Any]) -> bool:
-    """Its last pod ended just after it was suspended: the controller tries again for ever.
-
-    A finished Job must have a start time (batch/validation), and a suspended one has none. Seen on
-    1.36: not suspended any more, it is finished at once, and no pod is made.
-    """
-    waits = _ending(manifest) is not None and _FINISHED.isdisjoint(_met(manifest))
-    started = manifest.get("status", {}).get("startTime")
-    return waits and bool(manifest["spec"].get("suspend")) and not started
-
-
 def _share(manifest: Mapping[str, Any]) -> Share | None:
     return shares.share(_template_labels(manifest))
 
@@ -281,7 +259,7 @@ def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
 def _settled(manifest: Mapping[str, Any]) -> bool:
     """As the API server asks before it lets a template change (batch/job strategy)."""
     status = manifest.get("status", {})
-    stopped = "Suspended" in _met(manifest)
+    stopped = "Suspended" in jobends.met(manifest)
     return not status.get("active") and (stopped or not status.get("startTime"))
 
 

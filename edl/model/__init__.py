@@ -4,10 +4,11 @@ Amounts are `Resources` (integers, see edl/resources.py); times are timezone-awa
 """
 
 from edl.model.budgets import Budget, Charge
-from edl.model.claims import Caveat, CaveatCode, ClaimRef
+from edl.model.claims import Caveat, CaveatCode, ClaimRef, DeviceTemplate
 from edl.model.devices import Device, Held, Share
-from edl.model.jobs import Clearing, Ending, Phase, Refusal, Resizing, Role, Scaling, TrainingJob
+from edl.model.jobs import Clearing, Ending, Refusal, Resizing, Role, Scaling, TrainingJob
 from edl.model.names import JobKey, Owner, Target
+from edl.model.phases import Phase
 from edl.model.places import Assignment, Node, Shape, Taint, Toleration
 from edl.model.pods import Leaving, Pod, PodPhase
 from edl.model.reasons import Code, Reason, Restart
@@ -28,6 +29,7 @@ __all__ = [
     "Code",
     "Demand",
     "Device",
+    "DeviceTemplate",
     "Domain",
     "Ending",
     "Held",

@@ -13,6 +13,14 @@ class ClaimRef(msgspec.Struct, frozen=True, gc=False, order=True):
     template: bool = False
 
 
+class DeviceTemplate(msgspec.Struct, frozen=True):
+    """A ResourceClaimTemplate for so many devices of a class, made for a training job."""
+
+    name: str
+    device_class: str
+    count: int
+
+
 class CaveatCode(StrEnum):
     """Where the devices that a plan counts may not be those that kube-scheduler allocates."""
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl.contract import CleanUp
 from edl.model.budgets import Charge
-from edl.model.claims import Caveat
+from edl.model.claims import Caveat, DeviceTemplate
 from edl.model.names import JobKey, Owner, Target
 from edl.model.places import Assignment, Shape
 from edl.model.pods import Leaving, Pod
@@ -170,25 +170,13 @@ class Role(msgspec.Struct, frozen=True):
     """What is written on this Job of a start that was refused."""
     caveats: tuple[Caveat, ...] = ()
     """Where kube-scheduler may allocate its pods other devices than a plan counts."""
+    template: DeviceTemplate | None = None
+    """From which its pods' claims are made, where we make it."""
 
     @property
     def restart(self) -> Restart:
         """How far a restart at its present size has come, if that was its last change."""
         return self.last.restart if self.last else Restart.NONE
-
-
-class Phase(StrEnum):
-    """A training job's phase, as users watch it."""
-
-    INCOMPLETE = "Incomplete"
-    QUEUED = "Queued"
-    STARTING = "Starting"
-    RUNNING = "Running"
-    SCALING = "Scaling"
-    PAUSED = "Paused"
-    FINISHING = "Finishing"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
 
 
 class TrainingJob(msgspec.Struct, frozen=True, dict=True):

@@ -12,6 +12,7 @@ _API_VERSIONS: Final = {
     "ServiceAccount": "v1",
     "Secret": "v1",
     "PodDisruptionBudget": "policy/v1",
+    "ResourceClaimTemplate": "resource.k8s.io/v1",
     "RoleBinding": "rbac.authorization.k8s.io/v1",
 }
 

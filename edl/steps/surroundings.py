@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from edl import addresses, contract
+from edl import addresses, contract, device_templates
 from edl.frameworks import FRAMEWORKS
-from edl.model import JobKey, Role, Target, TrainingJob
+from edl.model import DeviceTemplate, JobKey, Role, Target, TrainingJob
 from edl.steps.owned import owned
 from edl.writes import Create, Delete, Json, Write
 
@@ -50,9 +50,7 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
             name = addresses.hostname(role.job, 0)
             yield Target("Service", namespace, name), partial(_first, role)
     for role in jobs:
-        if not _is_one_item(job, role):
-            name = f"{role.job}{_FIRST}{role.min}"
-            yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
+        yield from _of_role(job, role)
     mode = framework.mode(job.mode, [role.name for role in job.roles])
     for role in job.live:
         if role.name == _LAUNCHER and mode and mode.execs:
@@ -61,6 +59,20 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
     if mode and mode.lists_pods and jobs:
         name = addresses.peers_account(job.key.name)
         yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
+
+
+def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[Target, _Fields]]:
+    namespace = job.key.namespace
+    if not _is_one_item(job, role):
+        name = f"{role.job}{_FIRST}{role.min}"
+        yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
+    if role.template:
+        target = Target("ResourceClaimTemplate", namespace, role.template.name)
+        yield target, partial(_claims, role.template)
+
+
+def _claims(template: DeviceTemplate) -> Json:
+    return {"spec": device_templates.spec(template)}
 
 
 def _is_one_item(job: TrainingJob, role: Role) -> bool:

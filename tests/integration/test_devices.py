@@ -160,6 +160,25 @@ def test_a_job_without_its_template_waits_for_it(driver: Driver) -> None:
     stage.until_runs("waits", 1)
 
 
+def test_gpus_of_a_class_need_no_claims_of_their_users(driver: Driver) -> None:
+    """The reconciler makes the template before the job starts, and the job takes it along."""
+    stage, name = driver.stage, driver.serve()
+    for node in driver.nodes[:2]:
+        driver.publish(node, 4)
+    manifest = train("net", 1, 16, {})
+    manifest["metadata"]["labels"]["edl.dev/gpu"] = "2"
+    manifest["metadata"]["annotations"] = {"edl.dev/gpu-class": name}
+    stage.apply(manifest)
+    stage.until_runs("net", 4)
+    assert driver.allocated() == 8
+    assert stage.exists("ResourceClaimTemplate", f"net-gpus-2.{name}")
+    stage.kubectl("delete", "job", "net")
+    stage.until(
+        lambda: not stage.all("ResourceClaimTemplate") and not driver.allocated(),
+        "nothing is left of it",
+    )
+
+
 def _phase(stage: Stage, pod: str) -> str:
     found = stage.api.get(Target("Pod", stage.namespace, pod))
     return str(found["status"].get("phase"))

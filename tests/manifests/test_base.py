@@ -201,6 +201,7 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
         "serviceaccounts": {"create"},
         "secrets": {"create"},
         "rolebindings": {"create"},
+        "resourceclaimtemplates": {"create"},
         "poddisruptionbudgets": {"create", "delete"},
         "events": {"get", "create", "patch"},
     }

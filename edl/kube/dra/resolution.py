@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from edl.kube.dra.facts import ClaimFacts, Requested, Wanted
+from edl.kube.dra.facts import ClaimFacts, Kind, Requested, Wanted
 from edl.kube.dra.kinds import Kinds
 from edl.kube.node_terms import both
 from edl.kube.store import Name
-from edl.model import Caveat, CaveatCode, ClaimRef, Shape
+from edl.model import Caveat, CaveatCode, ClaimRef, DeviceTemplate, Shape
 from edl.resources import DEVICE_CLASS, Resources
 
 if TYPE_CHECKING:
@@ -42,6 +42,16 @@ class DeviceView(msgspec.Struct, frozen=True):
     """The most devices that one node has."""
     unknown: frozenset[str] = frozenset()
     """Selectors that are not evaluated."""
+
+    def with_template(self, namespace: str, template: DeviceTemplate) -> "DeviceView":
+        """As if this template were there, where it is not."""
+        name, wanted = (
+            Name(namespace, template.name),
+            Wanted(Kind(template.device_class), template.count),
+        )
+        if name in self.templates:
+            return self
+        return replace(self, templates={**self.templates, name: Requested(((wanted,),))})
 
     @property
     def common(self) -> tuple[object, ...]:

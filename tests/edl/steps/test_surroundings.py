@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import Ending, Resizing, Role, Target, TrainingJob
+from edl.model import DeviceTemplate, Ending, Resizing, Role, Target, TrainingJob
 from edl.steps.life import live
 from edl.steps.surroundings import surroundings
 from edl.writes import Create, Delete, Json
@@ -205,3 +205,18 @@ def test_an_incomplete_cast_waits_for_its_surroundings() -> None:
     """Whoever comes last must be an owner too."""
     step, _ = live(training(CHIEF, missing=("worker",), surroundings=NOTHING), (), NOW)
     assert step.writes == ()
+
+
+def test_a_role_with_gpus_of_a_class_gets_its_template() -> None:
+    found = replace(WORKER, template=DeviceTemplate("mnist-gpus-2.gpu.x", "gpu.x", 2))
+    name = target("ResourceClaimTemplate", "mnist-gpus-2.gpu.x")
+    made = manifests(training(CHIEF, found, surroundings=NOTHING))[name]
+    assert made["apiVersion"] == "resource.k8s.io/v1"
+    assert [owner["name"] for owner in made["metadata"]["ownerReferences"]]
+    (request,) = made["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"] == {
+        "allocationMode": "ExactCount",
+        "deviceClassName": "gpu.x",
+        "count": 2,
+    }
+    assert name not in manifests(training(CHIEF, found, surroundings={name: ""}))

@@ -10,7 +10,7 @@ import pytest
 from edl.kube.census import Census
 from edl.kube.observe import observe
 from edl.kube.watched import DEVICES
-from edl.model import Caveat, CaveatCode, ClusterState, Node
+from edl.model import Caveat, CaveatCode, ClusterState, DeviceTemplate, Node, Target
 from edl.resources import DEVICE_CLASS
 from edl.writes import Json
 from tests import devices
@@ -274,6 +274,34 @@ def test_a_training_job_asks_for_the_devices_of_its_templates() -> None:
 def test_a_training_job_says_what_its_claims_lack(spec: Json, problem: str) -> None:
     cluster = Cluster(devices.template("other", asking(1, of="other")))
     assert role(cluster, pod=spec)[2] == problem
+
+
+def classed(**pod: Json) -> Json:
+    """A Job for two GPUs of the class, as the webhook completes it."""
+    body = job("net", pod=pod)
+    body["metadata"]["labels"]["edl.dev/gpu"] = "2"
+    body["metadata"]["annotations"]["edl.dev/gpu-class"] = DRIVER
+    return body
+
+
+def test_gpus_of_a_class_are_planned_before_their_template_is_made() -> None:
+    cluster = Cluster()
+    name = f"net-gpus-2.{DRIVER}"
+    cluster.tell(classed(**claiming(name)), kind="Job")
+    (found,) = cluster.state.jobs
+    assert (found.roles[0].shape.requests.get(GPU), found.problem) == (2, "")
+    assert found.roles[0].template == DeviceTemplate(name, DRIVER, 2)
+    assert not found.surroundings
+    cluster.tell(devices.template(name, asking(2)))
+    (found,) = cluster.state.jobs
+    assert list(found.surroundings) == [Target("ResourceClaimTemplate", "web", name)]
+
+
+def test_a_job_whose_claims_were_dropped_does_not_start_without_its_gpus() -> None:
+    cluster = Cluster()
+    cluster.tell(classed(), kind="Job")
+    (found,) = cluster.state.jobs
+    assert found.problem.startswith("the API server has dropped the ResourceClaims of its pods")
 
 
 def test_where_devices_are_not_served_claims_mean_nothing() -> None:
