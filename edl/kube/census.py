@@ -104,7 +104,8 @@ class Census:
         news = stores.device_news(whole=whole)
         if news or whole:
             changed = found.take(news)
-            self._members.devices(found.view, changed)
+            if changed is None or changed:
+                self._members.devices(found.view, changed)
         self._loads.devices(found.inventory)
 
 

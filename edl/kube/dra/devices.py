@@ -1,14 +1,13 @@
 """All that is known of devices, followed change by change: by node, and by what pods ask for."""
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from edl.kube.dra.facts import ClaimFacts, ClassFacts, SliceFacts, TemplateFacts, name_of
+from edl.kube.dra.facts import ClaimFacts, ClassFacts, Requested, SliceFacts, TemplateFacts, name_of
 from edl.kube.dra.inventory import Inventory, Offer
 from edl.kube.dra.kinds import Kinds
 from edl.kube.dra.resolution import DeviceView
@@ -16,9 +15,6 @@ from edl.kube.facts import PodFacts
 from edl.kube.store import Change, Name
 from edl.model import Node
 from edl.resources import Resources
-
-if TYPE_CHECKING:
-    from edl.kube.dra.facts import Requested
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -54,7 +50,6 @@ class Devices:
         self._templates: dict[Name, Requested] = {}
         self._named: dict[Name, ClaimFacts] = {}
         self._view: DeviceView | None = None
-        self._known: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, objects: DeviceObjects, pods: Iterable[PodFacts]) -> "Devices":
@@ -82,48 +77,60 @@ class Devices:
 
     def take(self, news: DeviceNews) -> set[Name] | None:
         """The claims and templates that may mean something else now; None for every pod's."""
-        for one in news.classes:
-            _put(self._classes, one.name.name, one.after)
-        for template in news.templates:
-            requested = template.after.requested if template.after else None
-            _put(self._templates, template.name, requested)
-        for claim in news.claims:
-            named = claim.after if claim.after and not claim.after.owner else None
-            _put(self._named, claim.name, named)
-        if news.classes or news.templates or news.claims:
+        touched = self._note(news)
+        if news.classes or touched:
             self.inventory.use(self._kinds())
         for found in news.slices:
             self.inventory.slice(found)
         for claim in news.claims:
             self.inventory.claim(claim)
-        before, self._view = self._view, self._seen(news)
-        if before is None or before.common != self._view.common:
-            return None
-        return {one.name for one in news.templates} | {one.name for one in news.claims}
+        before = self._view
+        if before is None or news.slices or news.classes or touched:
+            self._view = self._seen()
+        return touched if before and self._view and before.common == self._view.common else None
 
     @property
     def view(self) -> DeviceView | None:
         """None before anything was taken."""
         return self._view
 
-    def _kinds(self) -> Kinds:
-        waiting = (one.requested for one in self._named.values() if not one.allocated)
-        return Kinds.of(self._classes.values(), chain(self._templates.values(), waiting))
+    def _note(self, news: DeviceNews) -> set[Name]:
+        """The templates and the claims with names of their users that differ."""
+        for one in news.classes:
+            _put(self._classes, one.name.name, one.after)
+        for template in news.templates:
+            requested = template.after.requested if template.after else None
+            _put(self._templates, template.name, requested)
+        named = [one for one in news.claims if _is_named(one.before) or _is_named(one.after)]
+        for claim in named:
+            _put(self._named, claim.name, claim.after if _is_named(claim.after) else None)
+        return {one.name for one in news.templates} | {one.name for one in named}
 
-    def _seen(self, news: DeviceNews) -> DeviceView:
-        last = self._view
-        if last and not (news.slices or news.classes):
-            kinds = self._kinds()
-            if kinds == last.kinds:
-                return replace(last, templates=dict(self._templates), claims=dict(self._named))
+    def _requested(self) -> Iterator[Requested]:
+        yield from self._templates.values()
+        yield from (one.requested for one in self._named.values())
+
+    def _kinds(self) -> Kinds:
+        return Kinds.of(self._classes.values(), self._requested())
+
+    def _compares(self) -> bool:
+        """Whether a request depends on how many devices a node has."""
+        wanted = (wants for one in self._requested() for wants in one.requests)
+        return any(len(wants) > 1 or not wants[0].count for wants in wanted)
+
+    def _seen(self) -> DeviceView:
         return DeviceView(
             templates=dict(self._templates),
             claims=dict(self._named),
-            kinds=self._kinds(),
+            kinds=self.inventory.kinds,
             within=_within(self.inventory.signatures),
-            largest=self.inventory.largest(),
+            largest=self.inventory.largest() if self._compares() else {},
             unknown=self.inventory.unknown,
         )
+
+
+def _is_named(claim: ClaimFacts | None) -> bool:
+    return claim is not None and not claim.owner
 
 
 def _may_have_devices(pod: PodFacts) -> bool:

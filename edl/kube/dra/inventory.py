@@ -41,8 +41,8 @@ class Inventory:
     """Followed change by change; a slice is decoded once a version, and when the kinds change."""
 
     def __init__(self) -> None:
-        self._kinds = Kinds()
-        self._counter = Counter(self._kinds)
+        self.kinds = Kinds()
+        self._counter = Counter(self.kinds)
         self._slices: defaultdict[_Pool, dict[str, SliceFacts]] = defaultdict(dict)
         self._pools: dict[_Pool, dict[DeviceId, _Device]] = {}
         self._local: defaultdict[str, dict[DeviceId, _Device]] = defaultdict(dict)
@@ -63,9 +63,9 @@ class Inventory:
     # -- what comes and goes ------------------------------------------------------------------
 
     def use(self, kinds: Kinds) -> None:
-        if kinds == self._kinds:
+        if kinds == self.kinds:
             return
-        self._kinds, self._counter, self._stale = kinds, Counter(kinds), None
+        self.kinds, self._counter, self._stale = kinds, Counter(kinds), None
         for pool in list(self._slices):
             self._read(pool)
 

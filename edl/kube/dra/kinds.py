@@ -5,15 +5,15 @@ as a resource is the one that Kubernetes gives it (`deviceclass.resource.kuberne
 KEP-5004). A device counts in every kind that it matches.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from edl.kube.dra.cel import UNKNOWN, Quantity, selector
 from edl.kube.dra.facts import ClassFacts, Kind, Requested
-from edl.kube.dra.objects import Attribute, DeviceObject
+from edl.kube.dra.objects import Attribute, Capacity, DeviceObject
 from edl.model import Taint
 from edl.resources import DEVICE_CLASS, quantity
 
@@ -55,6 +55,18 @@ class Kinds(msgspec.Struct, frozen=True):
         return {name: one.name for name, one in found.items()}
 
 
+_Value = TypeVar("_Value")
+
+
+class _Traits(NamedTuple):
+    """What decides in which kinds a device counts."""
+
+    driver: str
+    attributes: tuple[tuple[str, Attribute | None], ...]
+    capacity: tuple[tuple[str, Capacity | None], ...]
+    taints: tuple[Taint, ...]
+
+
 class Counter:
     """Tells the resources in which a device counts."""
 
@@ -69,13 +81,42 @@ class Counter:
             for kind in kinds
         ]
         self._made: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._alike: dict[_Traits, tuple[str, ...]] = {}
+        expressions = [one for name in self._classes.values() for one in name]
+        self._text = "\n".join([*expressions, *(one for kind in asked for one in kind.selectors)])
+        self._named: dict[str, bool] = {}
         self.unknown: set[str] = set()
         """Expressions of which it could not tell whether a device matches."""
 
     def resources(self, driver: str, device: DeviceObject) -> tuple[str, ...]:
-        """One object for all devices that count in the same."""
-        said = _said(driver, device)
-        taints = [Taint(one.key, one.value, one.effect) for one in device.taints or ()]
+        """One object for all devices that count in the same.
+
+        Devices differ by serial numbers and the like, which no selector names.
+        """
+        traits = _Traits(
+            driver,
+            tuple(self._values(device.attributes or {})),
+            tuple(self._values(device.capacity or {})),
+            tuple(Taint(one.key, one.value, one.effect) for one in device.taints or ()),
+        )
+        if (known := self._alike.get(traits)) is not None:
+            return known
+        found = self._alike[traits] = self._counted(traits)
+        return found
+
+    def _values(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
+        """With the values that expressions may name; a domain is known by any of its names."""
+        for name, value in found.items():
+            if name not in self._named:
+                self._named[name] = name.rpartition("/")[2] in self._text
+            if self._named[name]:
+                yield name, value
+            elif "/" in name:
+                yield name.rpartition("/")[0] + "/", None
+
+    def _counted(self, traits: "_Traits") -> tuple[str, ...]:
+        said = _said(traits)
+        taints = traits.taints
         found: list[str] = []
         for kind, name, extended in self._kinds:
             if not all(taint.tolerated(kind.tolerations) for taint in taints):
@@ -111,16 +152,21 @@ def _order(kind: Kind) -> tuple[object, ...]:
     return kind.device_class, kind.selectors, tolerations
 
 
-def _said(driver: str, device: DeviceObject) -> Mapping[str, object]:
+def _said(traits: "_Traits") -> Mapping[str, object]:
     """A device as expressions see it: names without a domain are the driver's own."""
-    attributes: dict[str, dict[str, object]] = {}
-    for name, value in (device.attributes or {}).items():
+    driver = traits.driver
+    attributes: dict[str, dict[str, object]] = {driver: {}}
+    for name, value in traits.attributes:
         domain, own = _qualified(driver, name)
-        attributes.setdefault(domain, {})[own] = _value(value)
-    capacity: dict[str, dict[str, object]] = {}
-    for name, amount in (device.capacity or {}).items():
+        named = attributes.setdefault(domain, {})
+        if value is not None:
+            named[own] = _value(value)
+    capacity: dict[str, dict[str, object]] = {driver: {}}
+    for name, amount in traits.capacity:
         domain, own = _qualified(driver, name)
-        capacity.setdefault(domain, {})[own] = Quantity(_amount(amount.value))
+        amounts = capacity.setdefault(domain, {})
+        if amount is not None:
+            amounts[own] = Quantity(_amount(amount.value))
     return {"driver": driver, "attributes": attributes, "capacity": capacity}
 
 
