@@ -2,20 +2,21 @@
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from edl.kube.dra.facts import ClaimFacts, ClassFacts, Requested, SliceFacts, TemplateFacts, name_of
-from edl.kube.dra.inventory import Inventory, Offer
+from edl.kube.dra.inventory import Held, Inventory, Offer
 from edl.kube.dra.kinds import Kinds
-from edl.kube.dra.resolution import DeviceView
+from edl.kube.dra.resolution import DeviceView, resolve
 from edl.kube.facts import PodFacts
 from edl.kube.store import Change, Name
-from edl.model import Node
-from edl.resources import Resources
+from edl.model import Node, Shape
+from edl.resources import DEVICE_CLASS, Resources
 
+_SEVERAL: Final = 2
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -45,11 +46,13 @@ class Devices:
     """The inventory of nodes, and the view by which claims are resolved."""
 
     def __init__(self) -> None:
-        self.inventory = Inventory()
+        self.inventory = Inventory(self._wanted)
         self._classes: dict[str, ClassFacts] = {}
         self._templates: dict[Name, Requested] = {}
         self._named: dict[Name, ClaimFacts] = {}
         self._view: DeviceView | None = None
+        self._extended: Mapping[str, str] = {}
+        """DeviceClasses by the extended resource names that stand for them."""
 
     @classmethod
     def of(cls, objects: DeviceObjects, pods: Iterable[PodFacts]) -> "Devices":
@@ -71,9 +74,18 @@ class Devices:
         for pod in (change.before, change.after):
             if pod and _may_have_devices(pod):
                 after = change.after
-                there = after is not None and not (after.ended or after.leaving)
-                self.inventory.pod(change.name, there=there)
+                there = after and not (after.ended or after.leaving)
+                held = Held(after.node, after.shape) if after and there else None
+                self.inventory.pod(change.name, held)
                 return
+
+    def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
+        """The devices that a pod asks for; not of claims by their names: others may share them."""
+        found = Tally(dict(resolve(shape, self._view, _SEVERAL).shape.requests.items))
+        for name, device_class in self._extended.items():
+            if own := shape.requests.get(name):
+                found[DEVICE_CLASS + device_class] += own
+        yield from found.items()
 
     def take(self, news: DeviceNews) -> set[Name] | None:
         """The claims and templates that may mean something else now; None for every pod's."""
@@ -87,6 +99,9 @@ class Devices:
         before = self._view
         if before is None or news.slices or news.classes or touched:
             self._view = self._seen()
+            self._extended = self.inventory.kinds.extended()
+            if self._view != before:
+                self.inventory.means_other()
         return touched if before and self._view and before.common == self._view.common else None
 
     @property

@@ -5,7 +5,7 @@ A pod's devices are those of its claims, whatever the pod asked for: Kubernetes 
 
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -14,7 +14,7 @@ from edl.kube.dra.facts import Affinity, ClaimFacts, DeviceId, Reach, SliceFacts
 from edl.kube.dra.kinds import Counter, Kinds
 from edl.kube.dra.objects import DeviceObject
 from edl.kube.store import Change, Name
-from edl.model import Node
+from edl.model import Node, Shape
 
 _devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 _Pool = tuple[str, str]
@@ -37,10 +37,21 @@ class _Device(NamedTuple):
     resources: tuple[str, ...]
 
 
-class Inventory:
-    """Followed change by change; a slice is decoded once a version, and when the kinds change."""
+class Held(NamedTuple):
+    """A pod with claims; its node is empty before it has one."""
 
-    def __init__(self) -> None:
+    node: str
+    shape: Shape
+
+
+class Inventory:
+    """Followed change by change; a slice is decoded once a version, and when the kinds change.
+
+    `wanted`: the devices that a pod of a shape asks for, by resource.
+    """
+
+    def __init__(self, wanted: Callable[[Shape], Iterable[tuple[str, int]]]) -> None:
+        self.wanted = wanted
         self.kinds = Kinds()
         self._counter = Counter(self.kinds)
         self._slices: defaultdict[_Pool, dict[str, SliceFacts]] = defaultdict(dict)
@@ -54,8 +65,10 @@ class Inventory:
         self._held: defaultdict[DeviceId, set[Name]] = defaultdict(set)
         self._claims_of: defaultdict[Name, set[Name]] = defaultdict(set)
         """By the pod that they are reserved for, or were made for."""
-        self._pods: set[Name] = set()
+        self._pods: dict[Name, Held] = {}
         """Those with claims that neither have ended nor terminate."""
+        self._coming: defaultdict[str, dict[Name, Held]] = defaultdict(dict)
+        """Those of them by node whose own claims are allocated, and this is yet to be heard."""
         self._stale: set[str] | None = set()
         self.signatures: Tally[tuple[str, ...]] = Tally()
         """How many devices count in the same resources."""
@@ -87,13 +100,39 @@ class Inventory:
         if change.after and change.after.allocated:
             self._hold(change.after)
 
-    def pod(self, name: Name, *, there: bool) -> None:
-        """Of a pod with claims whether it holds on to them."""
-        if there == (name in self._pods):
+    def pod(self, name: Name, held: Held | None) -> None:
+        """What a pod with claims holds on to; None once it has ended, terminates or is gone."""
+        before = self._pods.pop(name, None)
+        if before:
+            self._expect(name, before, comes=False)
+        if held:
+            self._pods[name] = held
+            self._expect(name, held, comes=not self._is_covered(name))
+        if (before is None) != (held is None):
+            for claim in self._claims_of.get(name, ()):
+                self._touch(self._claims[claim].devices)
+
+    def means_other(self) -> None:
+        """Claims of shapes may be resolved otherwise now."""
+        for node, pods in self._coming.items():
+            if any(held.shape.claims for held in pods.values()):
+                self._mark_node(node)
+
+    def _is_covered(self, pod: Name) -> bool:
+        """Whether a claim that was made for it is allocated."""
+        return any(self._claims[one].owner for one in self._claims_of.get(pod, ()))
+
+    def _expect(self, pod: Name, held: Held, *, comes: bool) -> None:
+        """Whether a bound pod has claims of which nothing was heard."""
+        if not held.node:
             return
-        (self._pods.add if there else self._pods.discard)(name)
-        for claim in self._claims_of.get(name, ()):
-            self._touch(self._claims[claim].devices)
+        waiting = self._coming[held.node]
+        if comes != (pod in waiting):
+            waiting.pop(pod, None)
+            waiting.update({pod: held} if comes else {})
+            self._mark_node(held.node)
+        if not waiting:
+            del self._coming[held.node]
 
     def stale(self) -> set[str] | None:
         """The nodes about which something differs since the last call; None for all of them."""
@@ -118,6 +157,9 @@ class Inventory:
                 used.update(found.resources)
                 if all(self._leaves(self._claims[claim]) for claim in holders):
                     leaving.update(found.resources)
+        if has:
+            for held in self._coming.get(node.name, _NOBODY).values():
+                used.update(dict(self.wanted(held.shape)))
         return Offer(has, used, leaving)
 
     def largest(self) -> Mapping[str, int]:
@@ -184,8 +226,12 @@ class Inventory:
     def _mark(self, found: _Device) -> None:
         if not found.node:
             self._stale = None
-        elif self._stale is not None:
-            self._stale.add(found.node)
+        else:
+            self._mark_node(found.node)
+
+    def _mark_node(self, node: str) -> None:
+        if self._stale is not None:
+            self._stale.add(node)
 
     # -- claims -------------------------------------------------------------------------------
 
@@ -196,11 +242,11 @@ class Inventory:
             self._held[device].add(name)
         for pod in _holders(claim):
             self._claims_of[pod].add(name)
+            self._look_at(pod)
         self._touch(claim.devices)
 
     def _release(self, claim: ClaimFacts) -> None:
         name = name_of(claim)
-        del self._claims[name]
         for device in claim.devices:
             self._held[device].discard(name)
             if not self._held[device]:
@@ -209,7 +255,13 @@ class Inventory:
             self._claims_of[pod].discard(name)
             if not self._claims_of[pod]:
                 del self._claims_of[pod]
+            self._look_at(pod)
+        del self._claims[name]
         self._touch(claim.devices)
+
+    def _look_at(self, pod: Name) -> None:
+        if held := self._pods.get(pod):
+            self._expect(pod, held, comes=not self._is_covered(pod))
 
     def _touch(self, devices: Iterable[DeviceId]) -> None:
         for device in devices:
@@ -222,6 +274,7 @@ class Inventory:
 
 
 _NONE: Final[dict[DeviceId, _Device]] = {}
+_NOBODY: Final[dict[Name, Held]] = {}
 
 
 def _holders(claim: ClaimFacts) -> set[Name]:

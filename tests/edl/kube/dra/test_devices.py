@@ -148,6 +148,26 @@ def test_an_allocated_claim_holds_its_devices_until_its_pod_has_ended() -> None:
     assert cluster.figures("n1") == (4, 0, 0)
 
 
+def test_a_bound_pod_holds_what_it_asked_for_until_its_claim_is_heard_of() -> None:
+    """Two watches: the pod may be seen on its node before its claim is seen allocated."""
+    cluster = Cluster(devices.template("gpu", asking(2)))
+    cluster.tell(devices.device_class(extended="example.com/gpu"))
+    cluster.node("n1", *gpus(4))
+    owned = devices.claim("p1-gpu", asking(2), owner="p1")
+    cluster.tell(owned)
+    cluster.pod("p1", claiming("gpu"), node="n1", phase="Running")
+    assert cluster.figures("n1") == (4, 2, 0)
+    cluster.tell(devices.allocated(owned, "n1", "gpu-0", pods=("p1",)))
+    assert cluster.figures("n1") == (4, 1, 0)
+    wants = {"containers": [{"name": "main", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+    cluster.pod("p2", wants, node="n1", phase="Running")
+    assert cluster.figures("n1") == (4, 2, 0)
+    assert cluster.figures("n1", "example.com/gpu") == (4, 2, 0)
+    cluster.gone("Pod", "p2")
+    cluster.gone("Pod", "p1")
+    assert cluster.figures("n1") == (4, 1, 1)
+
+
 def test_devices_for_administrators_are_not_taken() -> None:
     cluster = Cluster()
     cluster.node("n1", *gpus(1))
