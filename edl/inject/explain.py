@@ -24,7 +24,7 @@ _KEYS: Final = {"volumeMounts": "mountPath"}
 """Items of lists are known by this field; elsewhere by their name."""
 _NAMED: Final = frozenset(
     {"labels", "annotations", "limits", "requests", "containers", "initContainers"}
-    | {"env", "ports", "volumes", "volumeMounts", "schedulingGates"}
+    | {"env", "ports", "volumes", "volumeMounts", "schedulingGates", "claims", "resourceClaims"}
 )
 """What is in these has a name of its own: `labels[edl.dev/min]`, as findings spell it."""
 _VARIABLE: Final[Mapping[str, Callable[[Json], object]]] = {
