@@ -1,6 +1,9 @@
 """Started roles and the domains that they require or prefer."""
 
 from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
 
 from edl.feasibility.devices import Horizon
 from edl.model import Role, TrainingJob
@@ -44,15 +47,39 @@ def _started(job: TrainingJob, role: str) -> list[Role]:
 
 
 def beside(board: Board, standing: Standing, *, now: bool) -> int:
-    """A node for one more, in a preferred domain of its role, the narrowest first; or NOWHERE."""
+    """A node for one more, in a preferred domain of its role, the narrowest first; or NOWHERE.
+
+    Where that begins another narrower domain, it is one with room for what may follow.
+    """
+    labels = standing.job.topology.preferred
     taken = sorted({seat.row for seat in standing.seats if seat.row != NOWHERE})
-    for label in reversed(standing.job.topology.preferred):
+    for depth in reversed(range(len(labels))):
+        label = labels[depth]
         for number in sorted({*board.domains(label).rows[taken].tolist()} - {NOWHERE}):
             fit = board.within(standing.fit, label, number)
-            row = (fit.both if now else fit.soon).find()
-            if row != NOWHERE:
-                return row
-    return NOWHERE
+            if _find(fit, now=now) != NOWHERE:
+                return _begun(board, standing, fit, labels[depth + 1 :], now=now)
+    return _begun(board, standing, standing.fit, labels, now=now) if labels else NOWHERE
+
+
+def _begun(board: Board, standing: Standing, fit: Fit, labels: Sequence[str], *, now: bool) -> int:
+    """A node in the domain that fits its growth best, else in the roomiest one; or NOWHERE."""
+    room, horizon = (board.grid.soon, Horizon.FUTURE_IDLE)
+    if now:
+        room, horizon = np.minimum(board.grid.now, room), Horizon.IDLE
+    wants = [Want(fit, max(standing.cap - len(standing.seats), 1))]
+    for label in labels:
+        domains = board.domains(label)
+        if len(domains.values) == len(domains.rows):
+            break  # of single nodes the fullest comes first, as everywhere
+        best = domains.tightest(wants, room, horizon) or domains.roomiest(wants, room, horizon)
+        wants = [Want(board.within(wants[0].fit, label, best[0]), wants[0].pods)] if best else wants
+    row = _find(wants[0].fit, now=now)
+    return row if row != NOWHERE else _find(fit, now=now)
+
+
+def _find(fit: Fit, *, now: bool) -> int:
+    return (fit.both if now else fit.soon).find()
 
 
 def ranked(board: Board, standing: Standing, rows: list[int]) -> list[int]:

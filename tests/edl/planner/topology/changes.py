@@ -56,6 +56,20 @@ CASES: Final = (
         required="ps=rack",
     ),
     Case(
+        "growth that begins another rack begins the one with room for all of it",
+        "b1/r1: x1=2\nb1/r2: x2=1\nb1/r3: x3=2 x4=1\nb2/r4: x5=4 x6=4",
+        (Ask("worker", 2, most=4, on="x1 x1"),),
+        ("rack b1-r1:2 b1-r3:2",),
+        preferred="block,rack",
+    ),
+    Case(
+        "growth that begins another block begins the one that it fits best",
+        "b1/r1: x1=2\nb2/r2: x2=1\nb3/r3: x3=2\nb3/r4: x4=2 x5=1\nb4/r5: x6=9 x7=9",
+        (Ask("worker", 2, most=5, on="x1 x1"),),
+        ("block b1:2 b3:3", "rack b1-r1:2 b3-r4:3"),
+        preferred="block,rack",
+    ),
+    Case(
         "a lost pod comes back in the required block",
         RACKS,
         (Ask("worker", 4, on="x1 x2 -x3 x4"),),
