@@ -3,6 +3,7 @@
 from typing import Final
 
 from edl.model import Taint, Toleration
+from tests.edl.planner.states import room
 from tests.edl.planner.topology.cases import WAITS, Ask, Case
 
 GPU: Final = Taint("example.com/gpu", "present", "NoSchedule")
@@ -76,6 +77,15 @@ CASES: Final = (
         ("host x5:1",),
         required="host",
         taken="x3=0.6",
+    ),
+    Case(
+        "a pod that terminates holds its host until it is gone",
+        ": x3=1",
+        (Ask("worker", 1),),
+        WAITS,
+        required="host",
+        taken="x3=1",
+        nodes={"x3": {"leaving": room(1)}},
     ),
     Case(
         "the number of pods that a host takes is counted",

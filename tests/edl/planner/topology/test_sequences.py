@@ -159,6 +159,15 @@ def test_no_pod_leaves_a_cordoned_node_where_its_rack_has_no_other() -> None:
     assert plan_for(drained(spare="b1-r2")).evacuations == ()
 
 
+def test_a_gang_starts_once_nodes_have_the_label_of_its_level() -> None:
+    bare = tuple(replace(one, labels={}) for one in racks(2))
+    state = cluster(*bare, asks("a", 2, -10, required="rack"))
+    assert list(held(plan_for(state))) == ["a"]
+    state = settled(replace(state, nodes=racks(2)))
+    assert len({*where(state, "a")}) == 1
+    assert len(where(state, "a")) == 2
+
+
 def lose(state: ClusterState, name: str) -> ClusterState:
     """The state without a node, whose pods their Job has made again."""
     gated = {"gates": (PLACEMENT_GATE,), "created_at": state.observed_at}
