@@ -7,9 +7,10 @@ ours alone, in the simulator on more seeds, with and without what the gangs say 
 
 import argparse
 import time
+from collections.abc import Sequence
 from itertools import product
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -76,42 +77,81 @@ def _node(machine: Machine) -> Node:
 # -- figures -----------------------------------------------------------------------------------
 
 
-def row(name: str, found: Found) -> str:
+class Row(NamedTuple):
+    """Figures of one cluster, or means of several; times in seconds."""
+
+    gangs: float
+    running: float
+    half: float
+    broken: float
+    used: float
+    """Of the GPUs that no tenant holds."""
+    racks: float
+    """Of each running gang that does not require one rack."""
+    blocks: float
+    half_after: float
+    """Since the release, until half of the pods are bound."""
+    last_after: float
+    processor: float
+
+
+def row(found: Found) -> Row:
     whole = found.whole
-    wished = [gang for gang in whole if gang.required != RACK]
-    racks = fmean(found.domains(gang, RACK) for gang in wished)
-    blocks = fmean(found.domains(gang, BLOCK) for gang in wished)
+    free = [gang for gang in whole if gang.required != RACK]
     times = sorted(moment - found.begun for moment in found.times)
-    used = sum(gang.total for gang in whole) / found.given.free
-    return (
-        f"{name:<40}{len(whole):>4} of {len(found.given.gangs)}{found.half:>6}{found.broken:>8}"
-        f"{used:>9.1%}{racks:>8.2f}{blocks:>9.2f}"
-        f"{times[len(times) // 2]:>9.1f}{times[-1]:>8.1f}{sum(found.processor.values()):>8.1f}"
+    return Row(
+        gangs=len(found.given.gangs),
+        running=len(whole),
+        half=found.half,
+        broken=found.broken,
+        used=sum(gang.total for gang in whole) / found.given.free,
+        racks=fmean(found.domains(gang, RACK) for gang in free),
+        blocks=fmean(found.domains(gang, BLOCK) for gang in free),
+        half_after=times[len(times) // 2],
+        last_after=times[-1],
+        processor=sum(found.processor.values()),
     )
 
 
+def mean(rows: Sequence[Row]) -> Row:
+    return Row(*map(fmean, zip(*rows, strict=True)))
+
+
 HEAD: Final = (
-    f"{'':<40}{'running':>10}{'half':>6}{'broken':>8}{'GPUs used':>10}{'racks':>7}{'blocks':>9}"
-    f"{'half, s':>9}{'last, s':>8}{'CPU s':>8}"
+    f"{'':<42}{'gangs':>6}{'running':>9}{'half':>6}{'broken':>8}{'GPUs used':>11}{'racks':>7}"
+    f"{'blocks':>8}{'half, s':>9}{'last, s':>9}{'CPU s':>7}"
 )
+
+
+def line(name: str, one: Row) -> str:
+    return (
+        f"{name:<42}{one.gangs:>6.4g}{one.running:>9.4g}{one.half:>6.2g}{one.broken:>8.2g}"
+        f"{one.used:>11.1%}{one.racks:>7.2f}{one.blocks:>8.2f}{one.half_after:>9.1f}"
+        f"{one.last_after:>9.1f}{one.processor:>7.1f}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--simulated", type=int, default=10, help="seeds in the simulator")
+    parser.add_argument("--simulated", type=int, default=40, help="seeds in the simulator")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
     options = parser.parse_args()
     print(HEAD)
-    for demand, seed in product(DEMANDS, range(options.simulated)):
-        for near in (True, False):
-            name = "simulated" if near else "simulated, nothing asked"
-            found = simulated(world(seed, demand), near=near)
-            print(row(f"{demand:.0%}, seed {seed}, {name}", found), flush=True)
+    for demand, near in product(DEMANDS, (True, False)):
+        found = [
+            row(simulated(world(seed, demand), near=near)) for seed in range(options.simulated)
+        ]
+        name = f"{demand:.0%}, simulated{'' if near else ', nothing asked'}"
+        print(line(f"{name}, mean of {len(found)}", mean(found)), flush=True)
+    measured: dict[str, list[Row]] = {}
     for demand, seed in product(DEMANDS, range(options.seeds)):
-        for name in options.ways:
-            found = measure(WAYS[name], world(seed, demand))
-            print(row(f"{demand:.0%}, seed {seed}, {name}", found), flush=True)
+        for way in options.ways:
+            one = row(measure(WAYS[way], world(seed, demand)))
+            print(line(f"{demand:.0%}, {way}, seed {seed}", one), flush=True)
+            measured.setdefault(f"{demand:.0%}, {way}", []).append(one)
+    for name, rows in measured.items():
+        print(line(f"{name}, mean of {len(rows)}", mean(rows)))
 
 
 if __name__ == "__main__":

@@ -94,4 +94,12 @@ def test_the_simulator_keeps_to_required_racks_where_they_are_asked_for() -> Non
     assert (near.broken, near.half, anywhere.half) == (0, 0, 0)
     assert len(near.whole) == len(given.gangs)
     assert anywhere.broken > 0
-    assert f"{len(given.gangs)} of {len(given.gangs)}" in topology.row("ours", near)
+    rows = topology.row(near), topology.row(anywhere)
+    assert (rows[0].running, rows[0].broken) == (len(given.gangs), 0)
+    assert rows[0].racks < rows[1].racks
+
+
+def test_means_are_those_of_each_figure() -> None:
+    rows = [topology.Row(*range(10)), topology.Row(*range(2, 12))]
+    assert topology.mean(rows) == topology.Row(*range(1, 11))
+    assert topology.line("ours", topology.mean(rows)).split()[1:3] == ["1", "2"]
