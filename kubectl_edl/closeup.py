@@ -3,6 +3,10 @@
 from datetime import datetime
 from typing import Final
 
+from edl.domain_counts import DomainCounts, labels_of, running
+from edl.kube.cluster import Selection
+from edl.kube.facts import node
+from edl.model import TrainingJob
 from kubectl_edl.changes import last_changes
 from kubectl_edl.find import training_job
 from kubectl_edl.incarnations import jobs_of
@@ -39,5 +43,26 @@ def closeup(
     shown = view(found)
     stuck = obstacles(shown, pods, changes, now)
     why = {pod.name: pod.why for pod in pods}
-    detail = Detail(shown, changes, stuck, why, pace(found, published(settings)))
+    detail = Detail(
+        shown,
+        changes,
+        stuck,
+        why,
+        pace(found, published(settings)),
+        _domains(found, connection, hints),
+    )
     return shown, detail_report(detail, now).hinting(hints)
+
+
+def _domains(
+    job: TrainingJob, connection: Connection, hints: list[str]
+) -> tuple[DomainCounts, ...] | None:
+    """None where the nodes may not be read; they are read only for a topology."""
+    if not job.topology:
+        return ()
+    nodes = allowed(
+        lambda: [node(raw) for raw in connection.cluster.list(Selection("Node")).items],
+        "the domains of its topology are missing",
+        hints,
+    )
+    return running(job, labels_of(nodes)) if nodes else None

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from edl.domain_counts import labels_of, running
 from edl.errors import Forbidden
 from edl.model import Caveat, ClusterState, TrainingJob
 from kubectl_edl.completions import job_names
@@ -43,6 +44,8 @@ Examples:
   kubectl edl explain mnist-worker
   # What another policy or load ceiling would do for it
   kubectl edl explain mnist --policy fifo --load-ceiling 1
+  # In which racks its pods are, and which rack comes nearest while it waits
+  kubectl edl explain mnist -o json | jq .topology
   # For a script: what it lacks
   kubectl edl explain mnist -o json | jq '.start.causes[] | select(.kind=="Room").missing'
 
@@ -53,6 +56,9 @@ Examples:
   "settings": {"policy", "loadCeiling", "source"},
   "cooldown": {"seconds", "source": "edl.dev/cooldown"|"reconciler"|PROGRAM,
     "until": no resize before, or null} or null,
+  "topology": {"required": [{"role": null for all, "label"}], "preferred": [LABEL], "domains":
+    [{"role", "label", "value", "pods"}], "nearest": {"domains": [{"role", "label", "value"}],
+    "fitting", "pods"} or null: the domains with room for most pods of a job that waits} or null,
   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
     "message"} or null,
   "caveats": [{"role", "code", "subject", "message"}]: devices that a plan counts otherwise than
@@ -104,6 +110,7 @@ def _report(world: World, connection: Connection, name: str, asked: Asked) -> Re
         unplaced=pods,
         past=past(job)[-_PAST:],
         caveats=_caveats(state, job) if state else (),
+        domains=running(job, labels_of(state.nodes)) if state else None,
     )
     beside = (*survey.hints, *(by.hints if state else ()), *hints, *more)
     return explain_report(explained, now).hinting(dict.fromkeys(beside))

@@ -56,10 +56,13 @@ Examples:
    "roles": [{"name", "job", "size", "min", "max", "running", "pending", "resizing", "wanted",
               "ending", "resizedAt", "reason", "message",
               "pods": [{"name", "index", "node", "status", "creationTimestamp"}]}],
-   "changes": [{"at", "job", "type", "reason", "message", "count"}],      (these with JOB only)
+   "topology": {"required": [{"role": null for all, "label"}], "preferred": [LABEL],
+                "domains": [{"role", "label", "value", "pods"}] or null} or null,
+   "changes": [{"at", "job", "type", "reason", "message", "count"}],
    "decisions": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason",
                   "message"}],
    "obstacles": [{"what", "wayOut"}]}
+  topology, changes, decisions and obstacles with JOB only.
   phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
   Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
   et-operator's Created is Incomplete, Queued or Starting here, and its Suspended is Paused.

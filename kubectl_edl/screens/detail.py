@@ -7,10 +7,11 @@ from datetime import datetime
 from math import inf
 from typing import Final
 
+from edl.domain_counts import DomainCounts
 from edl.frameworks.needs import Cooldown
 from edl.history import OperationPhase
 from edl.writes import Json
-from kubectl_edl import pacing
+from kubectl_edl import pacing, topologies
 from kubectl_edl.changes import Change
 from kubectl_edl.obstacles import Obstacle, in_the_way
 from kubectl_edl.operations import Past, past
@@ -54,6 +55,8 @@ class Detail:
     why: Mapping[str, str] | None = None
     cooldown: Cooldown | None = None
     """None where it is not known, or never resized."""
+    domains: tuple[DomainCounts, ...] | None = ()
+    """Where its pods are, by the labels of its topology; None where the nodes may not be read."""
 
 
 def detail_report(detail: Detail, now: datetime) -> Report:
@@ -67,11 +70,13 @@ def detail_report(detail: Detail, now: datetime) -> Report:
         else Table(_CHANGES, tuple(_change_row(change, now) for change in detail.changes)),
         in_the_way(detail.obstacles),
     )
+    where = topologies.table(detail.domains or ())
     return Report(
-        sections=(header, tree(forest, Depth.PODS), *last),
+        sections=(header, tree(forest, Depth.PODS), where, *last),
         objects=(
             document(view, pacing.document(detail.cooldown))
             | {
+                "topology": topologies.document(view.job.topology, detail.domains),
                 "changes": [_change_document(one) for one in detail.changes],
                 "decisions": [operation_document(one) for one in told],
                 "obstacles": [
@@ -80,7 +85,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
             },
         ),
         names=(view.name,),
-        picture=_picture((header,), forest, last),
+        picture=_picture((header,), forest, (where, *last)),
     )
 
 

@@ -1,33 +1,29 @@
 """The screen of `kubectl edl explain`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
-from typing import Any, Final
+from typing import Final
 
-from msgspec import structs
-
+from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.frameworks.needs import Cooldown
 from edl.inject import unrequested
 from edl.messages import cause, remedy
 from edl.messages.devices import caveat
-from edl.model import Budget, Caveat, Domain, JobKey, Reason, Role
-from edl.model.causes import Cause, Hindrance, Itself
-from edl.model.room import NoEligibleNode
+from edl.model import Caveat, Reason, Role
+from edl.model.causes import Hindrance, Itself
 from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
-from edl.resources import Resources
 from edl.writes import Json
-from kubectl_edl import pacing
+from kubectl_edl import pacing, topologies
 from kubectl_edl.deciding import Deciding
 from kubectl_edl.obstacles import in_the_way, incomplete
 from kubectl_edl.operations import Past
 from kubectl_edl.printers.age import age
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
+from kubectl_edl.screens.cause_documents import stops_document
 from kubectl_edl.screens.history import operation_document
-from kubectl_edl.screens.queue import quantities
 from kubectl_edl.unplaced import Unplaced
 from kubectl_edl.views import JobView, Why, time_text, why_of, why_of_role
 from kubectl_edl.whens import document as when_document
@@ -53,19 +49,6 @@ _PAST: Final = (
 )
 
 
-_PLAIN: Final[tuple[tuple[type[Any], Callable[[Any], object]], ...]] = (
-    (Resources, quantities),
-    (JobKey, str),
-    (datetime, time_text),
-    (Enum, lambda value: value.value),
-    (Reason, lambda reason: reason.code.value),
-    (NoEligibleNode, lambda found: found.rule.value),
-    (Domain, structs.asdict),
-    (Budget, lambda budget: {"source": budget.source, "resource": budget.resource}),
-)
-"""Before tuples: a JobKey is one."""
-
-
 @dataclass(frozen=True, slots=True)
 class Explained:
     """One training job, as far as it may be explained.
@@ -83,6 +66,8 @@ class Explained:
     past: tuple[Past, ...]
     caveats: tuple[tuple[str, Caveat], ...] = ()
     """By role."""
+    domains: tuple[DomainCounts, ...] | None = None
+    """Where its pods are; None where the nodes may not be read."""
 
 
 def explain_report(explained: Explained, now: datetime) -> Report:
@@ -91,6 +76,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
         sections=(
             _header(explained, now),
             Table(_ROLES, tuple(_role_rows(explained))),
+            topologies.table(_domains(explained) or ()),
             *(tuple(_obstacles(explained)) or (in_the_way(incomplete(explained.view)),)),
             Table(_PODS, tuple(_pod_row(pod, now) for pod in explained.unplaced)),
             Table(_PAST, tuple(_past_row(one, now) for one in explained.past)),
@@ -108,6 +94,7 @@ def _header(explained: Explained, now: datetime) -> str:
         "Phase": explained.view.phase.value,
         "Reason": explained.view.why.message,
         "Queue": _place(found) if found else "",
+        "Nearest": topologies.nearest(_waits_for(explained)),
         **_when(explained, now),
         "Held at": ", ".join(_held(role) for role in _wishes(explained)),
         "Cooldown": _pacing(explained),
@@ -120,6 +107,25 @@ def _header(explained: Explained, now: datetime) -> str:
 
 def _caveats(explained: Explained) -> Iterator[tuple[str, Caveat]]:
     return ((role, one) for role, one in explained.caveats if role in explained.roles)
+
+
+def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
+    """Of the roles that are shown."""
+    found = explained.domains
+    return found and [one for one in found if one.role in explained.roles]
+
+
+def _waits_for(explained: Explained) -> Reason | None:
+    """What the plan says of a job that waits, or may not grow."""
+    found, key = explained.explanation, explained.view.job.key
+    held = found.plan.held if found else ()
+    return next((one.reason for one in held if one.job == key), None)
+
+
+def _topology(explained: Explained) -> Json | None:
+    found = topologies.document(explained.view.job.topology, _domains(explained))
+    near = topologies.nearest_document(_waits_for(explained))
+    return found and found | {"nearest": near}
 
 
 def _wishes(explained: Explained) -> Iterator[Role]:
@@ -253,6 +259,7 @@ def _document(explained: Explained) -> Json:
         **explained.view.why.document,
         "complete": found is not None,
         "settings": explained.deciding.document,
+        "topology": _topology(explained),
         "cooldown": _cooldown_document(explained),
         "position": (found.position or None) if found else None,
         "ahead": [str(key) for key in found.ahead] if found else [],
@@ -261,7 +268,7 @@ def _document(explained: Explained) -> Json:
             {"role": role, "code": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
-        "start": _stops_document(found.start) if found else None,
+        "start": stops_document(found.start) if found else None,
         "roles": _role_documents(explained, found) if found else [],
         "waitingPods": [
             {"name": pod.name, "job": pod.job, "node": pod.node or None, "message": pod.why}
@@ -284,30 +291,8 @@ def _role_documents(explained: Explained, found: Explanation) -> list[Json]:
             "size": one.now,
             "next": one.after,
             **_why(roles[one.role], one).document,
-            "stops": _stops_document(one.stops),
+            "stops": stops_document(one.stops),
         }
         for one in found.roles
         if one.role in explained.roles
     ]
-
-
-def _stops_document(stops: Stops | None) -> Json | None:
-    if stops is None:
-        return None
-    return {
-        "complete": stops.complete,
-        "causes": [_cause_document(one) for one in stops.causes],
-    }
-
-
-def _cause_document(one: Cause) -> Json:
-    """Its kind, the sentences, and its own fields."""
-    own = {name: _plain(value) for name, value in structs.asdict(one).items()}
-    return {"kind": one.kind.value, "says": cause(one), "remedy": remedy(one)} | own
-
-
-def _plain(value: object) -> object:
-    for kind, plain in _PLAIN:
-        if isinstance(value, kind):
-            return plain(value)
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value

@@ -191,11 +191,15 @@ def pod(owner: Json, index: int, node: str = "node-1", **status: Any) -> Json:  
     }
 
 
-def node(name: str, cpu: str = "16") -> Json:
+def node(name: str, cpu: str = "16", **labels: str) -> Json:
+    """Labels are those of `example.com`: `rack="r1"`."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name},
+        "metadata": {
+            "name": name,
+            "labels": {f"example.com/{label}": value for label, value in labels.items()},
+        },
         "spec": {},
         "status": {
             "allocatable": {"cpu": cpu, "memory": "64Gi", "pods": "110"},

@@ -1,0 +1,58 @@
+"""The domains that pods are in: how many pods of a role in each, by the labels of their nodes."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from edl.model import Node, Topology, TrainingJob
+
+NodeLabels = Mapping[str, Mapping[str, str]]
+"""By the node's name."""
+
+
+class DomainCounts(msgspec.Struct, frozen=True):
+    """Of one role and one label of its topology: the pods in each domain, most pods first."""
+
+    role: str
+    label: str
+    required: bool
+    domains: tuple[tuple[str, int], ...]
+    """(value, pods); the value is empty for pods on nodes without the label."""
+
+
+def labels_of(nodes: Iterable[Node]) -> NodeLabels:
+    return {node.name: node.labels or {} for node in nodes}
+
+
+def counted(
+    topology: Topology, nodes: Mapping[str, Iterable[str]], labels: NodeLabels
+) -> tuple[DomainCounts, ...]:
+    """nodes: by role, the node of each of its pods. Nodes that are not known are left out."""
+    return tuple(
+        DomainCounts(role, label, required, _domains(label, names, labels))
+        for role, names in ((role, tuple(found)) for role, found in nodes.items())
+        for label, required in _labels(topology, role)
+    )
+
+
+def running(job: TrainingJob, labels: NodeLabels) -> tuple[DomainCounts, ...]:
+    """Of its pods that have a node, or are given one by a plan."""
+    nodes = {
+        role.name: [pod.node or pod.assigned for pod in role.pods if pod.active]
+        for role in job.live
+    }
+    return counted(job.topology, nodes, labels)
+
+
+def _labels(topology: Topology, role: str) -> Iterator[tuple[str, bool]]:
+    """(label, whether it is required) for one role, that of the widest domains first."""
+    required = {label for name, label in topology.required if name in ("", role)}
+    for label in topology.labels:
+        if label in required or label in topology.preferred:
+            yield label, label in required
+
+
+def _domains(label: str, nodes: Iterable[str], labels: NodeLabels) -> tuple[tuple[str, int], ...]:
+    found = Counter(labels[name].get(label, "") for name in nodes if name in labels)
+    return tuple(sorted(found.items(), key=lambda one: (-one[1], one[0])))
