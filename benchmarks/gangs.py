@@ -1,7 +1,7 @@
 """Gangs on a real kube-scheduler: `python -m benchmarks.gangs [--clusters 40]`.
 
 The clusters of `benchmarks.placement`, one after another in one sandbox with simulated nodes, with
-webhook and reconciler as users install them; a minute there is a second here. In every second one
+webhook and reconciler as users install them; a minute there is three seconds here. In every second one
 other tenants' pods come and go. First the exact fit: forty gangs that fill forty nodes.
 """
 
@@ -19,7 +19,7 @@ from math import ceil
 from pathlib import Path
 from statistics import fmean
 from threading import Event, Thread
-from typing import Final
+from typing import Final, Protocol
 
 from benchmarks import replayed
 from benchmarks.gang_watch import Gang, Stage, Stalls, Start, Watch
@@ -236,6 +236,10 @@ def _prepare(api: ApiServer) -> None:
         api.create(Target("PriorityClass", "", name), {"metadata": {"name": name}, "value": value})
 
 
+class _Play(Protocol):
+    def __call__(self, scenario: Scenario, number: int, *, tenants: bool) -> Found: ...
+
+
 def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
     watch = Watch(str(sandbox.kubeconfig), NAMESPACE)
     quiet, busy, stalls = Found(), Found(), Stalls()
@@ -252,6 +256,14 @@ def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
 
     exact = play(exact_fit(gated=True), 99, tenants=False)
     print(line("exact fit", exact), *stages(exact), sep="\n", flush=True)
+    with suppress(KeyboardInterrupt):  # with what there is by then
+        _each(play, quiet, busy, asked)
+    print(line("clusters of their own", quiet))
+    print(line("with other tenants", busy))
+    print(*stages(Found([*quiet.gangs, *busy.gangs])), sep="\n")
+
+
+def _each(play: "_Play", quiet: Found, busy: Found, asked: argparse.Namespace) -> None:
     for number, scenario in enumerate(clusters(asked.clusters, gated=True)):
         if number < asked.first:
             continue
@@ -261,9 +273,6 @@ def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
         total.took += found.took
         total.stalled = max(total.stalled, found.stalled)
         print(line(scenario.name, found), file=sys.stdout if asked.each else sys.stderr, flush=True)
-    print(line("clusters of their own", quiet))
-    print(line("with other tenants", busy))
-    print(*stages(Found([*quiet.gangs, *busy.gangs])), sep="\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from edl.resources import CPU, MEMORY, Resources
 from edl.simulator import Service, Training
 from sandbox import NodeGroup
 
-SPEED: Final = 40.0
+SPEED: Final = 20.0
 GPU: Final = "nvidia.com/gpu"
 ENDS_AFTER: Final = "sandbox.edl.dev/complete-after"
 _GRACE: Final = 5
