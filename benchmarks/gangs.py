@@ -1,8 +1,8 @@
 """Gangs on a real kube-scheduler: `python -m benchmarks.gangs [--clusters 40]`.
 
 The clusters of `benchmarks.placement`, one after another in one sandbox with simulated nodes, with
-webhook and reconciler as users install them; a minute there is three seconds here. In every second one
-other tenants' pods come and go. First the exact fit: forty gangs that fill forty nodes.
+webhook and reconciler as users install them; a minute there is three seconds here. In every second
+one other tenants' pods come and go. First the exact fit: forty gangs that fill forty nodes.
 """
 
 import argparse

@@ -25,6 +25,7 @@ class Fit:
         "_usable",
         "binding",
         "eligible",
+        "lines",
         "need",
         "packing",
         "shape",
@@ -33,6 +34,7 @@ class Fit:
     def __init__(self, grid: Grid, shape: Shape, eligible: Mask) -> None:
         self.shape = shape
         self.need = grid.need(shape.requests)
+        self.lines = grid.lines(self.need)
         self.eligible = eligible
         self.binding = grid.crowd.binding(shape) if grid.crowd and shape.rules else None
         """Rules about who is beside it, if it has or meets any."""

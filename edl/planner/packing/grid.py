@@ -25,6 +25,9 @@ Ints = NDArray[np.int64]
 Need = tuple[tuple[int, int], ...]
 """(row of the grid, amount) of each resource that a pod asks for; never an amount of 0."""
 
+Line = tuple["memoryview[int]", "memoryview[int]", int, int]
+"""What is free of one resource soon and now, by node; its row of the grid, and an amount of it."""
+
 _MOST: Final = 2**48
 """Cells stay below 2^48 (256 TiB of memory a node), so that sums over nodes stay in int64."""
 
@@ -78,6 +81,10 @@ class Grid:
             if found.get(name, 0) > 0
         )
 
+    def lines(self, need: Need) -> list[Line]:
+        """What a pod takes of each resource, with the lines that it takes it from."""
+        return [(self._soon[line], self._now[line], line, amount) for line, amount in need]
+
     def cells(self, need: Need, *, now: bool) -> list[tuple["memoryview[int]", int]]:
         """The lines that a pod's need is compared with, each with its amount."""
         soon = [(self._soon[line], amount) for line, amount in need]
@@ -91,16 +98,15 @@ class Grid:
 
         `now`: at present as well as after the pods that leave are gone; else only after that.
         """
-        soon, at_once, counts = self._soon, self._now if now else None, self._open[row]
-        idle_soon, idle_now = self.idle_soon, self.idle_now
-        for line, amount in fit.need:
+        counts, idle_soon, idle_now = self._open[row], self.idle_soon, self.idle_now
+        for soon, at_once, line, amount in fit.lines:
             less = amount * pods
-            soon[line][row] -= less
-            if at_once:
-                at_once[line][row] -= less
+            soon[row] -= less
             if counts:
                 idle_soon[line] -= less
-                if at_once:
+            if now:
+                at_once[row] -= less
+                if counts:
                     idle_now[line] -= less
         if fit.binding is not None:
             fit.binding.change(row, pods, now=now)

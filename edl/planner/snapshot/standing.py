@@ -111,7 +111,7 @@ class Standing:
 
         Else its size would be the same, and no replica would leave.
         """
-        return not self.starts and self.lasting < self.role.size
+        return not self.starts and len(self.seats) - self.promised < self.role.size
 
     @property
     def after(self) -> int:
