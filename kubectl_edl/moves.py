@@ -1,12 +1,13 @@
 """What a plan would change, role by role: from a plan to lines that people read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.messages import message, messages
-from edl.model import ClusterState, JobKey, Reason, TrainingJob
-from edl.planner.plan import Admission, Plan, Suspension
+from edl.model import ClusterState, JobKey, Reason, Topology, TrainingJob
+from edl.planner.plan import Admission, Plan, Resize, Suspension
 
 START: Final = "start"
 GROW: Final = "grow"
@@ -27,6 +28,8 @@ class Move:
     reason: Reason
     message: str
     pods: tuple[str, ...] = ()
+    domains: tuple[DomainCounts, ...] = ()
+    """Of pods that get nodes, where their job asks for a topology."""
 
     @property
     def text(self) -> str:
@@ -42,10 +45,11 @@ class Move:
 def moves(state: ClusterState, plan: Plan) -> tuple[Move, ...]:
     """Every change of a plan: what leaves first, then what shrinks, what grows, what starts."""
     jobs = {job.key: job for job in state.jobs}
+    labels = labels_of(state.nodes)
     return (
         *(_suspension(jobs[one.job], one) for one in plan.suspensions),
-        *_resizes(plan),
-        *(_admission(one) for one in plan.admissions),
+        *(_resize(one, jobs[one.job].topology, labels) for one in plan.resizes),
+        *(_admission(one, jobs[one.job].topology, labels) for one in plan.admissions),
         *(
             Move(one.job, MOVE, (), one.reason, message(one.reason), one.pods)
             for one in plan.evacuations
@@ -59,16 +63,18 @@ def _suspension(job: TrainingJob, one: Suspension) -> Move:
     return Move(one.job, SUSPEND, sizes, one.reason, message(one.reason))
 
 
-def _resizes(plan: Plan) -> Iterator[Move]:
-    for one in plan.resizes:
-        action = RESTART if one.restart else GROW if one.after > one.before else SHRINK
-        sizes = ((one.role, one.before, one.after),)
-        yield Move(one.job, action, sizes, one.reason, message(one.reason))
+def _resize(one: Resize, topology: Topology, labels: NodeLabels) -> Move:
+    action = RESTART if one.restart else GROW if one.after > one.before else SHRINK
+    sizes = ((one.role, one.before, one.after),)
+    domains = counted(topology, {one.role: one.nodes}, labels) if one.nodes else ()
+    return Move(one.job, action, sizes, one.reason, message(one.reason), domains=domains)
 
 
-def _admission(one: Admission) -> Move:
+def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> Move:
     sizes = tuple((role, 0, size) for role, size in one.sizes)
-    return Move(one.job, START, sizes, one.reason, messages((one.reason, *one.grown)))
+    text = messages((one.reason, *one.grown))
+    domains = counted(topology, dict(one.nodes), labels)
+    return Move(one.job, START, sizes, one.reason, text, domains=domains)
 
 
 def short(state: ClusterState) -> Mapping[JobKey, str]:

@@ -9,7 +9,7 @@ from edl.model.room import Shortage
 from edl.writes import Json
 from kubectl_edl.printers.table import Column, Table
 
-_COLUMNS: Final = (
+COLUMNS: Final = (
     Column("ROLE"),
     Column("TOPOLOGY"),
     Column("RULE"),
@@ -22,14 +22,13 @@ _UNLABELLED: Final = "no such label"
 
 def table(counts: Sequence[DomainCounts]) -> Table:
     """A line for each role and label; nothing without a topology."""
-    return Table(
-        _COLUMNS,
-        tuple((one.role, one.label, _rule(one), domains(one.domains)) for one in counts),
-    )
+    return Table(COLUMNS, tuple(map(cells, counts)))
 
 
-def _rule(one: DomainCounts) -> str:
-    return "required" if one.required else "preferred"
+def cells(one: DomainCounts) -> tuple[str, ...]:
+    """Of one line, by COLUMNS."""
+    rule = "required" if one.required else "preferred"
+    return one.role, one.label, rule, domains(one.domains)
 
 
 def domains(found: Sequence[tuple[str, int]]) -> str:

@@ -32,6 +32,8 @@ ACTION is
   suspend   its pods end, and it goes back to the queue or is paused
   move      pods are deleted on a node that is drained, and recreated on another one
 
+For jobs with a topology DOMAINS says where their new pods come: r3 (6), r4 (2).
+
 The reconciler publishes its policy and load ceiling on its Lease (edl-system/edl-reconciler);
 --policy and --load-ceiling show what others would do.
 
@@ -51,7 +53,7 @@ Examples:
   "complete": false where the cluster may not be read: then nothing is known of changes,
   "settings": {"policy", "loadCeiling", "source": "reconciler"|"flags"|"default"},
   "changes": [{"namespace", "name", "action", "sizes": [{"role", "before", "after"}], "pods",
-               "reason", "message"}],
+               "domains": [{"role", "label", "value", "pods"}], "reason", "message"}],
   "held": [{"namespace", "name", "position" (null if it runs or never starts), "ahead", "reason",
             "message", "until": end of a cooldown or back-off, or null}],
   "elsewhere": changes in namespaces that are not shown,

@@ -9,6 +9,7 @@ from edl.messages import message
 from edl.model import JobKey
 from edl.planner.plan import Held
 from edl.writes import Json
+from kubectl_edl import topologies
 from kubectl_edl.deciding import Deciding
 from kubectl_edl.moves import Move
 from kubectl_edl.printers.age import duration
@@ -37,6 +38,7 @@ _HELD: Final = (
     Column("NAME"),
     Column("WHY IT WAITS, OR GETS NO MORE", shrinks=True),
 )
+_DOMAINS: Final = (Column("NAME"), *topologies.COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def plan_report(planned: Planned, *, diff: bool) -> Report:
         sections=(
             _table(columns, rows, everywhere=everywhere, after=0 if diff else 1),
             _nothing(planned),
+            _table(_DOMAINS, _domain_rows(planned), everywhere=everywhere, after=0),
             _table(_HELD, held, everywhere=everywhere, after=1),
             _footer(planned),
         ),
@@ -108,6 +111,15 @@ def _diff_rows(planned: Planned) -> list[_Row]:
         )
         for move in sorted(planned.moves, key=lambda move: move.job)
         for role, before, after in move.sizes
+    ]
+
+
+def _domain_rows(planned: Planned) -> list[_Row]:
+    """Of pods that get nodes in this plan."""
+    return [
+        (move.job, (move.job.name, *topologies.cells(one)))
+        for move in planned.moves
+        for one in move.domains
     ]
 
 
@@ -163,6 +175,7 @@ def _change(move: Move) -> Json:
         "action": move.action,
         "sizes": sizes_document(move.sizes),
         "pods": list(move.pods),
+        "domains": topologies.domains_document(move.domains),
         "reason": move.reason.code.value,
         "message": move.message,
     }

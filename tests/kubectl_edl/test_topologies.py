@@ -110,6 +110,32 @@ def test_a_job_whose_domain_is_full_is_told_so(stage: Stage) -> None:
     assert cause["domains"] == [{"label": RACK, "value": "r1", "role": ""}]
 
 
+def test_a_plan_shows_the_domains_of_a_start(stage: Stage) -> None:
+    waits(stage, 3, required=RACK, preferred="example.com/block")
+    assert (
+        "NAME    ROLE     TOPOLOGY            RULE        DOMAINS\n"
+        "mnist   worker   example.com/rack    required    r1 (3 pods)\n"
+        "mnist   worker   example.com/block   preferred   b0 (3 pods)\n"
+    ) in stage.run("plan").out
+    (change,) = document(stage, "plan")["changes"]
+    assert change["domains"][0] == {"role": "worker", "label": RACK, "value": "r1", "pods": 3}
+
+
+def test_a_plan_shows_the_domains_of_growth(stage: Stage) -> None:
+    """Those of the new pods."""
+    runs(stage, "r2-a", most="3", required=RACK)
+    shown = stage.run("plan", "-A").out
+    assert "NAMESPACE   NAME    ROLE     TOPOLOGY           RULE       DOMAINS\n" in shown
+    assert "default     mnist   worker   example.com/rack   required   r2 (2 pods)\n" in shown
+
+
+def test_a_plan_without_topologies_shows_no_domains(stage: Stage) -> None:
+    waits(stage, 3)
+    assert "DOMAINS" not in stage.run("plan").out
+    (change,) = document(stage, "plan")["changes"]
+    assert change["domains"] == []
+
+
 def test_without_the_right_to_read_nodes_the_domains_are_missing(stage: Stage) -> None:
     runs(stage, "r1-a", required=RACK)
     stage.wrapped = fenced("Node")
