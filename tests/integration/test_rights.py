@@ -28,6 +28,7 @@ from reconciler.leader import Clocks, Elector, Terms
 from reconciler.process import Address, Process
 from sandbox import Sandbox
 from sandbox.installation import install
+from tests.devices import device_class
 from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, grants, without
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
@@ -86,7 +87,7 @@ def until(holds: Callable[[], bool], what: str) -> None:
 
 @pytest.mark.parametrize("grant", WATCHED, ids=str)
 def test_every_kind_is_listed_and_watched(room: Sandbox, account: Noted, grant: Grant) -> None:
-    served(account, grant)
+    served(room, grant)
     with without(room, grant, ACCOUNT), reconciler(account):
         until(lambda: grant.asked in account.refused, f"{grant} is refused")
         assert grant.asked not in account.allowed
@@ -94,12 +95,12 @@ def test_every_kind_is_listed_and_watched(room: Sandbox, account: Noted, grant: 
         until(lambda: grant.asked in account.allowed, f"{grant} is allowed")
 
 
-def served(cluster: Cluster, grant: Grant) -> None:
+def served(room: Sandbox, grant: Grant) -> None:
     """Skip what this API server has none of."""
     kinds = {resource.plural: resource for resource in RESOURCES.values() if resource.optional}
     if optional := kinds.get(grant.resource):
         try:
-            cluster.list(Selection(optional.kind))
+            connect(str(room.kubeconfig)).list(Selection(optional.kind))
         except NotFound:
             pytest.skip(f"this API server serves no {optional.api_version}")
 
@@ -170,8 +171,9 @@ def _protects_anew(at: Stage) -> Callable[[], bool]:
 
 def _gives_claims(at: Stage) -> Callable[[], bool]:
     job = elastic("items", labels={"gpu": "1"})
-    job["metadata"]["annotations"] = {contract.GPU_CLASS: "gpu.example.com"}
-    at.apply(job)
+    job["metadata"]["annotations"] = {contract.GPU_CLASS: f"{at.namespace}.example.com"}
+    of = device_class(f"{at.namespace}.example.com")
+    at.apply(of | {"metadata": {"name": of["metadata"]["name"]}}, job)
     return lambda: bool(at.all("ResourceClaimTemplate"))
 
 
@@ -202,7 +204,7 @@ def test_every_right_is_in_one_of_these_tests() -> None:
 def test_every_write_is_needed(room: Sandbox, account: Noted, name: str) -> None:
     grant = next(grant for grant in GRANTS if str(grant) == name)
     asked, scenario = WRITES[name]
-    served(account, grant)
+    served(room, grant)
     with stage(room) as at, reconciler(account):
         with without(room, grant, ACCOUNT):
             reached = scenario(at)
