@@ -16,7 +16,7 @@ from edl.kube.observe import ClusterWide
 from edl.kube.skew import set_right
 from edl.kube.store import Change
 from edl.kube.watched import Stores
-from edl.model import Budget, ClusterState, TrainingJob
+from edl.model import Budget, ClusterState, Node, TrainingJob
 
 
 class Census:
@@ -73,7 +73,8 @@ class Census:
         before, self._classes_read = self._classes_read, stores.runtimes.synced
         if any(news) or before != self._classes_read:
             members.wide(_wide(stores))
-        for node in stores.nodes.news(whole=whole):
+        nodes = stores.nodes.news(whole=whole)
+        for node in nodes:
             loads.node(node)
         for job in stores.jobs.news(whole=whole):
             members.job(job)
@@ -82,13 +83,15 @@ class Census:
             loads.pod(pod)
             members.pod(pod)
             self._repelling.pod(pod)
-        self._take_devices(pods)
+        self._take_devices(nodes, pods)
         members.claims(stores.claims.news(whole=whole), read=stores.claims.synced)
         for store in stores.tags.values():
             for tag in store.news(whole=whole):
                 members.tag(tag)
 
-    def _take_devices(self, pods: Sequence[Change[PodFacts]]) -> None:
+    def _take_devices(
+        self, nodes: Sequence[Change[Node]], pods: Sequence[Change[PodFacts]]
+    ) -> None:
         """Followed from when all kinds of devices were listed, as long as they are served."""
         stores = self._stores
         if not stores.devices_read:
@@ -99,13 +102,13 @@ class Census:
             return
         whole = self._devices is None
         found = self._devices = self._devices or Devices()
+        for node in stores.nodes.changes() if whole else nodes:
+            found.node(node)
         for pod in stores.pods.changes() if whole else pods:
             found.pod(pod)
-        news = stores.device_news(whole=whole)
-        if news or whole:
-            changed = found.take(news)
-            if changed is None or changed:
-                self._members.devices(found.view, changed)
+        changed = found.take(stores.device_news(whole=whole))
+        if changed is None or changed:
+            self._members.devices(found.view, changed)
         self._loads.devices(found.inventory)
 
 

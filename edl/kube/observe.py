@@ -124,7 +124,7 @@ def observe(objects: Snapshot, now: datetime) -> ClusterState:
     wide = ClusterWide.of(
         objects.namespaces, objects.priorities, objects.quotas, objects.ranges, objects.runtimes
     )
-    devices = Devices.of(objects.devices, objects.pods) if objects.devices else None
+    devices = Devices.of(objects.devices, objects.pods, objects.nodes) if objects.devices else None
     view = devices.view if devices else None
     jobs = set_right(_jobs(objects, by_job, wide, view), now)
     state = ClusterState(

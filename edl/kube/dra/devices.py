@@ -47,6 +47,8 @@ class Devices:
 
     def __init__(self) -> None:
         self.inventory = Inventory(self._wanted)
+        self._native: Tally[str] = Tally()
+        """How many nodes offer an extended resource themselves, such as by a device plugin."""
         self._classes: dict[str, ClassFacts] = {}
         self._templates: dict[Name, Requested] = {}
         self._named: dict[Name, ClaimFacts] = {}
@@ -55,8 +57,12 @@ class Devices:
         """DeviceClasses by the extended resource names that stand for them."""
 
     @classmethod
-    def of(cls, objects: DeviceObjects, pods: Iterable[PodFacts]) -> "Devices":
+    def of(
+        cls, objects: DeviceObjects, pods: Iterable[PodFacts], nodes: Iterable[Node]
+    ) -> "Devices":
         found = cls()
+        for node in nodes:
+            found.node(Change(Name("", node.name), None, node))
         for pod in pods:
             found.pod(Change(Name(pod.namespace, pod.name), None, pod))
         found.take(
@@ -68,6 +74,13 @@ class Devices:
             )
         )
         return found
+
+    def node(self, change: Change[Node]) -> None:
+        """A node as its kubelet describes it."""
+        for node, sign in ((change.before, -1), (change.after, 1)):
+            for name, _ in node.allocatable.items if node else ():
+                if "/" in name:
+                    self._native[name] += sign
 
     def pod(self, change: Change[PodFacts]) -> None:
         """Pods hold on to the devices of their claims until they end or terminate."""
@@ -83,8 +96,8 @@ class Devices:
         """The devices that a pod asks for; not of claims by their names: others may share them."""
         found = Tally(dict(resolve(shape, self._view, _SEVERAL).shape.requests.items))
         for name, device_class in self._extended.items():
-            if own := shape.requests.get(name):
-                found[DEVICE_CLASS + device_class] += own
+            own = shape.requests.get(name) if self._native[name] else found[name]
+            found[DEVICE_CLASS + device_class] += own
         yield from found.items()
 
     def take(self, news: DeviceNews) -> set[Name] | None:
@@ -97,12 +110,15 @@ class Devices:
         for claim in news.claims:
             self.inventory.claim(claim)
         before = self._view
-        if before is None or news.slices or news.classes or touched:
-            self._view = self._seen()
-            self._extended = self.inventory.kinds.extended()
+        self._extended = self.inventory.kinds.extended()
+        names = self._other_names()
+        if before is None or names != before.names or news.slices or news.classes or touched:
+            self._view = self._seen(names)
             if self._view != before:
                 self.inventory.means_other()
-        return touched if before and self._view and before.common == self._view.common else None
+        if before is None or self._view is None or before.common != self._view.common:
+            return None
+        return touched
 
     @property
     def view(self) -> DeviceView | None:
@@ -133,8 +149,17 @@ class Devices:
         wanted = (wants for one in self._requested() for wants in one.requests)
         return any(len(wants) > 1 or not wants[0].count for wants in wanted)
 
-    def _seen(self) -> DeviceView:
+    def _other_names(self) -> Mapping[str, str]:
+        """DeviceClasses that an extended resource stands for on every node that offers it."""
+        return {
+            DEVICE_CLASS + device_class: name
+            for name, device_class in self._extended.items()
+            if not self._native[name]
+        }
+
+    def _seen(self, names: Mapping[str, str]) -> DeviceView:
         return DeviceView(
+            names=names,
             templates=dict(self._templates),
             claims=dict(self._named),
             kinds=self.inventory.kinds,

@@ -40,6 +40,8 @@ class DeviceView(msgspec.Struct, frozen=True):
     """By resource the others in which all of its devices count, too."""
     largest: Mapping[str, int] = msgspec.field(default_factory=dict)
     """The most devices that one node has."""
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """By the resource of a DeviceClass the extended one that is the same: it counts for both."""
     unknown: frozenset[str] = frozenset()
     """Selectors that are not evaluated."""
 
@@ -56,7 +58,7 @@ class DeviceView(msgspec.Struct, frozen=True):
     @property
     def common(self) -> tuple[object, ...]:
         """What may concern every pod with devices."""
-        return self.kinds, self.within, self.largest, self.unknown
+        return self.kinds, self.within, self.largest, self.names, self.unknown
 
 
 def concerned(shape: Shape) -> bool:
@@ -160,9 +162,9 @@ class _Resolution:
 
     def count(self, name: str, amount: int) -> None:
         """Devices of a kind are devices of each kind that it is a part of."""
-        self.amounts[name] += amount
-        for wider in self._view.within.get(name, ()):
-            self.amounts[wider] += amount
+        names = self._view.names
+        for one in {names.get(one, one) for one in (name, *self._view.within.get(name, ()))}:
+            self.amounts[one] += amount
 
 
 def _missing(kind: str, name: str) -> str:

@@ -235,6 +235,19 @@ def test_pods_that_share_a_claim_ask_for_its_devices_once() -> None:
     assert sorted(found) == [(1, 0), (1, 2)]
 
 
+def test_an_extended_resource_is_the_name_of_its_class() -> None:
+    """Where no device plugin offers it besides: the devices are counted once."""
+    cluster = Cluster(devices.template("gpu", asking(1)))
+    cluster.tell(devices.device_class(extended="example.com/gpu"))
+    cluster.node("n1", *gpus(4))
+    cluster.pod("p1", claiming("gpu"))
+    assert cluster.asked() == {"example.com/gpu": 1}
+    cluster.node("n2", **{"example.com/gpu": "8"})
+    assert cluster.asked() == {GPU: 1, "example.com/gpu": 1}
+    cluster.gone("Node", "n2")
+    assert cluster.asked() == {"example.com/gpu": 1}
+
+
 def test_an_extended_resource_of_a_class_is_one_more_name_for_its_devices() -> None:
     """On nodes where a device plugin counts it, it is not the driver's."""
     cluster = Cluster(devices.template("gpu", asking(1)))
@@ -366,6 +379,10 @@ def bodies() -> Iterator[Json]:
         for place in ({}, {"node": "n1", "phase": "Running"}, {"node": "n1", "phase": "Failed"}):
             body = manifests.pod(name, spec=claiming("gpu", claims=("own",)), **place)
             yield body | {"kind": "Pod"}
+    for offered in ({}, {"example.com/gpu": "2"}):
+        body = manifests.node("n2")
+        body["status"]["allocatable"] |= offered
+        yield body | {"kind": "Node"}
     for name in ("alone", "mnist"):
         yield job(name, pod=claiming("gpu")) | {"kind": "Job"}
 
