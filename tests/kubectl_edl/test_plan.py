@@ -73,6 +73,7 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
             "action": "start",
             "sizes": [{"role": "worker", "before": 0, "after": 2}],
             "pods": [],
+            "domains": [],
             "reason": "Admitted",
             "message": "all 2 pods of its minimum fit",
         }
