@@ -18,6 +18,7 @@ from edl.inject import (
     releases,
     shape,
     ttl,
+    ungated,
     unrequested,
 )
 from edl.inject.complete import complete
@@ -184,6 +185,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdic
             *lost,
             *namespaces.withheld(spec, policy),
             *unrequested.warnings(manifest, spec),
+            *ungated.warnings(done, spec),
         ),
     )
 
@@ -216,4 +218,4 @@ def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
     held, warnings = guard.held(ttl.hold(manifest, old), old)
     guard.check(held, old, request.policy)
     back, lost = put_back.warnings(manifest, old), misplaced.warnings(manifest, old)
-    return Verdict(held, (*warnings, *back, *lost))
+    return Verdict(held, (*warnings, *back, *lost, *ungated.late(held, old)))

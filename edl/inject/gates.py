@@ -74,6 +74,12 @@ def has_ours(job: Json) -> bool:
     return any(map(_is_ours, _names((job.get("spec") or {}).get("template") or {})))
 
 
+def places(manifest: Json) -> bool:
+    """Whether the pods of a Job, or a bare pod, wait for a node of the plan."""
+    spec = manifest.get("spec") or {}
+    return contract.PLACEMENT_GATE in _names(spec.get("template") or {"spec": spec})
+
+
 def _names(template: Json) -> list[str]:
     return [gate.get("name", "") for gate in (template.get("spec") or {}).get(FIELD) or ()]
 
