@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from edl.kube import shares
-from edl.kube.dra.devices import with_devices
 from edl.kube.dra.inventory import Inventory
+from edl.kube.dra.offers import with_devices
 from edl.kube.facts import PodFacts
 from edl.kube.ordered import Ordered
 from edl.kube.store import Change

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from edl.model import Requirement
+from edl.model import Node, Requirement
 
 NODE_NAME: Final = "metadata.name"
 """Nodes carry their name under this label too, for affinities that match fields."""
@@ -26,6 +26,11 @@ def both(
     if not (one and other):
         return one or other
     return tuple((*first, *second) for first in one for second in other)
+
+
+def selects(alternatives: tuple[tuple[Requirement, ...], ...], node: Node) -> bool:
+    labels = node.labels or {}
+    return any(all(one.holds(labels.get(one.key)) for one in term) for term in alternatives)
 
 
 def _term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from edl.kube import runtimes, shares
 from edl.kube.budgets import budgets
-from edl.kube.dra.devices import DeviceObjects, Devices, with_devices
+from edl.kube.dra.devices import DeviceObjects, Devices
+from edl.kube.dra.offers import with_devices
 from edl.kube.dra.resolution import DeviceView, resolve
 from edl.kube.facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
 from edl.kube.gather import Around, gather

@@ -5,16 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from edl.kube.dra.facts import ClaimFacts, ClassFacts, Requested, SliceFacts, TemplateFacts, name_of
-from edl.kube.dra.inventory import Held, Inventory, Offer
+from edl.kube.dra.inventory import Held, Inventory
 from edl.kube.dra.kinds import Kinds
 from edl.kube.dra.resolution import DeviceView, resolve
 from edl.kube.facts import PodFacts
 from edl.kube.store import Change, Name
 from edl.model import Node, Shape
-from edl.resources import DEVICE_CLASS, Resources
+from edl.resources import DEVICE_CLASS
 
 _SEVERAL: Final = 2
 _Key = TypeVar("_Key")
@@ -193,23 +192,3 @@ def _within(signatures: Tally[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]
         for name in names:
             found[name] = found[name] & set(names) if name in found else set(names)
     return {name: tuple(sorted(names - {name})) for name, names in sorted(found.items())}
-
-
-def with_devices(node: Node, offer: Offer) -> Node:
-    """The node with its devices as resources, but those that its kubelet counts itself.
-
-    kube-scheduler allocates no device for an extended resource that a device plugin offers there.
-    """
-    names = [name for name in offer.has if not node.allocatable.get(name)]
-    if not names:
-        return node
-
-    def filled(amounts: Resources, devices: Mapping[str, int]) -> Resources:
-        return Resources.of(dict(amounts.items) | {name: devices.get(name, 0) for name in names})
-
-    return replace(
-        node,
-        allocatable=filled(node.allocatable, offer.has),
-        used=filled(node.used, offer.used),
-        leaving=filled(node.leaving, offer.leaving),
-    )

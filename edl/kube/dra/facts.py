@@ -14,6 +14,7 @@ from edl.kube.dra.objects import (
     ResourceClaimTemplateObject,
     ResourceSliceObject,
 )
+from edl.kube.dra.partitions import Amounts, amounts
 from edl.kube.node_terms import terms
 from edl.kube.objects import Undecoded
 from edl.kube.store import Name
@@ -81,6 +82,8 @@ class SliceFacts(msgspec.Struct, frozen=True, gc=False):
     reach: Reach | None = None
     """None where `node` says it, or each device does."""
     devices: bytes = b"null"
+    counters: Amounts = ()
+    """Which the devices of its pool share."""
 
 
 class ClassFacts(msgspec.Struct, frozen=True, gc=False):
@@ -133,6 +136,7 @@ def resource_slice(raw: bytes) -> SliceFacts:
         node=intern(found.node_name),
         reach=None if local else reach(found.node_selector, everywhere=found.all_nodes),
         devices=bytes(found.devices),
+        counters=amounts(found.driver, found.pool.name, found.shared_counters),
     )
 
 
@@ -213,6 +217,12 @@ def _selectors(found: list[DeviceSelector] | None) -> tuple[str, ...]:
 def _terms(selector: Undecoded) -> Affinity:
     found: Any = msgspec.json.decode(selector)
     return terms(found) if found else ()
+
+
+def holders_of(claim: ClaimFacts) -> set[Name]:
+    """The pods that hold what is allocated to a claim."""
+    names = {claim.owner} if claim.owner else set(claim.pods)
+    return {Name(claim.namespace, name) for name in names}
 
 
 def name_of(found: ClaimFacts | TemplateFacts) -> Name:

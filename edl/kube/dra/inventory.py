@@ -6,27 +6,34 @@ A pod's devices are those of its claims, whatever the pod asked for: Kubernetes 
 from collections import Counter as Tally
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from edl.kube.dra.facts import Affinity, ClaimFacts, DeviceId, Reach, SliceFacts, name_of, reach
+from edl.kube.dra import partitions
+from edl.kube.dra.facts import (
+    ClaimFacts,
+    DeviceId,
+    Reach,
+    SliceFacts,
+    holders_of,
+    name_of,
+    reach,
+)
 from edl.kube.dra.kinds import Counter, Kinds
 from edl.kube.dra.objects import DeviceObject
+from edl.kube.dra.offers import Offer
+from edl.kube.dra.partitions import Amounts, Part
+from edl.kube.node_terms import selects
 from edl.kube.store import Change, Name
 from edl.model import Node, Shape
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 _Pool = tuple[str, str]
 """Driver and name."""
-
-
-class Offer(NamedTuple):
-    """The devices of a node by resource. `leaving` is the part of `used` that comes back."""
-
-    has: Mapping[str, int]
-    used: Mapping[str, int]
-    leaving: Mapping[str, int]
 
 
 class _Device(NamedTuple):
@@ -35,6 +42,8 @@ class _Device(NamedTuple):
     node: str
     reach: Reach | None
     resources: tuple[str, ...]
+    takes: Amounts = ()
+    """Of counters, where it is a part of a device."""
 
 
 class Held(NamedTuple):
@@ -60,6 +69,8 @@ class Inventory:
         """By node."""
         self._wide: dict[DeviceId, _Device] = {}
         """Devices that several nodes can use: each of them is offered all."""
+        self._counters: dict[partitions.Name, Decimal] = {}
+        """Of the pools whose devices are parts of others."""
         self._claims: dict[Name, ClaimFacts] = {}
         """The allocated ones."""
         self._held: defaultdict[DeviceId, set[Name]] = defaultdict(set)
@@ -150,13 +161,20 @@ class Inventory:
         has: Tally[str] = Tally()
         used: Tally[str] = Tally()
         leaving: Tally[str] = Tally()
+        parts: list[Part] = []
         for device, found in self._usable(node):
+            holders = self._held.get(device, ())
+            leaves = bool(holders) and all(self._leaves(self._claims[one]) for one in holders)
+            if found.takes:
+                parts.append(Part(found.resources, found.takes, bool(holders), leaves))
+                continue
             has.update(found.resources)
-            holders = self._held.get(device)
-            if holders:
-                used.update(found.resources)
-                if all(self._leaves(self._claims[claim]) for claim in holders):
-                    leaving.update(found.resources)
+            used.update(found.resources if holders else ())
+            leaving.update(found.resources if leaves else ())
+        if parts:
+            counted = partitions.count(parts, self._counters)
+            for total, more in zip((has, used, leaving), counted, strict=True):
+                total.update(more)
         if has:
             for held in self._coming.get(node.name, _NOBODY).values():
                 used.update(dict(self.wanted(held.shape)))
@@ -174,7 +192,7 @@ class Inventory:
     def _usable(self, node: Node) -> Iterator[tuple[DeviceId, _Device]]:
         yield from self._local.get(node.name, _NONE).items()
         for device, found in self._wide.items():
-            if found.reach and (found.reach.everywhere or _selects(found.reach.terms, node)):
+            if found.reach and (found.reach.everywhere or selects(found.reach.terms, node)):
                 yield device, found
 
     # -- slices -------------------------------------------------------------------------------
@@ -189,6 +207,8 @@ class Inventory:
         if not current:
             del self._slices[pool]
         elif len(current) == current[0].slices:
+            for one in current:
+                self._counters.update(one.counters)
             self._pools[pool] = dict(self._decoded(current))
             for device, found in self._pools[pool].items():
                 self._know(device, found)
@@ -201,7 +221,9 @@ class Inventory:
                 node = one.node or device.node_name
                 if not node and where is None:
                     where = reach(device.node_selector, everywhere=device.all_nodes)
-                yield DeviceId(one.driver, one.pool, device.name), _Device(node, where, resources)
+                takes = partitions.amounts(one.driver, one.pool, device.consumes_counters)
+                found = _Device(node, where, resources, takes)
+                yield DeviceId(one.driver, one.pool, device.name), found
 
     def _know(self, device: DeviceId, found: _Device) -> None:
         self.signatures[found.resources] += 1
@@ -240,7 +262,7 @@ class Inventory:
         self._claims[name] = claim
         for device in claim.devices:
             self._held[device].add(name)
-        for pod in _holders(claim):
+        for pod in holders_of(claim):
             self._claims_of[pod].add(name)
             self._look_at(pod)
         self._touch(claim.devices)
@@ -251,7 +273,7 @@ class Inventory:
             self._held[device].discard(name)
             if not self._held[device]:
                 del self._held[device]
-        for pod in _holders(claim):
+        for pod in holders_of(claim):
             self._claims_of[pod].discard(name)
             if not self._claims_of[pod]:
                 del self._claims_of[pod]
@@ -270,18 +292,8 @@ class Inventory:
 
     def _leaves(self, claim: ClaimFacts) -> bool:
         """Its pods have ended or do so: the controller of claims takes its devices back."""
-        return claim.leaving or not any(pod in self._pods for pod in _holders(claim))
+        return claim.leaving or not any(pod in self._pods for pod in holders_of(claim))
 
 
 _NONE: Final[dict[DeviceId, _Device]] = {}
 _NOBODY: Final[dict[Name, Held]] = {}
-
-
-def _holders(claim: ClaimFacts) -> set[Name]:
-    names = {claim.owner} if claim.owner else set(claim.pods)
-    return {Name(claim.namespace, name) for name in names}
-
-
-def _selects(terms: Affinity, node: Node) -> bool:
-    labels = node.labels or {}
-    return any(all(one.holds(labels.get(one.key)) for one in term) for term in terms)

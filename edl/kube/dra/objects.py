@@ -22,6 +22,14 @@ class Capacity(Part, frozen=True):
     value: str = "0"
 
 
+class Counters(Part, frozen=True):
+    """A pool's set of counters by its name, or what a device takes of one."""
+
+    name: str = ""
+    counter_set: str = ""
+    counters: dict[str, Capacity] | None = None
+
+
 class DeviceTaint(Part, frozen=True):
     key: str = ""
     value: str = ""
@@ -38,6 +46,7 @@ class DeviceObject(Part, frozen=True):
     node_name: str = ""
     node_selector: Undecoded = _NONE
     all_nodes: bool = False
+    consumes_counters: list[Counters] | None = None
 
 
 class Pool(Part, frozen=True):
@@ -54,6 +63,7 @@ class SliceSpec(Part, frozen=True):
     all_nodes: bool = False
     per_device_node_selection: bool = False
     devices: Undecoded = _NONE
+    shared_counters: list[Counters] | None = None
 
 
 class ResourceSliceObject(Part, frozen=True):

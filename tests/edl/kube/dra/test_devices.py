@@ -132,6 +132,35 @@ def test_a_tainted_device_counts_for_those_that_tolerate_it() -> None:
     assert cluster.figures("n1", f"{GPU}[tolerating broken]") == (2, 0, 0)
 
 
+def test_parts_of_a_device_take_what_the_others_no_longer_have() -> None:
+    """A GPU, or up to seven slices of it; twice on the node."""
+    kinds = {kind: f'device.attributes["{DRIVER}"].type == "{kind}"' for kind in ("gpu", "slice")}
+    cluster = Cluster(*(devices.device_class(kind, one) for kind, one in kinds.items()))
+    found: list[Json] = []
+    for gpu in "ab":
+        for name, kind, takes in [("", "gpu", "7"), *((f"-{n}", "slice", "1") for n in range(9))]:
+            taken = {"counterSet": gpu, "counters": {"slices": {"value": takes}}}
+            of = devices.attributes(type=kind)
+            found.append({"name": gpu + name, "attributes": of, "consumesCounters": [taken]})
+    counters = {"slices": {"value": "7"}}
+    shared = [{"name": gpu, "counters": counters} for gpu in "ab"]
+    cluster.node("n1")
+    cluster.tell(resource_slice("n1", found, sharedCounters=shared))
+    assert cluster.figures("n1", DEVICE_CLASS + "gpu") == (2, 0, 0)
+    assert cluster.figures("n1", DEVICE_CLASS + "slice") == (14, 0, 0)
+    cluster.pod("p1", claiming("part"), node="n1", phase="Running")
+    one = devices.claim("p1-part", asking(1, of="slice"), owner="p1")
+    cluster.tell(devices.allocated(one, "n1", "a-3", pods=("p1",)))
+    assert cluster.figures("n1", DEVICE_CLASS + "gpu") == (2, 1, 0)
+    assert cluster.figures("n1", DEVICE_CLASS + "slice") == (14, 1, 0)
+    cluster.tell(devices.allocated(devices.claim("all", asking(1)), "n1", "b", pods=("p1",)))
+    assert cluster.figures("n1", DEVICE_CLASS + "gpu") == (2, 2, 0)
+    assert cluster.figures("n1", DEVICE_CLASS + "slice") == (14, 8, 0)
+    cluster.gone("Pod", "p1")
+    assert cluster.figures("n1", DEVICE_CLASS + "gpu") == (2, 2, 2)
+    assert cluster.figures("n1", DEVICE_CLASS + "slice") == (14, 8, 8)
+
+
 # -- claims ----------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,37 @@
+"""What a node has of devices, beside what its kubelet counts itself."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from edl.model import Node
+from edl.resources import Resources
+
+
+class Offer(NamedTuple):
+    """The devices of a node by resource. `leaving` is the part of `used` that comes back."""
+
+    has: Mapping[str, int]
+    used: Mapping[str, int]
+    leaving: Mapping[str, int]
+
+
+def with_devices(node: Node, offer: Offer) -> Node:
+    """The node with its devices as resources, but those that its kubelet counts itself.
+
+    kube-scheduler allocates no device for an extended resource that a device plugin offers there.
+    """
+    names = [name for name in offer.has if not node.allocatable.get(name)]
+    if not names:
+        return node
+
+    def filled(amounts: Resources, devices: Mapping[str, int]) -> Resources:
+        return Resources.of(dict(amounts.items) | {name: devices.get(name, 0) for name in names})
+
+    return replace(
+        node,
+        allocatable=filled(node.allocatable, offer.has),
+        used=filled(node.used, offer.used),
+        leaving=filled(node.leaving, offer.leaving),
+    )

@@ -1,0 +1,88 @@
+"""Devices that are parts of one: what one of them holds, the others no longer have.
+
+A pool names counters, and each device of it how much it takes of them (KEP-4815). Devices of one
+kind are counted as so many as can be allocated together, taken in the order of their slices.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias
+
+from edl.kube.dra.objects import Counters
+from edl.resources import quantity
+
+Name: TypeAlias = tuple[str, str, str, str]
+"""Of a counter: its driver, pool, set, and its own."""
+Amounts: TypeAlias = tuple[tuple[Name, Decimal], ...]
+
+
+class Part(NamedTuple):
+    """A device, and what it takes of the counters of its pool."""
+
+    resources: tuple[str, ...]
+    takes: Amounts
+    held: bool = False
+    leaving: bool = False
+    """Held by claims that come free."""
+
+
+class Counted(NamedTuple):
+    """By resource, as `Offer` says it."""
+
+    has: Tally[str]
+    used: Tally[str]
+    leaving: Tally[str]
+
+
+def amounts(driver: str, pool: str, found: Iterable[Counters] | None) -> Amounts:
+    return tuple(
+        ((driver, pool, one.counter_set or one.name, name), _amount(amount.value))
+        for one in found or ()
+        for name, amount in sorted((one.counters or {}).items())
+    )
+
+
+def count(parts: Sequence[Part], shared: Mapping[Name, Decimal]) -> Counted:
+    """What the devices of a node are that are parts of others."""
+    names = sorted({name for part in parts for name in part.resources})
+    has, used, leaving = Tally[str](), Tally[str](), Tally[str]()
+    for name in names:
+        has[name] = _fitting(name, parts, [], shared)
+        now = _fitting(name, parts, [part for part in parts if part.held], shared)
+        stay = [part for part in parts if part.held and not part.leaving]
+        used[name] = max(has[name] - now, 0)
+        leaving[name] = min(max(_fitting(name, parts, stay, shared) - now, 0), used[name])
+    return Counted(has, used, leaving)
+
+
+def _fitting(
+    name: str, parts: Sequence[Part], held: Sequence[Part], shared: Mapping[Name, Decimal]
+) -> int:
+    """How many more of one kind can be allocated beside those that are."""
+    left = dict(shared)
+    for part in held:
+        _take(left, part)
+    there = {id(part) for part in held}
+    found = 0
+    for part in parts:
+        if name in part.resources and id(part) not in there and _fits(left, part):
+            _take(left, part)
+            found += 1
+    return found
+
+
+def _fits(left: Mapping[Name, Decimal], part: Part) -> bool:
+    return all(left.get(name, Decimal(0)) >= amount for name, amount in part.takes)
+
+
+def _take(left: dict[Name, Decimal], part: Part) -> None:
+    for name, amount in part.takes:
+        left[name] = left.get(name, Decimal(0)) - amount
+
+
+def _amount(text: str) -> Decimal:
+    try:
+        return quantity(text)
+    except ValueError:
+        return Decimal(0)
