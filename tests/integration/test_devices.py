@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edl.errors import NotFound
+from edl.errors import Invalid, NotFound
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
@@ -40,6 +40,34 @@ class Driver:
         body = devices.resource_slice(node, gpus(count), driver=self.name)
         body["metadata"]["name"] = f"{node}-{self.name}"
         self.create(body)
+
+    def publish_parts(self, node: str) -> None:
+        """A GPU, or up to three slices of it."""
+        found: list[Json] = []
+        for name, kind, takes in [("a", "gpu", "3"), *((f"a-{n}", "slice", "1") for n in range(3))]:
+            taken = {"counterSet": "a", "counters": {"slices": {"value": takes}}}
+            of = devices.attributes(type=kind)
+            found.append({"name": name, "attributes": of, "consumesCounters": [taken]})
+        shared = [{"name": "a", "counters": {"slices": {"value": "3"}}}]
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 2}
+        for name, content in (
+            ("counters", {"sharedCounters": shared}),
+            ("parts", {"devices": found}),
+        ):
+            body = devices.resource_slice(node, [], driver=self.name, pool=pool)
+            body["spec"].pop("devices")
+            body["spec"] |= content
+            body["metadata"]["name"] = f"{node}-{self.name}-{name}"
+            self.create(body)
+
+    def serve_kind(self, kind: str) -> str:
+        """A DeviceClass of its devices of this type."""
+        body = devices.device_class(
+            f"{kind}.{self.name}",
+            f'device.driver == "{self.name}" && device.attributes["{self.name}"].type == "{kind}"',
+        )
+        self.create(body)
+        return str(body["metadata"]["name"])
 
     def serve(self, name: str = "", extended: str = "") -> str:
         """A DeviceClass of the driver; its name."""
@@ -135,6 +163,28 @@ def test_an_extended_resource_of_a_class_is_counted(driver: Driver) -> None:
     stage.until_runs("grows", 6)
 
 
+def test_a_whole_device_waits_until_its_parts_are_free(driver: Driver) -> None:
+    """And slices grow into what others leave of it."""
+    stage = driver.stage
+    if not _keeps(driver, "ResourceSlice", _counting(driver), "sharedCounters"):
+        pytest.skip("this API server has no partitions of devices")
+    whole, part = driver.serve_kind("gpu"), driver.serve_kind("slice")
+    driver.template("whole", asking(1, of=whole))
+    driver.template("part", asking(1, of=part))
+    driver.publish_parts(driver.nodes[0])
+    stage.apply(other("holder", claiming("part")))
+    stage.until(lambda: driver.allocated() == 1, "the pod of others has its slice")
+    stage.apply(train("whole", 1, 1, claiming("whole")))
+    lacks = f"Insufficient devices of DeviceClass {whole}"
+    stage.until(lambda: lacks in stage.message("whole"), "it says what lacks")
+    assert not stage.pods("whole")
+    stage.kubectl("delete", "pod", "holder")
+    stage.until_runs("whole", 1)
+    stage.kubectl("delete", "job", "whole")
+    stage.apply(train("grows", 1, 16, claiming("part")))
+    stage.until_runs("grows", 3)
+
+
 def test_a_job_runs_where_its_claim_is_allocated(driver: Driver) -> None:
     """A claim that a pod of others shares with it ties it to that pod's node."""
     stage, name = driver.stage, driver.serve()
@@ -185,9 +235,23 @@ def _phase(stage: Stage, pod: str) -> str:
 
 
 def _has_extended_resources(driver: Driver) -> bool:
-    """An API server without them drops the field."""
     body = devices.device_class(f"{driver.name}-try", extended="example.com/try")
+    return _keeps(driver, "DeviceClass", body, "extendedResourceName")
+
+
+def _counting(driver: Driver) -> Json:
+    shared = [{"name": "a", "counters": {"slices": {"value": "3"}}}]
+    body = devices.resource_slice("try", [], driver=driver.name, sharedCounters=shared)
+    body["spec"].pop("devices")
+    return body
+
+
+def _keeps(driver: Driver, kind: str, body: Json, field: str) -> bool:
+    """Whether the API server has a field; one that is behind a gate is dropped, or missed then."""
     body["metadata"] = {"name": body["metadata"]["name"]}
-    target = Target("DeviceClass", "", body["metadata"]["name"])
-    made = driver.stage.api.create(target, body, dry_run=True)
-    return "extendedResourceName" in made["spec"]
+    target = Target(kind, "", body["metadata"]["name"])
+    try:
+        made = driver.stage.api.create(target, body, dry_run=True)
+    except Invalid:
+        return False
+    return field in made["spec"]
