@@ -25,6 +25,8 @@ _OPTIONS: Final[Mapping[str, str]] = {
     f"metadata.annotations[{contract.SLOTS}]": "--slots",
     f"metadata.annotations[{contract.MODE}]": "--mode",
     f"metadata.annotations[{contract.ROLES}]": "roles",
+    f"metadata.annotations[{contract.REQUIRED_TOPOLOGY}]": "--required-topology",
+    f"metadata.annotations[{contract.PREFERRED_TOPOLOGY}]": "--preferred-topology",
     "spec.completions": "--completions",
 }
 """How the command line calls what a manifest's findings are about."""
@@ -121,9 +123,10 @@ def in_options(framework: Framework, text: str) -> str:
 
 
 def _option(path: str) -> str:
+    if path in _OPTIONS:
+        return _OPTIONS[path]
     place = f"metadata.annotations[{contract.PREFIX}"
-    other = path.replace(place, "--set ").removesuffix("]") if path.startswith(place) else path
-    return _OPTIONS.get(path, other)
+    return path.replace(place, "--set ").removesuffix("]") if path.startswith(place) else path
 
 
 def _job(draft: _Draft, seat: Seat, command: tuple[str, ...]) -> Json:

@@ -19,6 +19,7 @@ _VARIABLE: Final = re.compile(r"(?P<name>[^=]+)=(?P<value>.*)", re.DOTALL)
 _CLAIM: Final = re.compile(r"(?P<claim>[a-z0-9]([-a-z0-9.]*[a-z0-9])?):(?P<path>/[^:]*)")
 _ELSEWHERE: Final = frozenset(
     {contract.ROLES, contract.MODE, contract.SLOTS}  # options of their own
+    | {contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY}  # the same
     | {contract.REPLICAS, contract.PAUSED, contract.REMOVE}  # for what runs already
     | {contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK}  # the same
     | {contract.RANK, contract.SIZE}  # for bare pods
@@ -41,7 +42,7 @@ def settings_of(framework: Framework) -> tuple[str, ...]:
 class Told:
     """The options' texts: `VALUE` or `ROLE=VALUE`.
 
-    `env` and `set` are `NAME=VALUE`, `pvc` is `CLAIM:PATH`.
+    `env` and `set` are `NAME=VALUE`, `pvc` is `CLAIM:PATH`; topologies are as in their annotations.
     """
 
     image: tuple[str, ...] = ()
@@ -52,13 +53,15 @@ class Told:
     env: tuple[str, ...] = ()
     pvc: tuple[str, ...] = ()
     set: tuple[str, ...] = ()
+    required_topology: tuple[str, ...] = ()
+    preferred_topology: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
     """Values by role; `requests` by resource and role; `claims` are names and mount paths.
 
-    `settings` are annotations of the contract.
+    `settings` are annotations of the contract, empty for none.
     """
 
     image: Mapping[str, str]
@@ -86,7 +89,11 @@ def details(told: Told, framework: Framework, roles: Sequence[str]) -> Details:
         gpu_memory=reader.by_role("--gpu-memory", told.gpu_memory, training),
         env=reader.pairs("--env", told.env, _VARIABLE, "write NAME=VALUE"),
         claims=reader.pairs("--pvc", told.pvc, _CLAIM, "write CLAIM:PATH, such as data:/data"),
-        settings=reader.settings(told.set, settings_of(framework)),
+        settings={
+            **reader.settings(told.set, settings_of(framework)),
+            contract.REQUIRED_TOPOLOGY: ",".join(told.required_topology),
+            contract.PREFERRED_TOPOLOGY: ",".join(told.preferred_topology),
+        },
         findings=tuple(reader.findings),
     )
 

@@ -39,6 +39,9 @@ Examples:
   # The same for a file in git
   kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 --workers 1..12 \\
     --dry-run client -o yaml -- python train.py > mnist.yaml
+  # All pods in one zone, and there in as few racks as possible
+  kubectl edl create pytorch bert --image train:1 --workers 8..16 --gpu 8 \\
+    --required-topology topology.kubernetes.io/zone --preferred-topology example.com/rack
   # What a framework takes
   kubectl edl create horovod --help
 """
@@ -92,6 +95,16 @@ _DETAILS: Final = (
     _several("--gpu-memory", metavar="[ROLE=]QUANTITY", text="Memory of a shared GPU: 3Gi."),
     _several("-e", "--env", metavar="NAME=VALUE", text="A variable in every pod."),
     _several("--pvc", metavar="CLAIM:PATH", text="A PersistentVolumeClaim in every pod."),
+    _several(
+        "--required-topology",
+        metavar="[ROLE=]LABEL[,…]",
+        text="All pods, or a role's, on nodes with one value of this label: a rack, a zone.",
+    ),
+    _several(
+        "--preferred-topology",
+        metavar="LABEL[,…]",
+        text="Pods on nodes with as few values as possible, the label of the widest domains first.",
+    ),
 )
 _WHOLE: Final = (
     click.option("--slots", metavar="N", help="Processes per pod; default: its GPUs, else 1."),

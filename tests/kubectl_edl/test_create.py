@@ -719,3 +719,26 @@ def test_an_image_that_is_none_is_refused(image: str) -> None:
     said = f'error: --image: "{image.removeprefix("ps=")}" is no image; write one such as registry.'
     assert (found.code, found.out) == (2, "")
     assert found.err.startswith(said)
+
+
+TOPOLOGY = (
+    "--required-topology",
+    "topology.kubernetes.io/zone",
+    "--required-topology",
+    "worker=rack",
+)
+PREFERRED = ("--preferred-topology", "example.com/block,example.com/rack")
+
+
+def test_a_topology_is_on_every_job() -> None:
+    done = Stage().run("create", *MNIST, *TOPOLOGY, *PREFERRED, "--dry-run", "client", "-o", "json")
+    for one in json.loads(done.out)["items"]:
+        notes = one["metadata"]["annotations"]
+        assert notes[contract.REQUIRED_TOPOLOGY] == "topology.kubernetes.io/zone,worker=rack"
+        assert notes[contract.PREFERRED_TOPOLOGY] == "example.com/block,example.com/rack"
+
+
+def test_what_is_wrong_with_a_topology_is_said_of_its_option() -> None:
+    found = Stage().run("create", *MNIST, "--required-topology", "boss=rack", "--dry-run", "client")
+    assert found.code == 2
+    assert '--required-topology: it has no role "boss"; one of chief, ps, worker' in found.err
