@@ -103,6 +103,12 @@ def driver(installed: Stage) -> Iterator[Driver]:
     made.withdraw()
 
 
+def test_a_kind_that_is_not_served_is_not_found(installed: Stage) -> None:
+    """So it is known whether an API server has devices at all."""
+    with pytest.raises(NotFound):
+        installed.api.list(Selection("Issuer"))  # of cert-manager, which is not installed
+
+
 def other(name: str, spec: Json) -> Json:
     """A pod of another owner."""
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}

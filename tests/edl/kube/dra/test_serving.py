@@ -1,0 +1,69 @@
+"""Where the API server serves no dynamic resource allocation, there is nothing to follow, yet."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from threading import Event, Thread
+
+import pytest
+
+from edl.kube.cluster import Selection
+from edl.kube.dra import facts
+from edl.kube.fake import FakeCluster
+from edl.kube.informer import LONGEST_PAUSE, Informer, Patience
+from edl.kube.store import Store
+from edl.kube.watched import DEVICES, read_once
+from edl.model import Target
+from tests import devices
+
+SECONDS = 10
+KIND = "DeviceClass"
+
+
+def cluster() -> FakeCluster:
+    return FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_a_kind_that_is_not_served_is_empty_until_it_is() -> None:
+    """It is looked for again without a warning, so that an upgrade of the cluster is noticed."""
+    fake, stopped, pauses = cluster(), Event(), list[float]()
+    fake.unserved = frozenset({KIND})
+    store: Store[facts.ClassFacts] = Store(facts.device_class)
+    informer = Informer(fake, Selection(KIND), store)
+
+    def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        return stopped.wait(0.001)
+
+    thread = Thread(target=informer.run, args=(Patience(pause, lambda: 1.0),))
+    thread.start()
+    until(lambda: store.synced and len(pauses) > 1)
+    assert (store.served, store.values()) == (False, [])
+    assert set(pauses) == {LONGEST_PAUSE}
+    fake.unserved = frozenset()
+    fake.create(Target(KIND, "", "gpu"), devices.device_class("gpu"))
+    until(lambda: [one.name for one in store.values()] == ["gpu"])
+    assert store.served
+    stopped.set()
+    informer.stop()
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+
+
+def test_a_reader_without_devices_reads_the_rest() -> None:
+    fake = cluster()
+    fake.unserved = frozenset(DEVICES)
+    assert read_once(fake).devices is None
+    fake.unserved = frozenset()
+    fake.create(Target(KIND, "", "gpu"), devices.device_class("gpu"))
+    found = read_once(fake).devices
+    assert found is not None
+    assert [one.name for one in found.classes] == ["gpu"]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    waiting = Event()
+    for _ in range(SECONDS * 100):
+        if condition():
+            return
+        waiting.wait(0.01)
+    pytest.fail("it did not come to pass")
