@@ -158,6 +158,8 @@ def _metadata(draft: _Draft, seat: Seat) -> Json:
         contract.SLOTS: wish.slots,
         **draft.details.settings,
     }
+    if draft.details.gpu and not labels[contract.GPU]:
+        annotations.pop(contract.GPU_CLASS, None)  # of the roles that have GPUs
     return _said(
         {
             "name": wish.name if alone else f"{wish.name}-{seat.role}",

@@ -168,7 +168,7 @@ def test_what_is_said_of_a_role_counts_more_than_what_is_said_of_all() -> None:
     chief, servers, worker = written(
         *MNIST,
         *("--cpu", "ps=1", "--cpu", "4", "--memory", "workers=8Gi", "--image", "ps=serve:1"),
-        *("--gpu", "2"),
+        *("--gpu", "2", "--set", "gpu-class=gpu.x"),
     )
     requests = [container(job).get("resources", {}).get("requests") for job in (chief, servers)]
     assert requests == [{"cpu": "4"}, {"cpu": "1"}]
@@ -176,6 +176,8 @@ def test_what_is_said_of_a_role_counts_more_than_what_is_said_of_all() -> None:
     assert container(servers)["image"] == "serve:1"
     gpus = [job["metadata"]["labels"].get(contract.GPU) for job in (chief, servers, worker)]
     assert gpus == ["2", None, "2"]
+    notes = [job["metadata"]["annotations"] for job in (chief, servers, worker)]
+    assert [one.get(contract.GPU_CLASS) for one in notes] == ["gpu.x", None, "gpu.x"]
 
 
 def test_variables_claims_and_the_rest_are_in_every_pod() -> None:
