@@ -20,7 +20,8 @@ from kubectl_edl.scenarios.fields import LONGEST, TIME, TOO_LONG
 from kubectl_edl.scenarios.names import told_apart
 from kubectl_edl.scenarios.reader import read_scenario
 from kubectl_edl.scenarios.traces import trace
-from kubectl_edl.screens.simulate import runs_report, what_if_report
+from kubectl_edl.screens.simulate import runs_report
+from kubectl_edl.screens.what_if import what_if_report
 from kubectl_edl.show import show
 from kubectl_edl.simulating import Variant, run
 from kubectl_edl.sources import sources

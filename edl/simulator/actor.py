@@ -100,6 +100,10 @@ class Actor:
             track.admitted = now
         if placed and track.placed is None:
             track.placed = now
+            track.nodes = {
+                name: tuple(pod.node for pod in part.live() if pod.node)
+                for name, part in self.parts.items()
+            }
         if begins and track.running is None:
             track.running = now
 

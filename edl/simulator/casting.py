@@ -7,7 +7,7 @@ import msgspec
 
 from edl.frameworks import FRAMEWORKS, needs_placement
 from edl.frameworks.needs import Framework, Mode
-from edl.model import JobKey, Resizing, Role, Shape, TrainingJob
+from edl.model import JobKey, Resizing, Role, Shape, Topology, TrainingJob
 from edl.simulator.world import START
 
 NAMESPACE: Final = "default"
@@ -29,6 +29,7 @@ class Kind(msgspec.Struct, frozen=True):
     mode: str = ""
     gated: bool = True
     """Whether its pods wait for a node of the plan each, where the webhook has them do so."""
+    topology: Topology = Topology()
 
 
 def queued(
@@ -62,6 +63,7 @@ def queued(
                 port=mode.port or framework.port,
                 remaining=None if framework.ranked else items,
                 gated=_gated(kind, cast),
+                topology=kind.topology,
             )
             for seat in cast
         ),
@@ -73,7 +75,8 @@ def queued(
 
 def _gated(kind: Kind, cast: Sequence[Seat]) -> bool:
     roles = [seat.role for seat in cast]
-    return kind.gated and needs_placement(kind.framework, kind.mode, roles)
+    together = needs_placement(kind.framework, kind.mode, roles)
+    return kind.gated and (together or bool(kind.topology))
 
 
 def _resizing(framework: Framework, mode: Mode, seat: Seat) -> Resizing:

@@ -6,6 +6,7 @@ from statistics import fmean, median
 
 import msgspec
 
+from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.model import JobKey, Resizing
 from edl.simulator.stage import Stage
 from edl.simulator.timeline import Timeline, Track
@@ -24,6 +25,8 @@ class Outcome(msgspec.Struct, frozen=True):
     track: Track
     until: float
     """When the simulation ended."""
+    domains: tuple[DomainCounts, ...] = ()
+    """Of its first start, by the labels of its topology."""
 
     @property
     def wait(self) -> float:
@@ -158,11 +161,14 @@ def finished(stage: Stage, trainings: Iterable[Training], until: float) -> Resul
     """What stands when a simulation ends; only of jobs that have arrived."""
     tracks = stage.timeline.tracks
     arrived = sorted((one.at, one.key, one) for one in trainings if one.key in tracks)
-    outcomes = tuple(_outcome(one, tracks[one.key], until) for *_, one in arrived)
+    world = stage.world
+    labels = labels_of((*world.nodes, *(event.node for event in world.events)))
+    outcomes = tuple(_outcome(one, tracks[one.key], until, labels) for *_, one in arrived)
     return Result(outcomes, stage.timeline, until)
 
 
-def _outcome(training: Training, track: Track, until: float) -> Outcome:
+def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> Outcome:
     role = next(role for role in training.job.roles if role.name == training.counted)
     elastic = role.resizing is not Resizing.FIXED and role.max > role.min
-    return Outcome(training.key, role.name, role.min, role.max, elastic, track, until)
+    domains = counted(training.job.topology, track.nodes, labels)
+    return Outcome(training.key, role.name, role.min, role.max, elastic, track, until, domains)

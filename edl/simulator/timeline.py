@@ -51,6 +51,8 @@ class Track:
     """Its Jobs were first released."""
     placed: float | None = None
     """All roles had their minimum on nodes for the first time."""
+    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By role, the nodes of its pods then."""
     running: float | None = None
     """The same, ready: its work begins."""
     ended: float | None = None

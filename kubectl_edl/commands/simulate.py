@@ -48,7 +48,8 @@ Columns: WAIT until the minimum is ready: > where some never ran, which count un
 simulation, never where none ran; COMPLETION from arrival to end; MAKESPAN from the first arrival
 to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked for, on
 average; BELOW-MIN the time in which jobs held nodes for less than their minimum; RESTARTS jobs
-that were stopped as a whole; POD-STOPS pods that ended before their job.
+that were stopped as a whole; POD-STOPS pods that ended before their job; DOMAINS, with -o wide,
+where the pods of a job with a topology first ran. With --live the cluster's jobs keep theirs.
 
 \b
 -o json: {"kind": "SimulationList", "items": [ITEM]}, times in seconds, ITEM:
@@ -57,12 +58,12 @@ that were stopped as a whole; POD-STOPS pods that ended before their job.
    "utilisation": {resource: part},
    "belowMinSeconds", "restarts", "podStops", "decisions",
    "jobs": [{"name", "min", "max", "arrived", "running", "ended", "wait", "completion",
-             "sizes": [[time, replicas]], …}],
+             "sizes": [[time, replicas]], "domains": [{"role", "label", "value", "pods"}], …}],
    "timeline": {"queue": [[time, jobs]], "used", "offered", "services"}}
   a job that never ran has no wait (null), and counts in that of all until the simulation's end
   (null where none ran)
 with --live: {"kind": "WhatIfList", "items": [{"kind": "WhatIf", "metadata", "size",
-  "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "message", …}]}]}
+  "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "domains", "message", …}]}]}
 """
 
 

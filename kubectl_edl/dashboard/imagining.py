@@ -15,7 +15,7 @@ from kubectl_edl import what_if
 from kubectl_edl.dashboard.seen import Seen
 from kubectl_edl.deciding import Deciding
 from kubectl_edl.refusals import Refused
-from kubectl_edl.screens.simulate import what_if_report
+from kubectl_edl.screens.what_if import what_if_report
 from kubectl_edl.simulating import Run, Variant
 
 HORIZON: Final = 600.0

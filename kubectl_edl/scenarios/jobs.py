@@ -8,10 +8,13 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+import msgspec
+
+from edl import contract, topology
 from edl.errors import EdlError
-from edl.form import MOST_REPLICAS
+from edl.form import MOST_REPLICAS, Form
 from edl.frameworks import FRAMEWORKS
-from edl.model import Shape, Toleration, TrainingJob
+from edl.model import Shape, Toleration, Topology, TrainingJob
 from edl.resources import CPU, MEMORY, PODS, Resources
 from edl.simulator import (
     CONSTANT,
@@ -35,6 +38,10 @@ AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": "nvidia.com/gpu"}
 _POD: Final = (*AMOUNTS, "resources", "nodeSelector", "tolerations")
 _SEAT: Final = ("replicas", "min", "max", *_POD)
 _WORK: Final = ("length", "work", "speed", "checkpoint", "items", "startUp", "shutDown")
+_TOPOLOGY: Final = {
+    "requiredTopology": contract.REQUIRED_TOPOLOGY,
+    "preferredTopology": contract.PREFERRED_TOPOLOGY,
+}
 _ARRIVAL: Final = ("at", "count", "every", "poisson")
 JOB: Final = (
     "name",
@@ -42,6 +49,7 @@ JOB: Final = (
     "framework",
     "mode",
     "priority",
+    *_TOPOLOGY,
     "roles",
     *_SEAT,
     *_WORK,
@@ -120,6 +128,7 @@ def _job(field: Field, name: str) -> TrainingJob | None:
         return _templated(field, name)
     kind = Kind(field["framework"].choice(tuple(FRAMEWORKS), "pytorch"), field["mode"].text())
     seats = _seats(field, kind)
+    kind = msgspec.structs.replace(kind, topology=_topology(field, seats))
     priority = _priority(field["priority"])
     items = field["items"].whole(1, least=1) if field["items"] else None
     try:
@@ -141,6 +150,21 @@ def _templated(field: Field, name: str) -> TrainingJob | None:
         what, _, allowed = str(error).partition("; ")
         part.found(what, allowed)
         return None
+
+
+def _topology(field: Field, seats: Sequence[Seat]) -> Topology:
+    """As the annotations say it; several labels also as a list."""
+    texts = {
+        note: ",".join(part.text() for part in field[name].items())
+        for name, note in _TOPOLOGY.items()
+        if field[name]
+    }
+    form = Form({"metadata": {"annotations": texts}})
+    found = topology.read(form, frozenset(seat.role for seat in seats))
+    for one in form.findings:
+        name = next(name for name, note in _TOPOLOGY.items() if note in one.path)
+        field[name].found(one.what, one.allowed)
+    return found
 
 
 def _time(field: Field) -> float | None:

@@ -1,15 +1,15 @@
-"""The screens of `kubectl edl simulate`: runs side by side, and what a change would do now."""
+"""The screen of `kubectl edl simulate`: runs side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from math import isfinite
 from typing import Any, Final
 
-from edl.model import TrainingJob
 from edl.resources import PODS
 from edl.simulator import Outcome, Result, Spread
 from edl.simulator.timeline import Line
 from edl.writes import Json
+from kubectl_edl import topologies
 from kubectl_edl.printers.age import duration
 from kubectl_edl.printers.report import API_VERSION, Report
 from kubectl_edl.printers.table import Column, Table
@@ -46,6 +46,7 @@ _JOBS: Final = (
     Column("RESIZES"),
     Column("MESSAGE", shrinks=True),
 )
+_DOMAINS: Final = (Column("POLICY"), Column("NAME"), *topologies.COLUMNS)
 
 
 def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
@@ -54,8 +55,9 @@ def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
     columns = (*_RUNS, *(Column(_title(name)) for name in names), *_AFTER)
     table = Table(columns, tuple(_run_row(run, names) for run in runs))
     jobs = Table(_JOBS, tuple(_job_row(run, one) for run in runs for one in run.result.jobs))
+    domains = Table(_DOMAINS, tuple(row for run in runs for row in _domain_rows(run)))
     return Report(
-        sections=(table, jobs) if wide else (table,),
+        sections=(table, jobs, domains) if wide else (table,),
         objects=tuple(run_document(run) for run in runs),
         names=tuple(f"simulation.edl.dev/{run.variant.name}" for run in runs),
         list_kind="SimulationList",
@@ -84,11 +86,11 @@ def _run_row(run: Run, resources: Sequence[str]) -> tuple[str, ...]:
         str(len(result.jobs)),
         str(result.ended),
         *_waits(result),
-        _time(result.completions.mean),
-        _time(result.completions.median),
-        _time(result.makespan) if isfinite(result.makespan) else _NEVER,
+        time_cell(result.completions.mean),
+        time_cell(result.completions.median),
+        time_cell(result.makespan) if isfinite(result.makespan) else _NEVER,
         *(f"{result.utilisation(name):.0%}" for name in resources),
-        _time(result.below_min),
+        time_cell(result.below_min),
         str(result.stops),
         str(result.pod_stops),
         str(result.timeline.decisions),
@@ -98,7 +100,7 @@ def _run_row(run: Run, resources: Sequence[str]) -> tuple[str, ...]:
 def _waits(result: Result) -> list[str]:
     """Mean, median, largest; where some never ran, what they are at least."""
     found = _known_waits(result)
-    times = [_time(one) for one in (found.mean, found.median, found.most)]
+    times = [time_cell(one) for one in (found.mean, found.median, found.most)]
     if not result.never:
         return times
     return [f">{time}" if isfinite(found.mean) else _NEVER for time in times]
@@ -109,7 +111,7 @@ def _known_waits(result: Result) -> Spread:
     return Spread.of(()) if result.never == len(result.jobs) else result.waits
 
 
-def _time(seconds: float | None) -> str:
+def time_cell(seconds: float | None) -> str:
     """As kubectl writes lengths of time; nothing where there is none."""
     if seconds is None or not isfinite(seconds):
         return _NEITHER
@@ -121,15 +123,26 @@ def _job_row(run: Run, job: Outcome) -> tuple[str, ...]:
     return (
         run.variant.name,
         job.key.name,
-        _time(track.arrived),
-        _time(job.wait) if track.running is not None else _NEVER,
-        _time(track.ended) if track.ended is not None else _NEVER,
-        _time(job.completion),
+        time_cell(track.arrived),
+        time_cell(job.wait) if track.running is not None else _NEVER,
+        time_cell(track.ended) if track.ended is not None else _NEVER,
+        time_cell(job.completion),
         f"{_mean_size(job):.1f}",
-        _bounds(job),
+        bounds(job),
         str(track.resizes),
         "" if track.ended is not None else track.reason,
     )
+
+
+def bounds(job: Outcome) -> str:
+    return f"{job.min}..{job.max}" if job.max > job.min else str(job.max)
+
+
+def _domain_rows(run: Run) -> Iterator[tuple[str, ...]]:
+    """Where jobs with a topology ran when they first started."""
+    for job in run.result.jobs:
+        for one in job.domains:
+            yield run.variant.name, job.key.name, *topologies.cells(one)
 
 
 def _mean_size(job: Outcome) -> float:
@@ -186,6 +199,7 @@ def _job_document(job: Outcome) -> Json:
         "lostWork": track.lost_work,
         "belowMinSeconds": job.below_min,
         "sizes": _points(track.size),
+        "domains": topologies.domains_document(job.domains),
         "message": track.reason,
     }
 
@@ -216,84 +230,3 @@ def _spread(found: Spread) -> Json:
 def _number(value: float) -> float | None:
     """JSON knows neither nan nor infinity."""
     return value if isfinite(value) else None
-
-
-# -- what-if -----------------------------------------------------------------------------------
-
-
-def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
-    """One line a training job: its size now, and in each run at its end and when it starts."""
-    between = () if namespace else (Column("NAMESPACE"),)
-    columns = [Column("NAME"), Column("MIN..MAX"), Column("NOW")]
-    for run in runs:
-        name = run.variant.name.upper()
-        columns += [Column(name), Column(f"{name}-STARTS")]
-    rows = tuple(_what_if_row(job, runs, namespace) for job in jobs)
-    return Report(
-        sections=(Table((*between, *columns), rows),),
-        objects=tuple(_what_if_document(job, runs) for job in jobs),
-        names=tuple(f"trainingjob.edl.dev/{job.key.name}" for job in jobs),
-        list_kind="WhatIfList",
-        nothing="No training jobs found.",
-    )
-
-
-def _outcome(job: TrainingJob, run: Run) -> Outcome:
-    return next(one for one in run.result.jobs if one.key == job.key)
-
-
-def _what_if_row(job: TrainingJob, runs: Sequence[Run], namespace: str) -> tuple[str, ...]:
-    found = [_outcome(job, run) for run in runs]
-    now = _now(job, found[0])
-    cells = [cell for one in found for cell in (_later(one), "" if now else _starts(one))]
-    return (
-        *(() if namespace else (job.key.namespace,)),
-        job.key.name,
-        _bounds(found[0]),
-        str(now),
-        *cells,
-    )
-
-
-def _bounds(job: Outcome) -> str:
-    return f"{job.min}..{job.max}" if job.max > job.min else str(job.max)
-
-
-def _now(job: TrainingJob, found: Outcome) -> int:
-    role = next(role for role in job.roles if role.name == found.role)
-    return 0 if role.suspended or role.ending else role.size
-
-
-def _later(found: Outcome) -> str:
-    if found.track.ended is not None:
-        return "done"
-    return str(found.track.wanted.at(found.until))
-
-
-def _starts(found: Outcome) -> str:
-    placed = found.track.placed
-    if placed is None:
-        return f"not in {_time(found.until)}"
-    return "now" if placed < 1 else f"in {_time(placed)}"
-
-
-def _what_if_document(job: TrainingJob, runs: Sequence[Run]) -> Json:
-    found = {run.variant.name: _outcome(job, run) for run in runs}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "WhatIf",
-        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
-        "size": _now(job, next(iter(found.values()))),
-        "runs": [
-            {
-                "name": name,
-                "min": one.min,
-                "max": one.max,
-                "size": one.track.wanted.at(one.until),
-                "startsAfterSeconds": one.track.placed,
-                "endsAfterSeconds": one.track.ended,
-                "message": one.track.reason,
-            }
-            for name, one in found.items()
-        ],
-    }

@@ -355,3 +355,67 @@ def test_an_empty_cluster_is_said_to_be_empty() -> None:
     found = stage.run("simulate", "--live")
     assert (found.code, found.out) == (0, "")
     assert "No training jobs found." in found.err
+
+
+RACKS = """
+horizon: 1h
+nodes:
+  - {name: r1, count: 2, cpu: 4, labels: {example.com/rack: r1}}
+  - {name: r2, count: 2, cpu: 3, labels: {example.com/rack: r2}}
+jobs:
+  - {name: first, replicas: 6, cpu: 1, length: 600, requiredTopology: example.com/rack}
+  - {name: large, at: 1, replicas: 8, cpu: 1, length: 60, requiredTopology: example.com/rack}
+  - {name: second, at: 2, replicas: 5, cpu: 1, length: 60, requiredTopology: example.com/rack}
+  - {name: never, at: 3, replicas: 9, cpu: 1, length: 60, requiredTopology: example.com/rack}
+  - {name: near, at: 4, replicas: 2, cpu: 1, length: 60, preferredTopology: [example.com/rack]}
+"""
+
+
+def test_a_gang_starts_in_one_domain_and_waits_where_none_has_room(tmp_path: Path) -> None:
+    """Of 14 CPU 6 are taken: 8 are free, in one rack only 8."""
+    path = tmp_path / "racks.yaml"
+    path.write_text(RACKS)
+    (found,) = documents("-f", path)
+    jobs = {job["name"]: job for job in found["jobs"]}
+    assert domains(jobs["first"]) == {"r2": 6}
+    assert domains(jobs["large"]) == {"r1": 8}
+    assert jobs["large"]["wait"] < 60
+    assert domains(jobs["second"]) == {"r1": 5}
+    assert jobs["second"]["wait"] > 55
+    assert jobs["never"]["running"] is None
+    assert "in one domain of example.com/rack" in jobs["never"]["message"]
+    assert len(domains(jobs["near"])) == 1
+
+
+def domains(job: Json) -> dict[str, int]:
+    assert {one["label"] for one in job["domains"]} == {"example.com/rack"}
+    return {one["value"]: one["pods"] for one in job["domains"]}
+
+
+def test_the_domains_of_each_job_are_in_the_wide_table(tmp_path: Path) -> None:
+    path = tmp_path / "racks.yaml"
+    path.write_text(RACKS)
+    assert (
+        "fair     first    worker   example.com/rack   required    r2 (6 pods)"
+        in simulated("-f", path, "-o", "wide").out
+    )
+
+
+def test_without_kubectl_edl_a_topology_holds_no_pod(tmp_path: Path) -> None:
+    path = tmp_path / "racks.yaml"
+    path.write_text(RACKS)
+    plain = next(
+        one for one in documents("-f", path, "--plain") if "plain" in one["metadata"]["name"]
+    )
+    assert plain["ended"] == 5
+
+
+def test_a_topology_that_is_wrong_is_said_of_its_field(tmp_path: Path) -> None:
+    path = tmp_path / "racks.yaml"
+    path.write_text(
+        RACKS.replace("requiredTopology: example.com/rack", "requiredTopology: ps=rack", 1)
+    )
+    assert (
+        '.requiredTopology: it has no role "ps"; allowed: one of worker'
+        in simulated("-f", path).err
+    )

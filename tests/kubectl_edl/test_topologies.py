@@ -136,6 +136,15 @@ def test_a_plan_without_topologies_shows_no_domains(stage: Stage) -> None:
     assert change["domains"] == []
 
 
+def test_what_if_keeps_the_topologies_of_the_cluster(stage: Stage) -> None:
+    """Two racks of 4 pods: one that asks for 5 starts with a node more in one of them."""
+    waits(stage, 5, required=RACK)
+    (found,) = document(stage, "simulate", "--live", "--add-nodes", "1", "--like", "r1-a")["items"]
+    now, more = found["runs"]
+    assert (now["startsAfterSeconds"], now["domains"]) == (None, [])
+    assert more["domains"] == [{"role": "worker", "label": RACK, "value": "r1", "pods": 5}]
+
+
 def test_without_the_right_to_read_nodes_the_domains_are_missing(stage: Stage) -> None:
     runs(stage, "r1-a", required=RACK)
     stage.wrapped = fenced("Node")
