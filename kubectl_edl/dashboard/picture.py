@@ -10,11 +10,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
+from edl.domain_counts import NodeLabels, labels_of, running
 from edl.history import Operation, entries
 from edl.model import Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.simulator import ENDLESS, Training
 from edl.writes import Json
+from kubectl_edl import topologies
 from kubectl_edl.dashboard import loads
 from kubectl_edl.dashboard.samples import Sample
 from kubectl_edl.dashboard.seen import Seen
@@ -35,6 +37,8 @@ def page(seen: Seen, samples: Sequence[Sample]) -> Json:
     """Everything that is shown."""
     nodes = seen.state.nodes if seen.state else ()
     jobs = sorted(seen.jobs, key=lambda job: (phase(job) in _OVER, job.key))
+    labels = labels_of(nodes)
+    rows = [_job(job) | {"domains": _domains(job, labels)} for job in jobs[:MOST_JOBS] if job.roles]
     return {
         "cluster": _cluster(seen, samples),
         "nodes": {
@@ -45,7 +49,7 @@ def page(seen: Seen, samples: Sequence[Sample]) -> Json:
             "rows": loads.each(nodes),
             "spread": loads.spread(nodes),
         },
-        "jobs": {"all": len(jobs), "rows": [_job(job) for job in jobs[:MOST_JOBS] if job.roles]},
+        "jobs": {"all": len(jobs), "rows": rows},
         "queue": {
             "all": len(seen.waiting),
             "rows": [_waiting(one, seen.at) for one in seen.waiting[:MOST_WAITING]],
@@ -110,6 +114,20 @@ def _job(job: TrainingJob) -> Json:
         "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
         "ended": _second(role.ended_at) if role.ended_at else None,
     }
+
+
+def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
+    """Of the labels of its topology, by role: where its pods are."""
+    return [
+        {
+            "role": one.role,
+            "label": one.label,
+            "required": one.required,
+            "pods": topologies.domains(one.domains),
+        }
+        for one in running(job, labels)
+        if one.domains
+    ]
 
 
 def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime, int]]:

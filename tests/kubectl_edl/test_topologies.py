@@ -7,6 +7,8 @@ import pytest
 from edl import contract
 from edl.writes import Json
 from kubectl_edl import topologies
+from kubectl_edl.dashboard.picture import page
+from tests.kubectl_edl.dashboard.stand import seen
 from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, cast, job, node, pod
 
@@ -134,6 +136,21 @@ def test_a_plan_without_topologies_shows_no_domains(stage: Stage) -> None:
     assert "DOMAINS" not in stage.run("plan").out
     (change,) = document(stage, "plan")["changes"]
     assert change["domains"] == []
+
+
+def test_the_dashboard_shows_the_domains_of_a_job(stage: Stage) -> None:
+    runs(stage, "r1-a r1-b r2-a", required="example.com/block", preferred=RACK)
+    (row,) = page(seen(stage), ())["jobs"]["rows"]
+    assert row["domains"] == [
+        {"role": "worker", "label": "example.com/block", "required": True, "pods": "b0 (3 pods)"},
+        {"role": "worker", "label": RACK, "required": False, "pods": "r1 (2), r2 (1)"},
+    ]
+
+
+def test_the_dashboard_shows_no_domains_of_other_jobs(stage: Stage) -> None:
+    runs(stage, "r1-a")
+    (row,) = page(seen(stage), ())["jobs"]["rows"]
+    assert row["domains"] == []
 
 
 def test_what_if_keeps_the_topologies_of_the_cluster(stage: Stage) -> None:

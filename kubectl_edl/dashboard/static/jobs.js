@@ -25,7 +25,7 @@ export class Jobs {
           // Drawn again each minute, too: the last step grows.
           drawn: (row) => [row.line, row.max, row.ended ?? Math.floor(Date.now() / 60_000)],
         },
-        { title: "Reason", cell: (row) => row.message },
+        { title: "Reason", cell: reason, drawn: ({ message, domains }) => [message, domains] },
       ],
       "No training jobs here. A Job becomes one by the label edl.dev/framework.",
     );
@@ -56,6 +56,14 @@ function framework({ framework: name, sizes }) {
 
 function phase(row) {
   return element("span", { class: `phase ${row.phase.toLowerCase()}` }, row.phase);
+}
+
+// Of a job with a topology also where its pods are: worker, example.com/rack: r3 (6), r4 (2).
+function reason({ message, domains }) {
+  const lines = domains.map(({ role, label, pods }) =>
+    element("div", {}, element("small", {}, `${role}, ${label}: ${pods}`)),
+  );
+  return element("div", {}, element("div", {}, message), ...lines);
 }
 
 function size(row) {
