@@ -8,9 +8,9 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from edl import contract
-from edl.errors import Forbidden
+from edl.errors import Forbidden, NotFound
 from edl.kube.census import Census
-from edl.kube.cluster import Selection
+from edl.kube.cluster import RESOURCES, Selection
 from edl.kube.informer import Informer
 from edl.kube.watched import RULES, SURROUNDINGS, Stores
 from edl.planner.decide import decide
@@ -71,6 +71,9 @@ def _missing(cluster: Cluster) -> dict[str, Forbidden]:
             next(iter(cluster.pages(selection)), None)
         except Forbidden as error:
             return selection.kind, error
+        except NotFound:
+            if not RESOURCES[selection.kind].optional:
+                raise
         return None
 
     selections = [selection for selection, _ in _followed(Stores.empty())]

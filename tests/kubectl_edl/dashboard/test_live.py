@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl.errors import Forbidden, Unreachable
+from edl.kube.watched import DEVICES
 from kubectl_edl.dashboard.board import Board
 from kubectl_edl.dashboard.live import Live
 from kubectl_edl.dashboard.looks import Narrow, Whole, looking
@@ -90,6 +91,14 @@ def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
     found = seen(stage)
     assert found.state is not None
     assert "what a ResourceQuota adds or forbids is not known here" in found.hints[-1]
+
+
+def test_a_cluster_without_dynamic_resource_allocation_is_looked_at_as_any_other() -> None:
+    stage = trained()
+    stage.cluster.unserved = frozenset(DEVICES)
+    found = seen(stage)
+    assert found.state is not None
+    assert found.hints == ()
 
 
 def test_who_may_read_nothing_is_told_at_the_start() -> None:
