@@ -67,6 +67,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Look("stuck", training.stuck),
             Look("requests", training.unrequested),
             Look("never", training.never),
+            Look("topology", training.topologies),
             Look("kubexec", training.consent),
             Look("keys", keys.unheeded),
             Look("cronjobs", keys.cron_jobs),

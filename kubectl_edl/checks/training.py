@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from edl import contract, frameworks, namespaces
 from edl.errors import Forbidden
+from edl.kube.cluster import Selection
+from edl.kube.facts import node
 from edl.messages import message
 from edl.model import ClusterState, Phase, Target, TrainingJob
 from edl.phases import ending, phase
@@ -99,6 +101,30 @@ def never(patient: Patient) -> Findings:
     if not hopeless:
         tried = min(len(queued), _TRIED)
         yield well(f"each of the {tried} queued could start" if queued else "none waits for room")
+
+
+def topologies(patient: Patient) -> Findings:
+    """Labels of topologies that no node has."""
+    asking = [job for job in _jobs(patient).jobs if not ending(job) and job.topology]
+    if not asking:
+        return
+    listing = patient.connection.cluster.list(Selection("Node"))
+    known = {label for raw in listing.items for label in node(raw).labels or {}}
+    missing = [
+        (job, label) for job in asking for label in job.topology.labels if label not in known
+    ]
+    for job, label in missing[:_SHOWN]:
+        required = label in (one for _, one in job.topology.required)
+        name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
+        then = "it cannot start" if required else "it has no effect"
+        yield warning(
+            f"{job.key}: no node has the label {label} of its {name}: {then}",
+            "kubectl get nodes --show-labels",
+        )
+    if len(missing) > _SHOWN:
+        yield warning(f"and {len(missing) - _SHOWN} more like them", "kubectl edl status -A")
+    if not missing:
+        yield well("nodes have each label of the jobs' topologies")
 
 
 def consent(patient: Patient) -> Findings:

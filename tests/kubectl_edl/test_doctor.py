@@ -756,3 +756,34 @@ def test_colours_mark_what_is_wrong(stage: Stage, clinic: Clinic) -> None:
 def test_every_look_has_a_name_of_its_own() -> None:
     names = [look.name for section in SECTIONS for look in section.looks]
     assert len(set(names)) == len(names)
+
+
+def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
+    stage.create(node("node-1", rack="r1"))
+    for name, kind, label in (
+        ("mnist", "required", "rak"),
+        ("bert", "preferred", "block"),
+        ("fine", "required", "rack"),
+    ):
+        manifest = job(name, framework="none")
+        notes = {f"{contract.PREFIX}{kind}-topology": f"example.com/{label}"}
+        stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
+    found = [one["message"] for one in checked(stage)["topology"]]
+    assert found == [
+        (
+            "default/bert: no node has the label example.com/block of its edl.dev/preferred-topology: "
+            "it has no effect"
+        ),
+        (
+            "default/mnist: no node has the label example.com/rak of its edl.dev/required-topology: "
+            "it cannot start"
+        ),
+    ]
+
+
+def test_topologies_whose_labels_nodes_have_are_well(stage: Stage) -> None:
+    stage.create(node("node-1", rack="r1"))
+    manifest = job("mnist", framework="none")
+    notes = {contract.REQUIRED_TOPOLOGY: "example.com/rack"}
+    stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
+    assert only(stage, "topology")[0] == "ok"
