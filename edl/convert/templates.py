@@ -12,6 +12,11 @@ from edl.writes import Json
 
 _OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 _POLICIES: Final = ("Always", "OnFailure", "Never")
+_KUEUE: Final[Mapping[str, str]] = {
+    "kueue.x-k8s.io/podset-required-topology": contract.REQUIRED_TOPOLOGY,
+    "kueue.x-k8s.io/podset-preferred-topology": contract.PREFERRED_TOPOLOGY,
+}
+"""Annotations of Kueue's topology-aware scheduling, and ours in their place."""
 _EMPTY: Final[Json] = {"spec": {"containers": []}}
 
 
@@ -28,7 +33,16 @@ def read(fields: Fields, name: str = "template") -> Json:
     if not (template.get("spec") or {}).get("containers"):
         fields.wrong(name, "has no containers", "a pod template: spec.containers with one at least")
         return _EMPTY
+    _note_topologies(fields, name, metadata.get("annotations") or {})
     return todays(fields, name, template if metadata else without(template, "metadata"))
+
+
+def _note_topologies(fields: Fields, name: str, annotations: Mapping[str, str]) -> None:
+    """Ours are the training job's: which roles are to be together, its user says."""
+    for theirs, ours in _KUEUE.items():
+        if theirs in annotations:
+            what = f"{theirs} is Kueue's, and does nothing here"
+            fields.note(name, what, f"annotate the Jobs with {ours}: {annotations[theirs]}")
 
 
 def todays(fields: Fields, name: str, template: Json) -> Json:

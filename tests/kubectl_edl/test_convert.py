@@ -336,3 +336,14 @@ def test_no_filename_is_wrong_usage() -> None:
     found = convert()
     assert found.code == 2
     assert "-f" in found.err
+
+
+def test_what_stands_for_topologies_of_kueue_is_named() -> None:
+    notes = "        metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}\n"
+    text = TFJOB.replace(
+        "        spec:\n          containers", f"{notes}        spec:\n          containers"
+    )
+    found = convert("-f", "-", stdin=text)
+    assert found.code == 0
+    assert "kueue.x-k8s.io/podset-required-topology is Kueue's, and does nothing here" in found.err
+    assert "annotate the Jobs with edl.dev/required-topology: rack" in found.err
