@@ -163,20 +163,20 @@ def _end(api: ApiServer, target: Target) -> None:
 
 HEAD: Final = (
     f"{'':22}{'gangs':>6}{'starts':>8}{'never':>6}  runs after  50 %     90 %     99 %    100 %"
-    f"    mean{'late':>6}{'half':>6}{'longest':>9}{'took':>8}{'stall':>8}{'load':>6}"
+    f"    mean{'late':>6}{'stopped':>8}{'half':>6}{'longest':>9}{'took':>8}{'stall':>8}{'load':>6}"
 )
 
 
 def line(name: str, found: Found) -> str:
-    """`late`: starts that did not run in time; `half`: gangs half placed for longer than that."""
+    """`late`: starts that did not run in time; `stopped`: those that could not; `half`: gangs."""
     took = sorted(start.ran - start.admitted for start in found.starts if start.ran is not None)
     parts = [took[ceil(part * len(took)) - 1] for part in (0.5, 0.9, 0.99, 1)] if took else []
     times = "".join(f"{seconds:7.2f} s" for seconds in (*parts, fmean(took) if took else 0.0))
     halves = [seconds for gang in found.gangs for seconds in gang.halves]
     never = sum(not any(start.ran for start in gang.starts) for gang in found.gangs)
-    late = sum(is_late(start) for start in found.starts)
+    late, stopped = (sum(map(what, found.starts)) for what in (is_late, is_stopped))
     return (
-        f"{name:22}{len(found.gangs):6}{len(found.starts):8}{never:6}{'':11}{times}{late:6}"
+        f"{name:22}{len(found.gangs):6}{len(found.starts):8}{never:6}{'':11}{times}{late:6}{stopped:8}"
         f"{sum(seconds > SOON for seconds in halves):6}{max(halves, default=0):7.1f} s"
         f"{found.took:6.0f} s{found.stalled:6.1f} s{os.getloadavg()[0]:6.1f}"
     )
@@ -193,14 +193,20 @@ def stages(found: Found) -> Iterator[str]:
 
 
 def is_late(start: Start) -> bool:
-    """Whether an admitted gang did not run in time: too late, or stopped before it ran."""
-    return start.ran is None or start.ran - start.admitted > SOON
+    """Whether an admitted gang had time to run, and did not run in time."""
+    until = start.ran or start.stopped
+    return until is None or until - start.admitted > SOON
+
+
+def is_stopped(start: Start) -> bool:
+    """Whether the plan took it back before it could run."""
+    return start.ran is None and not is_late(start)
 
 
 def traces(name: str, found: Found) -> Iterator[str]:
     """All that was seen of each gang that missed the target."""
     for gang in found.gangs:
-        late = [start for start in gang.starts if is_late(start)]
+        late = [start for start in gang.starts if is_late(start) or is_stopped(start)]
         if late or not gang.starts or any(seconds > SOON for seconds in gang.halves):
             yield f"{name}, {gang.name}: minimum {dict(gang.minimum)}; half placed {gang.halves}"
             for start in late:

@@ -47,6 +47,8 @@ SECTIONS: Final = (
     Section("failover", ("--runs", "5")),
     Section("rotation"),
     Section("latency"),
+    Section("placement"),
+    Section("gangs"),
 )
 
 

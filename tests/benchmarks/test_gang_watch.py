@@ -3,7 +3,7 @@
 from msgspec import convert
 
 from benchmarks.gang_watch import Gang, Seen, Stage
-from benchmarks.gangs import is_late
+from benchmarks.gangs import is_late, is_stopped
 from edl.contract import PLACEMENT_GATE
 from edl.writes import Json
 
@@ -64,15 +64,15 @@ def test_it_is_half_placed_while_a_role_has_fewer_nodes_than_its_minimum() -> No
     assert story.gang.halves == [2.0]
 
 
-def test_what_does_not_run_in_time_or_is_stopped_before_is_late() -> None:
+def test_what_does_not_run_in_time_is_late_and_what_is_taken_back_before_is_stopped() -> None:
     story = Story()
     story.jobs()
     story.jobs(suspend=True)
     story.jobs()
     story.now += 11
     story.pods()
-    assert [is_late(start) for start in story.gang.starts] == [True, True]
-    assert story.gang.starts[0].stopped == 4.0
+    assert [is_stopped(start) for start in story.gang.starts] == [True, False]
+    assert [is_late(start) for start in story.gang.starts] == [False, True]
 
 
 def test_a_start_whose_end_is_seen_before_its_pods_ran() -> None:
