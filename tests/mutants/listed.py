@@ -12,6 +12,7 @@ LIST: Final = Path(__file__).with_name("mutants.toml")
 PACKAGES: Final = {
     "edl/planner": ("tests/edl/planner",),
     "edl/feasibility": ("tests/edl/planner",),
+    "edl/model": ("tests/edl/planner",),
     "edl/kube": ("tests/edl/kube",),
     "edl/steps": ("tests/edl/steps",),
     "edl/inject": ("tests/edl/inject", "tests/edl/frameworks"),
