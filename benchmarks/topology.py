@@ -118,14 +118,14 @@ def mean(rows: Sequence[Row]) -> Row:
 
 
 HEAD: Final = (
-    f"{'':<42}{'gangs':>6}{'running':>9}{'half':>6}{'broken':>8}{'GPUs used':>11}{'racks':>7}"
+    f"{'':<44}{'gangs':>6}{'running':>9}{'partial':>9}{'broken':>8}{'GPUs used':>11}{'racks':>7}"
     f"{'blocks':>8}{'half, s':>9}{'last, s':>9}{'CPU s':>7}"
 )
 
 
 def line(name: str, one: Row) -> str:
     return (
-        f"{name:<42}{one.gangs:>6.4g}{one.running:>9.4g}{one.half:>6.2g}{one.broken:>8.2g}"
+        f"{name:<44}{one.gangs:>6.4g}{one.running:>9.4g}{one.half:>9.2g}{one.broken:>8.2g}"
         f"{one.used:>11.1%}{one.racks:>7.2f}{one.blocks:>8.2f}{one.half_after:>9.1f}"
         f"{one.last_after:>9.1f}{one.processor:>7.1f}"
     )
