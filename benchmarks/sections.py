@@ -37,6 +37,7 @@ class Section:
 SECTIONS: Final = (
     Section("decide", ("--plot", "benchmarks/decide.png")),
     Section("release", ("--runs", "5")),
+    Section("topology"),
     Section("startup"),
     Section("state"),
     Section("optimality"),
