@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl.domain_counts import DomainCounts
-from edl.model import Reason, Topology
+from edl.model import Code, Reason, Topology
 from edl.model.room import Shortage
 from edl.writes import Json
 from kubectl_edl.printers.table import Column, Table
@@ -62,15 +62,18 @@ def domains_document(counts: Sequence[DomainCounts]) -> list[Json]:
 
 def nearest(reason: Reason | None) -> str:
     """`example.com/rack=r3: 6 of 8 pods fit`; empty where no domain is required."""
-    if (found := _shortage(reason)) is None:
+    found = _shortage(reason)
+    if reason is None or found is None:
         return ""
+    fit = "would fit if no training job ran" if reason.code is Code.NEVER_FITS else "fit"
     pods = sum(need.pods for need in found.needs)
-    return f"{', '.join(map(str, found.domains))}: {found.fitting} of {pods} pods fit"
+    return f"{', '.join(map(str, found.domains))}: {found.fitting} of {pods} pods {fit}"
 
 
 def nearest_document(reason: Reason | None) -> Json | None:
     """The domains where most of its pods fit, null where none is required, or all pods fit."""
-    if (found := _shortage(reason)) is None:
+    found = _shortage(reason)
+    if reason is None or found is None:
         return None
     return {
         "domains": [
@@ -79,6 +82,7 @@ def nearest_document(reason: Reason | None) -> Json | None:
         ],
         "fitting": found.fitting,
         "pods": sum(need.pods for need in found.needs),
+        "never": reason.code is Code.NEVER_FITS,
     }
 
 

@@ -58,7 +58,8 @@ Examples:
     "until": no resize before, or null} or null,
   "topology": {"required": [{"role": null for all, "label"}], "preferred": [LABEL], "domains":
     [{"role", "label", "value", "pods"}], "nearest": {"domains": [{"role", "label", "value"}],
-    "fitting", "pods"} or null: the domains with room for most pods of a job that waits} or null,
+    "fitting", "pods", "never": so many even if no training job ran} or null: of a job that waits,
+    the domains with room for most of its pods} or null,
   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
     "message"} or null,
   "caveats": [{"role", "code", "subject", "message"}]: devices that a plan counts otherwise than

@@ -93,15 +93,28 @@ def test_a_job_without_a_topology_shows_none(stage: Stage, verb: str) -> None:
 
 
 def test_a_queued_job_is_told_which_domain_comes_nearest(stage: Stage) -> None:
-    waits(stage, 5, required=RACK)
-    assert (
-        "Nearest:     example.com/rack=r1: 4 of 5 pods fit\n" in stage.run("explain", "mnist").out
+    """Another job has a place in each rack."""
+    other = stage.put(
+        job("other", framework="none", min="2", max="2"), suspend=False, parallelism=2
     )
+    for index, name in enumerate(("r1-a", "r2-a")):
+        stage.create(pod(other, index, name))
+    waits(stage, 4, required=RACK)
+    text = "Nearest:     example.com/rack=r1: 3 of 4 pods fit\n"
+    assert text in stage.run("explain", "mnist").out
     assert document(stage, "explain", "mnist")["topology"]["nearest"] == {
         "domains": [{"role": None, "label": RACK, "value": "r1"}],
-        "fitting": 4,
-        "pods": 5,
+        "fitting": 3,
+        "pods": 4,
+        "never": False,
     }
+
+
+def test_a_job_that_no_domain_holds_is_told_how_many_would_fit(stage: Stage) -> None:
+    waits(stage, 5, required=RACK)
+    text = "example.com/rack=r1: 4 of 5 pods would fit if no training job ran\n"
+    assert text in stage.run("explain", "mnist").out
+    assert document(stage, "explain", "mnist")["topology"]["nearest"]["never"]
 
 
 def test_a_job_whose_domain_is_full_is_told_so(stage: Stage) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
-from edl.model import ClusterState, JobKey, Pod, Role, Taint, TrainingJob
+from edl.model import ClusterState, JobKey, Pod, Role, Taint, Topology, TrainingJob
 from edl.planner.limits import Limits
 from edl.planner.memory import Memory
 from edl.planner.plan import Admission, Evacuation, Placement, Plan, Suspension
@@ -266,3 +266,11 @@ def test_the_nodes_that_a_start_has_for_replicas_are_read_off_their_job() -> Non
     script = Script(world(node("a"), node("b"), gang()), plans)
     assert [role.assigned.nodes for role in script.roles(2)] == [(), ("a", "b")]
     assert [role.assigned.nodes for role in script.roles(8)] == [(), ()]
+
+
+def test_a_job_with_a_topology_waits_for_the_nodes_of_the_plan() -> None:
+    near = Kind("none", topology=Topology(preferred=("rack",)))
+    seats = [Seat("worker", 1, 2, shape())]
+    (part,) = queued("near", near, seats).roles
+    assert (part.gated, part.topology) == (True, near.topology)
+    assert not queued("plain", Kind("none"), seats).roles[0].gated
