@@ -180,10 +180,7 @@ class RuledCursor(Cursor):
             return next(filter(self._takes, self._most_room_first(near)), _NOWHERE)
         ease = self._fine.ease
         best = len(self._rows)
-        coarse, rows, now = self._coarse, self._rows, self._is_now
-        # Few lanes, asked for each pod: what forbids a zone is asked before its nodes are.
-        lanes = [one for one in self._lanes if coarse.allows(rows[one.places[0]], now=now)]
-        for least, lane in sorted([(lane.least(ease), lane) for lane in lanes], key=_least):
+        for least, lane in sorted(((lane.least(ease), lane) for lane in self._lanes), key=_least):
             if least < best and (place := self._first(lane, ease)) >= 0:
                 best = min(best, place)
         return self._rows[best] if best < len(self._rows) else _NOWHERE
@@ -201,9 +198,11 @@ class RuledCursor(Cursor):
         places, order, count = lane.places, self._rows, len(lane.places)
         while lane.at < count and not self._fits(order[places[lane.at]]):
             lane.at += 1
+        if not self._coarse.allows(order[places[0]], now=self._is_now):
+            return _NOWHERE
         if lane.ease != ease:
             lane.ease, lane.next = ease, lane.at
-        for at in sorted(lane.back) if lane.back else ():
+        for at in sorted(lane.back):
             if at < lane.at and not self._fits(order[places[at]]):
                 lane.back.discard(at)
             elif self._takes(order[places[at]]):
