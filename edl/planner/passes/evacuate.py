@@ -14,6 +14,7 @@ from edl.feasibility.eligibility import Mask
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
 from edl.planner.packing.fit import Want, place
+from edl.planner.passes.turns import on_their_way, without_nodes
 from edl.planner.plan import Evacuation
 from edl.planner.snapshot.board import Board
 from edl.planner.snapshot.standing import NOWHERE, Standing
@@ -54,12 +55,10 @@ def evacuations(
         if one.job.key not in busy and not one.job.problem and one.role in movable(one.job)
     ]
     # First who must: room that they need is not there for who only may.
-    forced = [_forced(board, one, going) for one in standings]
-    free = [
-        found or _offered(board, one, cordoned)
-        for one, found in zip(standings, forced, strict=True)
-    ]
-    return tuple(one for one in free if one)
+    leaving = {one: lost for one in standings if (lost := _forced(board, one, going))}
+    rest = [one for one in standings if one not in leaving]
+    leaving |= _offers(board, rest, cordoned)
+    return tuple(leaving[one] for one in standings if one in leaving)
 
 
 def restless(nodes: Iterable[Node]) -> frozenset[str]:
@@ -114,6 +113,26 @@ def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
         return lost
     last = next((pod for pod in lost if pod.ready), None)
     return [pod for pod in lost if pod is not last]
+
+
+def _offers(
+    board: Board, standings: Sequence[Standing], cordoned: set[str]
+) -> dict[Standing, Evacuation]:
+    """Of roles that the plan places, and then of others: never both where they might meet.
+
+    kube-scheduler would put an ungated pod wherever there is room, also where a gated one is to go.
+    """
+    found: dict[Standing, Evacuation] = {}
+    gated, ungated = [*without_nodes(board)], [*on_their_way(board)]
+    ungated += [one.fit for one in board.standings if one.coming and not one.role.gated]
+    for one in sorted(standings, key=lambda one: not one.role.gated):
+        others = ungated if one.role.gated else gated
+        if any(one.fit.contends(other) for other in others):
+            continue
+        if offer := _offered(board, one, cordoned):
+            found[one] = offer
+            gated += [one.fit] * one.role.gated
+    return found
 
 
 def _offered(board: Board, standing: Standing, cordoned: set[str]) -> Evacuation | None:

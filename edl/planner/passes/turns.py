@@ -43,7 +43,7 @@ class Turns:
         ]
         if not (growing or starts):
             return
-        self._ahead, gated = _on_their_way(self.board), _without_nodes(self.board)
+        self._ahead, gated = on_their_way(self.board), without_nodes(self.board)
         self._start(starts, gated)
         self._grow(growing, gated)
 
@@ -154,7 +154,7 @@ def hold_back(board: Board, standing: Standing) -> None:
     standing.postpone(board.grid, standing.beyond)
 
 
-def _on_their_way(board: Board) -> Counter[Fit]:
+def on_their_way(board: Board) -> Counter[Fit]:
     """Pods that kube-scheduler has yet to place; those that wait for long wait for room."""
     limit = board.limits.pending_limit
     coming: Counter[Fit] = Counter()
@@ -165,7 +165,7 @@ def _on_their_way(board: Board) -> Counter[Fit]:
     return +coming
 
 
-def _without_nodes(board: Board) -> Counter[Fit]:
+def without_nodes(board: Board) -> Counter[Fit]:
     """Gated pods that come, or have yet to be bound."""
     found: Counter[Fit] = Counter()
     for one in board.standings:

@@ -21,7 +21,7 @@ from edl.model import (
 from edl.planner.passes.evacuate import CORDONED
 from edl.planner.plan import Evacuation
 from tests.edl.planner.plans import plan_for
-from tests.edl.planner.states import cluster, job, node, pod, role, shape
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
 
 CORDON = Taint(CORDONED, "", "NoSchedule")
 SPOT = Taint("aws-node-termination-handler/spot-itn", "x", "NoSchedule")
@@ -172,6 +172,23 @@ def test_who_must_leave_has_room_before_who_may() -> None:
     nodes = (node("home", 2), going("a", CORDON), going("c", SPOT), node("b", 1))
     (found,) = plan_for(cluster(*nodes, may, must)).evacuations
     assert (found.job.name, found.pods) == ("second", ("pod-1",))
+
+
+def test_an_ungated_pod_does_not_move_with_a_gated_one_whose_room_it_might_take() -> None:
+    small = replace(ring("c", "a"), key=JobKey("ns", "small"))
+    small = replace(small, roles=tuple(replace(part, gated=False) for part in small.roles))
+    gated = ring("c", "a")
+    nodes = (node("home", 2), going("a", CORDON), node("b", 1), node("c", 3))
+    (found,) = plan_for(cluster(*nodes, small, gated)).evacuations
+    assert found.job.name == "ring"
+
+
+def test_a_gated_pod_does_not_move_while_an_ungated_one_is_yet_to_be_bound() -> None:
+    waits = job("small", role("worker", 1, 1, suspended=False, pods=(pod(0, created_at=at(-1)),)))
+    nodes = (node("home", 2), going("a", CORDON), node("b", 2), node("c", 3))
+    assert moved(cluster(*nodes, waits, ring("c", "a"))) == []
+    bound = job("small", role("worker", on=["b"]))
+    assert moved(cluster(*nodes, bound, ring("c", "a"))) == [("pod-1",)]
 
 
 def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
