@@ -146,7 +146,17 @@ class Terminal:
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(WITHIN)
+        code = self.process.wait(WITHIN)
+        self.text += self._rest()
+        return code
+
+    def _rest(self) -> str:
+        """What the program wrote at its end."""
+        found = b""
+        with contextlib.suppress(OSError):  # all was read, and nobody writes any more
+            while select.select([self._ours], [], [], 0)[0]:
+                found += os.read(self._ours, 65536)
+        return found.decode()
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -179,7 +189,7 @@ def test_a_terminal_shows_a_live_tree_until_it_is_interrupted(shell: Shell) -> N
         lines = drawn.replace("\r", "").split("\n")
         assert all(len(re.sub(r"\x1b\[[0-9;]*[mHJK]", "", line)) <= 100 for line in lines)
         screen.until("manual size")
-        assert screen.interrupt() == 130
+        assert screen.interrupt() == 130, screen.text
 
 
 def test_a_terminal_is_drawn_at_once_in_its_new_size_and_q_ends_it(shell: Shell) -> None:
