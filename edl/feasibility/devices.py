@@ -12,8 +12,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from edl.feasibility.eligibility import Ints
-from edl.model import Device, Node, Pod, Role, Shape
-from edl.model.devices import Held, Share
+from edl.model import Device, Held, Node, Pod, Role, Shape, Share
 
 _MODEL_LABEL: Final = "nvidia.com/gpu.product"
 """NVIDIA's GPU feature discovery writes it; a node without it may have any model."""

@@ -20,10 +20,6 @@ class Topology(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.required or self.preferred)
 
-    def of_role(self, role: str) -> str:
-        """The label that keeps the pods of this role together, "" for those of all roles."""
-        return dict(self.required).get(role, "")
-
     @property
     def labels(self) -> tuple[str, ...]:
         """All of its labels, that of the widest domains first."""
