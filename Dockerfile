@@ -2,7 +2,7 @@
 #   docker build -t kubectl-edl:0.1.0 .
 
 # kubectl, from the public modules and under the checksums that the sandbox uses. Static: a launcher
-# runs it in the user's own image. (`python -m sandbox image build` puts its own in this place.)
+# runs it in the user's own image. (`python -m dev.images build` puts its own in this place.)
 FROM golang:1.26 AS kubectl
 WORKDIR /build
 COPY sandbox/controlplane/1.36/go.mod sandbox/controlplane/1.36/go.sum ./

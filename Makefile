@@ -31,7 +31,7 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed 's/:.*## /\t/; s/\$$\$$/$$/g' | expand -t 20
 
 demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up until the next demo, REAL=1 trains on a real node
-	@$(BIN)/python -m sandbox.demo $(if $(KEEP),--keep) $(if $(REAL),--real)
+	@$(BIN)/python -m dev.demo $(if $(KEEP),--keep) $(if $(REAL),--real)
 
 # Each run of `make test` draws the same examples; `make laws` by itself draws anew.
 test: export EDL_DRAWS := fixed
@@ -79,13 +79,13 @@ mutants: setup ## does a test fail for each of the listed changes of one line? h
 
 # Where no real node can run, the tests say so themselves.
 images: setup binaries
-	@! $(BIN)/python -m sandbox.real || nice -n 10 $(BIN)/python -m sandbox image build $(IMAGES)
+	@! $(BIN)/python -m sandbox.real || nice -n 10 $(BIN)/python -m dev.images build $(IMAGES)
 
 bench: setup binaries ## measured figures, into benchmarks/README.md; ONLY=decide,holding renews these sections
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 pictures: setup binaries ## the dashboard's pictures, into docs/images
-	$(BIN)/python -m sandbox.pictures
+	$(BIN)/python -m dev.pictures
 
 docs: setup ## the documentation as a site, into dist/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
@@ -101,10 +101,10 @@ dist: setup ## wheel, krew's archive and manifest, bill of materials: make dist 
 	$(BIN)/python -m manifests.dist --homepage "$(HOMEPAGE)" --url "$(URL)"
 
 run-webhook: setup ## the webhook in this shell, on the cluster of $$KUBECONFIG
-	$(BIN)/python -m sandbox.beside webhook
+	$(BIN)/python -m dev.run webhook
 
 run-reconciler: setup ## the reconciler in this shell, on the cluster of $$KUBECONFIG
-	$(BIN)/python -m sandbox.beside reconciler
+	$(BIN)/python -m dev.run reconciler
 
 setup: $(READY)
 

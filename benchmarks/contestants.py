@@ -29,13 +29,13 @@ from benchmarks.racks import (
     template,
     tenants,
 )
+from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError
 from edl.kube.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox import Sandbox
-from sandbox.installation import install
 
 NAMESPACE: Final = "default"
 THREADS: Final = 8

@@ -14,11 +14,11 @@ from statistics import median
 from typing import Final
 
 from benchmarks.latency import NAMESPACE, create, job
+from dev.installation import install, start_reconciler
 from edl import contract
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install, start_reconciler
 
 LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
 WAYS: Final = {

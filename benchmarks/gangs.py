@@ -24,6 +24,7 @@ from typing import Final, Protocol
 from benchmarks import replayed
 from benchmarks.gang_watch import Gang, Stage, Stalls, Start, Watch
 from benchmarks.placement import Scenario, clusters, exact_fit
+from dev.installation import install
 from edl import contract
 from edl.errors import Conflict, NotFound
 from edl.kube.client import ApiServer, connect
@@ -31,7 +32,6 @@ from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.simulator import Training
 from sandbox import Sandbox
-from sandbox.installation import install
 
 NAMESPACE: Final = "default"
 THREADS: Final = 4

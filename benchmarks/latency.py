@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any, Final
 
+from dev.installation import install
 from edl import contract
 from edl.kube.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 
 NAMESPACE: Final = "default"
 PODS: Final = 10

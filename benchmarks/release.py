@@ -20,12 +20,12 @@ import msgspec
 from benchmarks import bare, kueue
 from benchmarks.observer import observer
 from benchmarks.processor import busy_seconds, processor
+from dev.installation import install
 from edl import contract
 from edl.kube.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 
 NAMESPACE: Final = "default"
 JOBS: Final = 2000

@@ -19,11 +19,11 @@ from typing import Final
 
 from benchmarks.latency import NAMESPACE, job
 from certs.installation import usual
+from dev.installation import Installation, install
 from edl.errors import ClusterError
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
 from sandbox import Sandbox
-from sandbox.installation import Installation, install
 
 CLIENTS: Final = 4
 SECRETS: Final = (usual().authority, usual().serving)

@@ -18,9 +18,9 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from benchmarks.latency import NAMESPACE, create, job, running, seconds_until
+from dev.installation import install
 from edl.kube.client import ApiServer, connect
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 
 WRITERS: Final = 8
 LABELS: Final = {"framework": "none", "min": "1", "max": "1"}

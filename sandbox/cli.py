@@ -11,7 +11,6 @@ import click
 from sandbox import binaries, status
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
-from sandbox.images.cli import image
 from sandbox.nodes import NodeGroup, quantity
 from sandbox.places import places
 from sandbox.progress import elapsed
@@ -37,7 +36,7 @@ Environment:
 """
 
 
-class _Group(click.Group):
+class SandboxGroup(click.Group):
     """Prints a SandboxError as what it is: a message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -51,7 +50,9 @@ class _Group(click.Group):
 EPILOG = _examples("up", "kubectl get nodes", "down") + "\n\n" + ENVIRONMENT
 
 
-@click.group(cls=_Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=SandboxGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
 def main() -> None:
     """A real Kubernetes control plane with simulated nodes, as plain processes of this machine.
 
@@ -138,8 +139,6 @@ def up(name: str, count: int, kubernetes: str | None, real: bool, **shape: Any) 
     else:
         click.echo(f"sandbox {name} runs already; its nodes stay as they are")
     click.echo(f"export KUBECONFIG={sandbox.kubeconfig}")
-    if start.fresh:
-        click.echo("# no kubectl-edl is in it yet: make run-webhook, make run-reconciler", err=True)
 
 
 @main.command(epilog=_examples("down --name other", "down --all"))
@@ -211,9 +210,6 @@ def logs(name: str, component: str, lines: int, follow: bool) -> None:  # noqa: 
     sys.stdout.flush()
     argv = ["tail", "-n", str(lines), *(["-F"] if follow else []), str(log)]
     os.execvp(argv[0], argv)  # noqa: S606 - no shell
-
-
-main.add_command(image)
 
 
 def _sandbox(name: str) -> Sandbox:

@@ -19,6 +19,7 @@ from sandbox.releases import VARIABLE
 ROOT: Final = Path(__file__).parents[1]
 _PATTERNS: Final = (
     "sandbox/**/*",
+    "dev/*.py",
     "tests/integration/test_sandbox*.py",
     "tests/e2e/test_images.py",
     "tests/e2e/test_real_node*.py",

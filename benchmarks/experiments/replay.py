@@ -27,11 +27,11 @@ from benchmarks.experiments.experiments import EDL, WITH, WITHOUT, Experiment, t
 from benchmarks.experiments.observe import RUNNING, Group, Pods
 from benchmarks.experiments.paddle_edl.loop import Autoscaler
 from benchmarks.experiments.record import LAG_LIMIT, Circumstances, Record, Step, record
+from dev.installation import install
 from edl.errors import NotFound
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 
 LOOK: Final = 0.1
 """Seconds between two looks."""

@@ -11,13 +11,12 @@ from sandbox import binaries
 from sandbox import build as programs
 from sandbox.files import locked
 from sandbox.images import base, context, making
-from sandbox.images.image import IMAGES, find
 from sandbox.places import places
 from sandbox.recipe import KEY_LENGTH, machine
 from sandbox.releases import wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from sandbox.build import Bench
@@ -27,17 +26,12 @@ EARLIER: Final = 1
 """How many archives of what an image was before are kept besides."""
 
 
-def built(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
-    """The archive of the image of this name, built first if the cache lacks it.
-
-    containerd imports it (`ctr images import`) as `reference(name)`. Raises BuildError, which names
-    the log, and SandboxError for a name that nobody knows.
-    """
-    return build(find(name), bench, say)
-
-
 def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
-    """The same for any image. Several processes that ask at once for one image build it once."""
+    """The archive of an image, built first if the cache lacks it.
+
+    containerd imports it (`ctr images import`) as `image.reference`. Several processes that ask at
+    once for one image build it once. Raises BuildError, which names the log.
+    """
     borrowed = _borrowed(image, bench, say)
     while not (target := _target(image, borrowed, bench.cache)).exists():
         making.require(image)
@@ -52,16 +46,16 @@ def build(image: Image, bench: Bench, say: Callable[[str], None]) -> Path:
     return target
 
 
-def prune(bench: Bench, say: Callable[[str], None]) -> None:
-    """Drop what images were before: archives, and layers that none consists of any more.
+def prune(images: Sequence[Image], bench: Bench, say: Callable[[str], None]) -> None:
+    """Drop what these images were before: archives, and layers that none consists of any more.
 
     Steps of stages that are no part of an image are run again by its next build. Raises BuildError.
     """
     making.require_root("the cache of images is root's")
     with contextlib.ExitStack() as builds:
-        for image in IMAGES:
+        for image in images:
             builds.enter_context(_alone(image, bench, say))
-        for image in IMAGES:
+        for image in images:
             _forget_earlier(bench.cache, image, keep=1)
         making.prune(bench, say)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dev.installation import install
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 from tests.attack.api import Api
 from tests.attack.attack import attack
 

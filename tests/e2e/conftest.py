@@ -1,7 +1,7 @@
 """A cluster whose pods really run, with kubectl-edl in it as users install it.
 
 That is a sandbox with a real node, or the cluster that EDL_KUBECONFIG names: a kind cluster, or any
-other that can pull, or has been given, the images of `sandbox.images.NAMES`.
+other that can pull, or has been given, the images of `dev.images.NAMES`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import Sandbox, inside
+from dev import in_cluster
+from sandbox import Sandbox
 from sandbox.real import missing
 from sandbox.shared import of_test_run
 from tests.e2e.support.install import install
@@ -48,7 +49,7 @@ def installed_cluster(real_cluster: Cluster) -> Iterator[Cluster]:
     install(real_cluster)
     yield real_cluster
     if not isinstance(real_cluster, Sandbox):  # which ends with all that is in it
-        inside.delete(real_cluster)
+        in_cluster.delete(real_cluster)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from certs.installation import AUTHORITY_SECRET
+from dev import in_cluster
+from dev.installation import IMAGE
 from edl import contract
-from sandbox import inside
-from sandbox.installation import IMAGE
 from tests.e2e.support.install import install
 from tests.e2e.support.training import training_in
 from tests.integration.support.stage import elastic
@@ -84,7 +84,7 @@ def test_it_installs_trains_and_leaves_the_cluster_as_it_was(
         assert seen[-1] < seen[0] / 2
         training.apply(regression("later", parallelism=1, completions=40))
         training.until(lambda: training.running("later") == 4, "later grows to its max")
-        inside.delete(sandbox)
+        in_cluster.delete(sandbox)
         # Its pieces are short: between two of them nothing may run for a moment.
         training.until(lambda: training.running("later") > 0, "a job goes on without us")
         training.kubectl("delete", "job", "lesson", "later")

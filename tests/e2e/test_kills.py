@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dev import in_cluster
+from dev.installation import IMAGE
 from edl import contract
-from sandbox import Sandbox, inside
+from sandbox import Sandbox
 from sandbox.errors import SandboxError
-from sandbox.installation import IMAGE
 from tests.e2e.support.training import with_size
 from tests.integration.support.stage import tensorflow
 
@@ -74,7 +75,7 @@ def test_all_pods_of_ours_die_in_the_middle_of_a_resize(training: Training, name
     kill_ours(training, name)
     training.until_runs("calm-worker", 2)
     assert lasting(training) == pods
-    inside.await_rollout(training.cluster)
+    in_cluster.await_rollout(training.cluster)
 
 
 def test_while_the_webhook_is_away_a_labelled_job_waits_for_it_and_says_so(
@@ -87,7 +88,7 @@ def test_while_the_webhook_is_away_a_labelled_job_waits_for_it_and_says_so(
     refusal = training.refused(*idle("calm", "1..2"))
     assert "jobs.edl.dev" in refusal
     training.cluster.kubectl(*system, "scale", "deployment/edl-webhook", "--replicas=2")
-    inside.await_rollout(training.cluster)
+    in_cluster.await_rollout(training.cluster)
     training.until(lambda: accepted(training), "a labelled job is accepted again")
     training.until_runs("calm-worker", 2)
 

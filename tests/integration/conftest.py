@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dev.installation import install
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
-from sandbox.namespaces import temporary
 from sandbox.shared import of_test_run
 from tests.integration.support.stage import stage
+from tests.temporary_namespace import temporary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sandbox.installation import Installation
+    from dev.installation import Installation
     from sandbox.named import Cluster
     from tests.integration.support.stage import Stage
 

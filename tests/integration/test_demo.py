@@ -24,7 +24,7 @@ def name() -> str:
 
 def demo(name: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "sandbox.demo", "--name", name],
+        [sys.executable, "-m", "dev.demo", "--name", name],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dev.installation import start_webhook
 from edl import contract
-from sandbox.installation import start_webhook
 from tests.integration.support.rights import Grant, without
 from tests.integration.support.stage import elastic
 from tests.integration.test_plugin import Shell, limited_user, running, sweep
@@ -16,8 +16,8 @@ from tests.integration.test_plugin import Shell, limited_user, running, sweep
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dev.installation import Installation
     from edl.writes import Json
-    from sandbox.installation import Installation
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration

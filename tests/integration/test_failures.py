@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from edl import contract
-from edl.kube.client import connect
-from edl.kube.cluster import Selection
-from edl.model import Target
-from edl.writes import Json
-from sandbox import NodeGroup, Sandbox
-from sandbox.installation import (
+from dev.installation import (
     Installation,
     apply_manifests,
     install,
     start_reconciler,
     start_webhook,
 )
+from edl import contract
+from edl.kube.client import connect
+from edl.kube.cluster import Selection
+from edl.model import Target
+from edl.writes import Json
+from sandbox import NodeGroup, Sandbox
 from sandbox.layout import free_ports
 from tests.integration.support.stage import Stage, horovod, stage, tensorflow
 

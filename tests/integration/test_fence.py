@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from certs.installation import usual
+from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError
 from edl.kube.client import connect
@@ -13,7 +14,6 @@ from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json
 from sandbox import Sandbox
-from sandbox.installation import install
 from tests.integration.conftest import NODES
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from dev.installation import Installation
 from edl.errors import Invalid, NotFound
 from edl.kube.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
-from sandbox.installation import Installation
 from sandbox.named import Cluster
 from tests.golden.cases import IMAGE, NAMESPACE, Denial, Golden, denials, goldens, holds
 

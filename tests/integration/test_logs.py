@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from dev.installation import install
 from edl import contract
 from edl.kube.client import connect
 from edl.kube.cluster import Selection
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 from tests.integration.support.stage import Stage
 from tests.integration.support.webhook import as_account
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.installation import Installation
 from edl import contract
 from edl.writes import Json
 from manifests import monitoring
 from sandbox.build import Bench
 from sandbox.debian import environment
 from sandbox.errors import BuildError
-from sandbox.installation import Installation
 from sandbox.layout import free_ports
 from sandbox.packages import unpacked
 from sandbox.places import places

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from dev.installation import Installation
 from edl import contract
 from edl.errors import Invalid
 from edl.kube.client import connect
 from edl.model import Target
 from edl.writes import Json
-from sandbox.installation import Installation
 from tests.integration.support.stage import Stage, elastic
 from tests.integration.support.webhook import Webhook
 

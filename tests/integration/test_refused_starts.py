@@ -18,9 +18,9 @@ from tests.integration.support.stage import elastic, stage, tensorflow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dev.installation import Installation
     from edl.model import Refusal
     from edl.writes import Json
-    from sandbox.installation import Installation
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration

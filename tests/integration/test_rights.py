@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 
 from certs.installation import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
+from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.announce import write_event
@@ -27,7 +28,6 @@ from manifests import render
 from reconciler.leader import Clocks, Elector, Terms
 from reconciler.process import Address, Process
 from sandbox import Sandbox
-from sandbox.installation import install
 from tests.devices import device_class
 from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, grants, without

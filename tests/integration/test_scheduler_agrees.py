@@ -15,12 +15,12 @@ from typing import Final
 
 import pytest
 
+from dev.installation import install
 from edl import contract
 from edl.history import entries
 from edl.model import Code, Target
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 from tests.figures import titled
 from tests.integration.support.stage import Stage, elastic
 

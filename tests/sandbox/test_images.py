@@ -6,15 +6,11 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from sandbox import images
 from sandbox.build import Bench
-from sandbox.cli import main
-from sandbox.errors import BuildError, SandboxError
+from sandbox.errors import BuildError
 from sandbox.images import archives, base, builder, making
-from sandbox.images.image import REPOSITORY
-from sandbox.installation import IMAGE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,33 +39,6 @@ def bench(tmp_path: Path) -> Bench:
 def quiet(_line: str) -> None: ...
 
 
-def test_references_are_in_full_as_a_node_knows_them() -> None:
-    assert images.reference("kubectl-edl") == f"docker.io/library/{IMAGE}"
-    assert images.reference("horovod") == "docker.io/edl-examples/horovod:1"
-    assert all(image.reference.count("/") == 2 for image in images.IMAGES)
-
-
-def test_our_image_carries_our_version() -> None:
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    assert images.reference("kubectl-edl").endswith(f"/{project['name']}:{project['version']}")
-
-
-def test_every_dockerfile_builds_on_what_is_made_here() -> None:
-    """A stage from elsewhere must be one that a program of the sandbox stands in for."""
-    for image in images.IMAGES:
-        stages = {*image.programs}
-        for line in (image.folder / "Dockerfile").read_text().splitlines():
-            words = line.split()
-            if words[:1] == ["FROM"] and words[-1] not in image.programs:
-                assert words[1] in {"debian:12-slim", *stages}, image.folder
-                stages.add(words[-1])
-
-
-def test_an_unknown_image_is_said_with_those_that_there_are() -> None:
-    with pytest.raises(SandboxError, match=r"no image 'caffe'; one of kubectl-edl, tensorflow"):
-        images.find("caffe")
-
-
 def test_the_key_changes_with_every_input(lesson: images.Image, tmp_path: Path) -> None:
     program = tmp_path / "kubectl"
     program.write_text("v1")
@@ -93,10 +62,6 @@ def test_what_is_kept_needs_no_builder(lesson: images.Image, bench: Bench) -> No
     nowhere = Bench(bench.cache, {"PATH": ""}, bench.stream)
     assert images.kept(lesson, nowhere) == archive
     assert images.build(lesson, nowhere, quiet) == archive
-
-
-def test_our_image_is_not_kept_where_kubectl_was_never_built(bench: Bench) -> None:
-    assert images.kept(images.find("kubectl-edl"), bench) is None
 
 
 def test_an_example_without_a_recipe_is_said(lesson: images.Image, bench: Bench) -> None:
@@ -134,25 +99,3 @@ def test_storage_lies_where_we_say_also_with_odd_names(tmp_path: Path) -> None:
 )
 def test_progress_says_the_step_and_the_last_line(log: str, said: str) -> None:
     assert builder.doing(log) == said
-
-
-def run(cache: Path, *args: str) -> str:
-    environ = {"EDL_CACHE": str(cache), "EDL_BINARIES": None, "EDL_SANDBOX": None}
-    return CliRunner().invoke(main, ["image", *args], env=environ).output
-
-
-def test_the_list_says_what_pods_call_each_image(tmp_path: Path) -> None:
-    header, first, *_ = run(tmp_path, "list").splitlines()
-    assert header.split() == ["NAME", "REFERENCE", "BUILT"]
-    assert first.split() == ["kubectl-edl", "docker.io/library/kubectl-edl:0.1.0", "no"]
-
-
-def test_building_nothing_in_particular_is_a_question_back(tmp_path: Path) -> None:
-    assert "name an image, or --all; there are kubectl-edl," in run(tmp_path, "build")
-    assert "'caffe' is not one of" in run(tmp_path, "build", "caffe")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_examples_of_the_help_are_commands_that_exist(tmp_path: Path) -> None:
-    assert "python -m sandbox image build kubectl-edl" in run(tmp_path, "--help")
-    assert "Usage: " in run(tmp_path, "build", "--help")

@@ -13,10 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from sandbox import NodeGroup, Sandbox, packages
-from sandbox.build import Bench
-from sandbox.files import write_whole
-from sandbox.installation import (
+from dev.installation import (
     Installation,
     apply_manifests,
     issue_certificates,
@@ -25,6 +22,9 @@ from sandbox.installation import (
     write_reconciler_kubeconfig,
     write_webhook_kubeconfig,
 )
+from sandbox import NodeGroup, Sandbox, packages
+from sandbox.build import Bench
+from sandbox.files import write_whole
 from sandbox.layout import free_ports
 from sandbox.pki import SERVER
 from sandbox.places import places

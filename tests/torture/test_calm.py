@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dev.installation import install
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
-from sandbox.installation import install
 from tests.integration.support.stage import Stage, cast_of, elastic, stage, tensorflow, web
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]

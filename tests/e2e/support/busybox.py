@@ -14,10 +14,10 @@ from sandbox import Sandbox, packages
 from sandbox.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.named import Cluster
-from sandbox.namespaces import temporary
 from sandbox.places import places
 from sandbox.real import archive
 from tests.e2e.support.commands import Commands
+from tests.temporary_namespace import temporary
 
 IMAGE = "docker.io/library/busybox:1"
 WITHIN = 60.0  # seconds until a test gives up

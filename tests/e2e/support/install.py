@@ -3,7 +3,8 @@
 import os
 import sys
 
-from sandbox import Sandbox, images, inside
+from dev import images, in_cluster
+from sandbox import Sandbox
 from sandbox.build import Bench
 from sandbox.named import Cluster
 from sandbox.places import places
@@ -11,7 +12,7 @@ from sandbox.places import places
 
 def load_image(cluster: Cluster, name: str) -> None:
     """Have the node of a sandbox know an image; other clusters have been given theirs."""
-    if isinstance(cluster, Sandbox) and images.reference(name) not in cluster.images():
+    if isinstance(cluster, Sandbox) and images.find(name).reference not in cluster.images():
         bench = Bench(places(os.environ).cache, os.environ)
         cluster.import_image(images.built(name, bench, sys.stderr.write))
 
@@ -19,11 +20,11 @@ def load_image(cluster: Cluster, name: str) -> None:
 def load_images(cluster: Cluster, manifest: str) -> None:
     """Have the node know every image of ours that a manifest names."""
     for name in images.NAMES:
-        if images.reference(name).removeprefix("docker.io/") in manifest:
+        if images.find(name).reference.removeprefix("docker.io/") in manifest:
             load_image(cluster, name)
 
 
 def install(cluster: Cluster) -> None:
     """As `kubectl apply -k` does it, with the image that the sandbox's node lacks at first."""
     load_image(cluster, "kubectl-edl")
-    inside.apply(cluster)
+    in_cluster.apply(cluster)

@@ -10,15 +10,15 @@ from types import MappingProxyType
 
 import yaml
 
+from dev.installation import IMAGE
 from edl import contract
 from edl.writes import Json
-from sandbox.installation import IMAGE
 from sandbox.named import Cluster
-from sandbox.namespaces import temporary
 from tests.e2e.support import ledger
 from tests.e2e.support.commands import Commands
 from tests.e2e.support.install import load_images
 from tests.integration.support.stage import Stage
+from tests.temporary_namespace import temporary
 
 EXAMPLES = Path("examples")
 READER = "reader"

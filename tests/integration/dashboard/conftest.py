@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dev.browser import browser
 from edl import contract
 from kubectl_edl.commands.dashboard import Asked
 from kubectl_edl.dashboard.serving import started
 from kubectl_edl.world import Scope
-from sandbox.browser import browser
 from sandbox.errors import SandboxError
 from tests.integration.support.pages import opened
 from tests.kubectl_edl.dashboard.stand import trained

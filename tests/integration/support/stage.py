@@ -15,7 +15,7 @@ from edl.model import Target
 from edl.writes import Json
 from sandbox.errors import SandboxError
 from sandbox.named import Cluster
-from sandbox.namespaces import temporary
+from tests.temporary_namespace import temporary
 
 WITHIN = 60.0  # seconds until a test gives up
 INDEX = contract.COMPLETION_INDEX_ANNOTATION

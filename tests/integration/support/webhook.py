@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dev.installation import Installation, install, start_webhook
 from edl import contract
 from edl.kube.client import connect
 from edl.model import Target
 from edl.writes import Json
 from manifests import render
 from sandbox.errors import SandboxError
-from sandbox.installation import Installation, install, start_webhook
 from sandbox.named import Cluster
-from sandbox.namespaces import temporary
+from tests.temporary_namespace import temporary
 
 WITHIN = 30.0  # seconds until a test gives up
 NAME = "webhook"

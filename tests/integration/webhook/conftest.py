@@ -7,8 +7,8 @@ import pytest
 
 from sandbox import NodeGroup, Sandbox
 from sandbox.named import Cluster
-from sandbox.namespaces import temporary
 from tests.integration.support.webhook import UNLABELLED, Webhook, beside, stored
+from tests.temporary_namespace import temporary
 
 
 @pytest.fixture(scope="session")

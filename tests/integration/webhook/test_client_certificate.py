@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
+from dev.installation import apply_manifests, webhook_command
 from sandbox.errors import SandboxError
-from sandbox.installation import apply_manifests, webhook_command
 from sandbox.layout import free_ports
 from tests.integration.support.webhook import Webhook, labelled, until
 

@@ -3,11 +3,11 @@
 import pytest
 
 from edl.kube.login import log_in
-from sandbox.namespaces import temporary
 from tests.fuzz import dry_runs, report
 from tests.fuzz.dry_runs import Findings, Server
 from tests.fuzz.generated import Generator
 from tests.integration.support.webhook import Webhook
+from tests.temporary_namespace import temporary
 
 SEED = 7
 SAMPLE = 8_000

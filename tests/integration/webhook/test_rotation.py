@@ -22,8 +22,8 @@ from edl.errors import NotFound
 from edl.kube.client import ApiServer, connect
 from edl.model import Target
 from sandbox.layout import free_ports
-from sandbox.namespaces import temporary
 from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
+from tests.temporary_namespace import temporary
 
 if TYPE_CHECKING:
     from collections.abc import Callable

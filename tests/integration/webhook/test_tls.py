@@ -5,13 +5,13 @@ import re
 
 import pytest
 
+from dev.installation import IMAGE
 from edl.inject import admission
 from edl.inject.admission import Context, Request
 from edl.kube.client import connect
 from edl.model import Target
 from edl.writes import Json
 from sandbox.errors import SandboxError
-from sandbox.installation import IMAGE
 from sandbox.named import Cluster
 from tests.integration.support.webhook import (
     UNLABELLED,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sandbox.demo.samples import JobLook, Look
+from dev.demo.samples import JobLook, Look
 
 UNTOUCHED = ("mnist-chief", "mnist-ps")
 

@@ -4,7 +4,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
-from sandbox.demo.samples import JobLook, Look
+from dev.demo.samples import JobLook, Look
 
 _COLUMNS: Final = {"mnist-worker": "mnist", "resnet-worker": "resnet", "bert": "bert"}
 _BAR: Final = 12

@@ -1,4 +1,4 @@
-"""`python -m sandbox.demo`: the story in a sandbox of its own; fails if a promise broke."""
+"""`python -m dev.demo`: the story in a sandbox of its own; fails if a promise broke."""
 
 import sys
 import time
@@ -7,22 +7,22 @@ from typing import Final
 
 import click
 
+from dev.demo.expectations import Expectations
+from dev.demo.samples import Look, Sampler
+from dev.demo.screen import Screen
+from dev.demo.story import SceneFailed, Story
+from dev.demo.training import Training
+from dev.installation import install
 from edl.kube.client import connect
 from sandbox import NodeGroup, Sandbox, SandboxError
-from sandbox.demo.expectations import Expectations
-from sandbox.demo.samples import Look, Sampler
-from sandbox.demo.screen import Screen
-from sandbox.demo.story import SceneFailed, Story
-from sandbox.demo.training import Training
-from sandbox.installation import install
 
 _HELP: Final = """Elastic jobs on a real control plane with 20 simulated nodes, in about a minute.
 
 \b
 Examples:
-  python -m sandbox.demo
-  python -m sandbox.demo --keep
-  python -m sandbox.demo --real
+  python -m dev.demo
+  python -m dev.demo --keep
+  python -m dev.demo --real
 """
 
 

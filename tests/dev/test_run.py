@@ -3,9 +3,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from sandbox.beside import _COMMANDS, NAME
+from dev.installation import Installation
+from dev.run import _COMMANDS, NAME
 from sandbox.errors import SandboxError
-from sandbox.installation import Installation
 
 if TYPE_CHECKING:
     from sandbox.named import Cluster

@@ -1,4 +1,4 @@
-"""`python -m sandbox.pictures`: pictures of the dashboard, on a real control plane."""
+"""`python -m dev.pictures`: pictures of the dashboard, on a real control plane."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Final
 import click
 from playwright.sync_api import ViewportSize
 
+from dev.browser import browser
+from dev.demo.samples import NAMESPACE
+from dev.demo.story import MANIFESTS
+from dev.installation import install
 from edl import contract
 from kubectl_edl.commands.dashboard import Asked
 from kubectl_edl.dashboard.serving import started
 from kubectl_edl.main import this_process
 from kubectl_edl.world import Scope
 from sandbox import NodeGroup, Sandbox
-from sandbox.browser import browser
-from sandbox.demo.samples import NAMESPACE
-from sandbox.demo.story import MANIFESTS
-from sandbox.installation import install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +45,8 @@ def pictures(output: Path) -> None:
 
     \b
     Examples:
-      python -m sandbox.pictures
-      python -m sandbox.pictures --output /tmp/pictures
+      python -m dev.pictures
+      python -m dev.pictures --output /tmp/pictures
     """
     output.mkdir(parents=True, exist_ok=True)
     sandbox = Sandbox("pictures", say=click.echo)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dev.browser import PROGRAM, browser
 from sandbox import debian
-from sandbox.browser import PROGRAM, browser
 from sandbox.errors import SandboxError
 from sandbox.packages import PACKAGES
 

@@ -1,68 +1,105 @@
-"""`python -m sandbox image`: build images, and say which there are."""
+"""`python -m dev.images`: the images of our own pods and of the examples."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from sandbox import images
 from sandbox.build import Bench
+from sandbox.cli import SandboxGroup
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
+from sandbox.images import Image
 from sandbox.places import places
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
 MIB: Final = 1024 * 1024
 EPILOG: Final = """\b
 Examples:
-  python -m sandbox image build kubectl-edl
-  python -m sandbox image build tensorflow --name demo
-  python -m sandbox image list
+  python -m dev.images build kubectl-edl
+  python -m dev.images build tensorflow --name demo
+  python -m dev.images list
 """
-_NAME: Final = click.Choice(images.NAMES)
 
 
-@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-def image() -> None:
-    """The images of our own pods and of the examples, built here from their Dockerfiles.
+def _example(name: str) -> Image:
+    return Image(name, f"docker.io/edl-examples/{name}:1", REPOSITORY / "examples" / name)
+
+
+IMAGES: Final = (
+    # kubectl would take minutes to compile; the sandbox has it already.
+    Image("kubectl-edl", "docker.io/library/kubectl-edl:0.1.0", REPOSITORY, ("kubectl",)),
+    _example("tensorflow"),
+    _example("pytorch"),
+    _example("horovod"),
+    _example("mxnet"),
+    _example("paddle"),
+)
+NAMES: Final = tuple(image.name for image in IMAGES)
+
+
+def find(name: str) -> Image:
+    """The image of this name. Raises SandboxError."""
+    for image in IMAGES:
+        if image.name == name:
+            return image
+    raise SandboxError(f"no image {name!r}; one of {', '.join(NAMES)}")
+
+
+def built(name: str, bench: Bench, say: Callable[[str], None]) -> Path:
+    """The archive of the image of this name, built first if the cache lacks it.
+
+    Raises SandboxError: the name is unknown, or the build failed.
+    """
+    return images.build(find(name), bench, say)
+
+
+@click.group(
+    cls=SandboxGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
+def main() -> None:
+    """Build the images of kubectl-edl's pods and of the examples from their Dockerfiles.
 
     No registry is needed: the base image is made from Debian packages. What was built is kept in
     the cache until a file of its folder changes.
     """
 
 
-@image.command(epilog=EPILOG)
-@click.argument("names", nargs=-1, type=_NAME, metavar="NAME...")
+@main.command(epilog=EPILOG)
+@click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar="NAME...")
 @click.option("--all", "every", is_flag=True, help="Every image that has a Dockerfile.")
 @click.option("--name", "sandbox", help="A sandbox whose real node gets them.")
 def build(names: tuple[str, ...], every: bool, sandbox: str | None) -> None:  # noqa: FBT001 - a flag
     """Build images; print the path of each archive."""
-    chosen = images.NAMES if every else names
+    chosen = NAMES if every else names
     if not chosen:
-        raise click.UsageError(f"name an image, or --all; there are {', '.join(images.NAMES)}")
+        raise click.UsageError(f"name an image, or --all; there are {', '.join(NAMES)}")
     for each in chosen:
-        archive = images.built(each, _bench(), _say)
+        archive = built(each, _bench(), _say)
         click.echo(archive)
         if sandbox:
             _load(each, archive, Sandbox(sandbox, say=_say))
 
 
-@image.command("list")
+@main.command("list")
 def list_() -> None:
     """Every image, what pods call it, and whether it is built."""
-    rows = [("NAME", "REFERENCE", "BUILT"), *(_row(each) for each in images.IMAGES)]
+    rows = [("NAME", "REFERENCE", "BUILT"), *(_row(each) for each in IMAGES)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("   ".join(cells).rstrip())
 
 
-@image.command()
+@main.command()
 def prune() -> None:
     """Drop what images were before: earlier archives, and layers that none consists of any more.
 
@@ -70,11 +107,11 @@ def prune() -> None:
     """
     folder = _bench().cache
     before = shutil.disk_usage(folder).free
-    images.prune(_bench(), _say)
+    images.prune(IMAGES, _bench(), _say)
     click.echo(f"freed {max(0, shutil.disk_usage(folder).free - before) / MIB:,.0f} MiB")
 
 
-def _row(each: images.Image) -> tuple[str, str, str]:
+def _row(each: Image) -> tuple[str, str, str]:
     archive = images.kept(each, _bench())
     said = f"{archive.stat().st_size / MIB:,.0f} MiB" if archive else "no"
     return each.name, each.reference, said
@@ -87,7 +124,7 @@ def _load(name: str, archive: Path, sandbox: Sandbox) -> None:
             f"python -m sandbox up --real --name {sandbox.name}, then this again"
         )
     sandbox.import_image(archive)
-    click.echo(f"sandbox {sandbox.name} has {images.reference(name)}")
+    click.echo(f"sandbox {sandbox.name} has {find(name).reference}")
 
 
 def _bench() -> Bench:
@@ -96,3 +133,7 @@ def _bench() -> Bench:
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m dev.images")

@@ -1,4 +1,4 @@
-"""`python -m sandbox.beside webhook|reconciler`: ours in this shell, on the cluster of $KUBECONFIG.
+"""`python -m dev.run webhook|reconciler`: ours in this shell, on the cluster of $KUBECONFIG.
 
 For a cluster whose API server runs on this machine, such as the sandbox's.
 """
@@ -14,9 +14,7 @@ from typing import Final, NoReturn
 
 import click
 
-from edl import contract
-from sandbox.errors import SandboxError
-from sandbox.installation import (
+from dev.installation import (
     Installation,
     apply_manifests,
     issue_certificates,
@@ -25,6 +23,8 @@ from sandbox.installation import (
     write_reconciler_kubeconfig,
     write_webhook_kubeconfig,
 )
+from edl import contract
+from sandbox.errors import SandboxError
 from sandbox.layout import free_ports
 from sandbox.named import NamedCluster
 
@@ -43,8 +43,8 @@ def beside(which: str, kubeconfig: str) -> None:
     \b
     Examples:
       python -m sandbox up --name dev && export KUBECONFIG=…
-      python -m sandbox.beside webhook &
-      python -m sandbox.beside reconciler
+      python -m dev.run webhook &
+      python -m dev.run reconciler
     """
     with tempfile.TemporaryDirectory(prefix="kubectl-edl-") as folder:
         place = Path(folder)
@@ -98,4 +98,4 @@ def _refuse(what: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    beside(prog_name="python -m sandbox.beside")
+    beside(prog_name="python -m dev.run")

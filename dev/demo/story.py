@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dev.demo.expectations import Expectations
+from dev.demo.samples import NAMESPACE, Look, Sampler
+from dev.demo.screen import Screen
 from edl import contract
 from edl.writes import Json
 from sandbox import Sandbox
-from sandbox.demo.expectations import Expectations
-from sandbox.demo.samples import NAMESPACE, Look, Sampler
-from sandbox.demo.screen import Screen
 
 MANIFESTS: Final = Path("examples/story")
 _PATIENCE: Final = 90.0

@@ -11,12 +11,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from dev import images, in_cluster
+from dev.demo.samples import NAMESPACE
+from dev.demo.screen import Screen
 from edl import contract
 from edl.writes import Json
-from sandbox import Sandbox, images, inside
+from sandbox import Sandbox
 from sandbox.build import Bench
-from sandbox.demo.samples import NAMESPACE
-from sandbox.demo.screen import Screen
 from sandbox.errors import SandboxError
 from sandbox.places import places
 
@@ -71,7 +72,7 @@ class Training:
         self.screen.command(f"python -m sandbox up --real   # ready after {started.seconds:.1f} s")
         for archive in archives:
             self.sandbox.import_image(archive)
-        inside.apply(self.sandbox)
+        in_cluster.apply(self.sandbox)
         self.screen.command("kubectl apply -k manifests/base")
         pods = self.sandbox.kubectl("get", "pods", "-n", contract.SYSTEM_NAMESPACE)
         self.screen.command(f"kubectl get pods -n {contract.SYSTEM_NAMESPACE}", pods)
