@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import kueue
-from sandbox.recipe import version
+from sandbox.builds.recipe import version
 from sandbox.releases import wanted
 
 HERE: Final = Path(__file__).parent

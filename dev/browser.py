@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from playwright.sync_api import Error, sync_playwright
 
-from sandbox import debian, packages
-from sandbox.build import Bench
+from sandbox.builds import debian, debian_packages
+from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
-from sandbox.places import places
+from sandbox.paths import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,7 @@ def browser(
 ) -> Iterator[Browser]:
     """Fetched into the cache first, if need be. Raises SandboxError where it cannot run."""
     bench = Bench(places(environ).cache, environ)
-    prefix = packages.unpacked("chromium", bench, say)
+    prefix = debian_packages.unpacked("chromium", bench, say)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(

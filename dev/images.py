@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from sandbox import images
-from sandbox.build import Bench
+from sandbox.builds.build import Bench
 from sandbox.cli import SandboxGroup
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.images import Image
-from sandbox.places import places
+from sandbox.paths import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,10 +19,10 @@ import yaml
 
 from edl import contract
 from manifests import render
-from sandbox.components import LOOPBACK
 from sandbox.errors import SandboxError
+from sandbox.existing import Cluster
 from sandbox.layout import free_ports
-from sandbox.named import Cluster
+from sandbox.processes.components import LOOPBACK
 
 IMAGE: Final = "kubectl-edl:0.1.0"
 _WEBHOOK: Final = "webhook"

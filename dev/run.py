@@ -25,8 +25,8 @@ from dev.installation import (
 )
 from edl import contract
 from sandbox.errors import SandboxError
+from sandbox.existing import ExistingCluster
 from sandbox.layout import free_ports
-from sandbox.named import NamedCluster
 
 NAME: Final = "reconciler"
 
@@ -48,7 +48,7 @@ def beside(which: str, kubeconfig: str) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="kubectl-edl-") as folder:
         place = Path(folder)
-        cluster = NamedCluster(Path(kubeconfig).expanduser(), place, os.environ, _refuse)
+        cluster = ExistingCluster(Path(kubeconfig).expanduser(), place, os.environ, _refuse)
         webhook_port, metrics_port = free_ports(2)
         installation = Installation(cluster, place, webhook_port, {NAME: metrics_port})
         try:

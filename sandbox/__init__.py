@@ -2,6 +2,6 @@
 
 from sandbox.cluster import Sandbox, Start
 from sandbox.errors import BuildError, ComponentDied, SandboxError
-from sandbox.nodes import NodeGroup
+from sandbox.objects.nodes import NodeGroup
 
 __all__ = ["BuildError", "ComponentDied", "NodeGroup", "Sandbox", "SandboxError", "Start"]

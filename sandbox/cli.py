@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sandbox import binaries, status
+from sandbox import status
+from sandbox.builds import binaries
+from sandbox.builds.progress import elapsed
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
-from sandbox.nodes import NodeGroup, quantity
-from sandbox.places import places
-from sandbox.progress import elapsed
+from sandbox.objects.nodes import NodeGroup, quantity
+from sandbox.paths import places
 from sandbox.releases import DEFAULT, RELEASES, VARIABLE
 
 if TYPE_CHECKING:

@@ -9,18 +9,21 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sandbox import binaries, components, kubectl, nodes, packages, processes, releases, startup
-from sandbox.api import Api
-from sandbox.build import Bench
-from sandbox.components import Cast
+from sandbox import releases
+from sandbox.builds import binaries, debian_packages
+from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.files import locked
 from sandbox.layout import Layout, checked_name, read_facts
-from sandbox.places import places
+from sandbox.objects import nodes
+from sandbox.objects.api import Api
+from sandbox.paths import places
+from sandbox.processes import components, kubectl, ownership, startup
+from sandbox.processes.components import Cast
+from sandbox.processes.supervisor import Launch, Supervisor
 from sandbox.real import missing
 from sandbox.real.network import Network
 from sandbox.real.node import HOLDER, PARTS, Node
-from sandbox.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sandbox.layout import Facts
-    from sandbox.nodes import NodeGroup
+    from sandbox.objects.nodes import NodeGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class Sandbox:
 
     def exists(self) -> bool:
         """Whether anything of it is there: a folder or a process."""
-        return self._layout.folder.exists() or bool(processes.of_sandbox(self._layout.folder))
+        return self._layout.folder.exists() or bool(ownership.of_sandbox(self._layout.folder))
 
     @property
     def folder(self) -> Path:
@@ -269,7 +272,7 @@ class Sandbox:
 
     def _packages(self) -> Path:
         bench = Bench(self._places.cache, self._environ)
-        return packages.unpacked("node", bench, self._say)
+        return debian_packages.unpacked("node", bench, self._say)
 
     def _node(self, cast: Cast, prefix: Path) -> Node:
         number = cast.facts.network

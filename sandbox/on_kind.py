@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 import yaml
 
-from sandbox import binaries, nodes
-from sandbox.build import Bench, built
-from sandbox.components import KWOK, kwok_flags
+from sandbox.builds import binaries
+from sandbox.builds.build import Bench, built
+from sandbox.builds.recipe import KIND
 from sandbox.errors import SandboxError
-from sandbox.named import NamedCluster
-from sandbox.places import places
-from sandbox.recipe import KIND
+from sandbox.existing import ExistingCluster
+from sandbox.objects import nodes
+from sandbox.paths import places
+from sandbox.processes.components import KWOK, kwok_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,7 +91,7 @@ def cluster(environ: Mapping[str, str], folder: Path) -> Iterator[dict[str, str]
 def _simulated(kubeconfig: Path, environ: Mapping[str, str], folder: Path) -> Iterator[str]:
     """Simulated nodes, and none that is real; the address under which kind's node finds us."""
     programs = binaries.find(places(environ), environ, _say)
-    named = NamedCluster(kubeconfig, folder, environ, _refuse)
+    named = ExistingCluster(kubeconfig, folder, environ, _refuse)
     try:
         named.kubectl("cordon", "--selector", "kubernetes.io/os=linux")
         node = "{.items[0].status.addresses[?(@.type=='InternalIP')].address}"

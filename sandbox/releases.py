@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from sandbox.builds.recipe import Recipe
 from sandbox.errors import SandboxError
-from sandbox.places import HERE
-from sandbox.recipe import Recipe
+from sandbox.paths import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

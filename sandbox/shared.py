@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
+from sandbox.existing import ExistingCluster
 from sandbox.files import locked, taken
-from sandbox.named import NamedCluster
-from sandbox.places import places
+from sandbox.paths import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sandbox.named import Cluster
-    from sandbox.nodes import NodeGroup
+    from sandbox.existing import Cluster
+    from sandbox.objects.nodes import NodeGroup
 
 
 @contextlib.contextmanager
@@ -68,11 +68,11 @@ def of_test_run(
 @contextlib.contextmanager
 def _named(
     kubeconfig: Path, environ: Mapping[str, str], refuse: Callable[[str], NoReturn]
-) -> Iterator[NamedCluster]:
+) -> Iterator[ExistingCluster]:
     # Among the sandboxes, so that `down --all` ends what a killed test run launched there.
     folder = places(environ).sandboxes / f"named-{secrets.token_hex(4)}"
     folder.mkdir(parents=True)
-    cluster = NamedCluster(kubeconfig, folder, environ, refuse)
+    cluster = ExistingCluster(kubeconfig, folder, environ, refuse)
     try:
         yield cluster
     finally:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox import processes
 from sandbox.layout import NAME
+from sandbox.processes import ownership
 
 if TYPE_CHECKING:
     from sandbox.cluster import Sandbox
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def names(root: Path) -> list[str]:
     """Every sandbox under the root of which a folder or a process is left."""
     folders = {entry.name for entry in root.iterdir()} if root.is_dir() else set()
-    owners = {Path(process.folder) for process in processes.live()}
+    owners = {Path(process.folder) for process in ownership.live()}
     found = folders | {owner.name for owner in owners if owner.parent == root}
     return sorted(name for name in found if NAME.fullmatch(name))
 

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from benchmarks import circumstances
-from sandbox.recipe import version
+from sandbox.builds.recipe import version
 from sandbox.releases import RELEASES, VARIABLE, control_plane
 
 ROOT: Final = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from sandbox.places import places
+from sandbox.paths import places
 from sandbox.releases import VARIABLE
 
 ROOT: Final = Path(__file__).parents[1]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 from edl.errors import NotFound
 from edl.kube.client import connect
 from edl.model import Target
-from sandbox.readiness import wait_for
+from sandbox.processes.readiness import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from edl.kube.client import ApiServer
-    from sandbox.named import Cluster
+    from sandbox.existing import Cluster
 
 WITHIN: Final = 60.0
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from sandbox import Sandbox, toolchain
-from sandbox.build import Bench, built
+from sandbox import Sandbox
+from sandbox.builds import toolchain
+from sandbox.builds.build import Bench, built
+from sandbox.builds.recipe import Recipe
 from sandbox.errors import SandboxError
 from sandbox.layout import free_ports
-from sandbox.places import places
-from sandbox.recipe import Recipe
+from sandbox.paths import places
 
 HERE: Final = Path(__file__).parent
 MODULE: Final = "sigs.k8s.io/kueue"

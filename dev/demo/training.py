@@ -17,9 +17,9 @@ from dev.demo.screen import Screen
 from edl import contract
 from edl.writes import Json
 from sandbox import Sandbox
-from sandbox.build import Bench
+from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
-from sandbox.places import places
+from sandbox.paths import places
 
 JOB: Final = "digits"
 MOST: Final = 3

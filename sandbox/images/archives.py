@@ -7,19 +7,19 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Final
 
-from sandbox import binaries
-from sandbox import build as programs
+from sandbox.builds import binaries
+from sandbox.builds import build as programs
+from sandbox.builds.recipe import KEY_LENGTH, machine
 from sandbox.files import locked
 from sandbox.images import base, context, making
-from sandbox.places import places
-from sandbox.recipe import KEY_LENGTH, machine
+from sandbox.paths import places
 from sandbox.releases import wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from sandbox.build import Bench
+    from sandbox.builds.build import Bench
     from sandbox.images.image import Image
 
 EARLIER: Final = 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
+from sandbox.builds.recipe import KEY_LENGTH, machine
 from sandbox.images import sources
-from sandbox.recipe import KEY_LENGTH, machine
 
 if TYPE_CHECKING:
     from sandbox.images.builder import Builder

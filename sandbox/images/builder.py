@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sandbox.watched import Task, watched
+from sandbox.builds.logged_run import Task, watched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from sandbox.progress import Progress
+    from sandbox.builds.progress import Progress
 
 APART: Final = (
     *("setpriv", "--pdeathsig", "KILL", "--"),

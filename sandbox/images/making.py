@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sandbox import packages
+from sandbox.builds import debian_packages
+from sandbox.builds.logged_run import fresh
+from sandbox.builds.progress import Progress
 from sandbox.errors import BuildError
 from sandbox.files import locked
 from sandbox.images import base, machine
 from sandbox.images.builder import Builder
-from sandbox.progress import Progress
-from sandbox.watched import fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sandbox.build import Bench
+    from sandbox.builds.build import Bench
     from sandbox.images.image import Image
 
 FOLDER: Final = "images"
@@ -75,7 +75,7 @@ def _builder(
     name: str, doing: tuple[str, str, str], bench: Bench, say: Callable[[str], None]
 ) -> Iterator[Builder]:
     """A builder with a folder for its work, and a progress line that ends with it."""
-    unpacked = packages.unpacked("images", bench, say)
+    unpacked = debian_packages.unpacked("images", bench, say)
     images = bench.cache / FOLDER
     images.mkdir(parents=True, exist_ok=True)
     # We hold the lock: what lies there was left by a build that was killed.

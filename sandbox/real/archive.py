@@ -8,7 +8,7 @@ import json
 import tarfile
 from typing import TYPE_CHECKING, Final
 
-from sandbox.recipe import machine
+from sandbox.builds.recipe import machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from sandbox.pki import NODE_NAME
+from sandbox.processes.pki import NODE_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,24 +12,25 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sandbox import debian, processes
+from sandbox.builds import debian
 from sandbox.errors import SandboxError
 from sandbox.files import write_whole
-from sandbox.kubeconfig import kubeconfig
-from sandbox.readiness import wait_for
+from sandbox.processes import ownership
+from sandbox.processes.kubeconfig import kubeconfig
+from sandbox.processes.readiness import wait_for
+from sandbox.processes.supervisor import Launch
 from sandbox.real import archive, cgroups, configuration, isolation
 from sandbox.real.configuration import PAUSE, SOCKET, Paths
 from sandbox.real.images import Images
 from sandbox.real.isolation import Isolation
-from sandbox.supervisor import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from sandbox.layout import Layout
+    from sandbox.processes.supervisor import Supervisor
     from sandbox.real.network import Network
-    from sandbox.supervisor import Supervisor
 
 HOLDER: Final = "node"
 CONTAINERD: Final = "containerd"
@@ -81,7 +82,7 @@ class Node:
             return pid
         self._refuse_hidden()
         for part in PARTS:
-            processes.end_all(self.layout.folder, part)
+            ownership.end_all(self.layout.folder, part)
         outside.forget()
         cgroups.remove(self._cgroup)
         cgroups.create(self._cgroup)
@@ -146,7 +147,7 @@ class Node:
 
     def _marked(self, env: Mapping[str, str]) -> dict[str, str]:
         """For commands of ours, so that down() ends them if we are killed meanwhile."""
-        return processes.marked(env, self.layout.folder, HOLDER)
+        return ownership.marked(env, self.layout.folder, HOLDER)
 
     def _environment(self) -> dict[str, str]:
         env = debian.environment(self.prefix)

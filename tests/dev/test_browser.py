@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dev.browser import PROGRAM, browser
-from sandbox import debian
+from sandbox.builds import debian
+from sandbox.builds.debian_packages import PACKAGES
 from sandbox.errors import SandboxError
-from sandbox.packages import PACKAGES
 
 if TYPE_CHECKING:
     from pathlib import Path

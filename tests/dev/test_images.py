@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dev import images
 from dev.installation import IMAGE
-from sandbox.build import Bench
+from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
 from sandbox.images import kept
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kubectl_edl.checks.api import OLDEST
-from sandbox.recipe import version
+from sandbox.builds.recipe import version
 from sandbox.releases import RELEASES, control_plane
 from tests import matrix
 from tests.matrix import Outcome

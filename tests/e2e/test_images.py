@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import images
-from sandbox.build import Bench
+from sandbox.builds.build import Bench
 from sandbox.errors import BuildError
-from sandbox.places import places
+from sandbox.paths import places
 from tests.e2e.conftest import require_a_real_node
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ RUN {last}
 """
 BUILD = """
 import os, sys; from pathlib import Path
-from sandbox import images; from sandbox.build import Bench; from sandbox.places import places
+from sandbox import images; from sandbox.builds.build import Bench; from sandbox.paths import places
 image = images.Image(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
 images.build(image, Bench(places(os.environ).cache, os.environ), print)
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import NodeGroup, SandboxError
-from sandbox.components import ORDER
+from sandbox.processes.components import ORDER
 from sandbox.real.node import PARTS
 from tests.e2e.support import machine
 from tests.e2e.support.busybox import FOR_EVER, IMAGE, manifest, page, pods_on, service

@@ -12,9 +12,9 @@ import yaml
 from edl.writes import Json
 from manifests import chart_files, installation, values
 from manifests.chart_files import CHART
-from sandbox.build import Bench, built
-from sandbox.places import places
-from sandbox.recipe import HELM
+from sandbox.builds.build import Bench, built
+from sandbox.builds.recipe import HELM
+from sandbox.paths import places
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]  # a first build takes minutes
 

@@ -8,7 +8,7 @@ from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.client import PAGE_SIZE, ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
-from sandbox.named import Cluster as SandboxCluster
+from sandbox.existing import Cluster as SandboxCluster
 from tests.edl.kube.cluster_contract import ClusterContract, lease
 
 pytestmark = pytest.mark.integration

@@ -15,7 +15,7 @@ from edl.kube.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
-from sandbox.named import Cluster
+from sandbox.existing import Cluster
 from tests.golden.cases import IMAGE, NAMESPACE, Denial, Golden, denials, goldens, holds
 
 pytestmark = pytest.mark.integration

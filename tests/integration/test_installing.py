@@ -19,16 +19,16 @@ from manifests import installation, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE
 from sandbox import NodeGroup, Sandbox
-from sandbox.build import Bench, built
-from sandbox.places import places
-from sandbox.recipe import HELM
+from sandbox.builds.build import Bench, built
+from sandbox.builds.recipe import HELM
+from sandbox.paths import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from edl.writes import Json
-    from sandbox.named import Cluster
+    from sandbox.existing import Cluster
 
 pytestmark = [
     pytest.mark.integration,

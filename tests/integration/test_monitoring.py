@@ -19,12 +19,12 @@ from dev.installation import Installation
 from edl import contract
 from edl.writes import Json
 from manifests import monitoring
-from sandbox.build import Bench
-from sandbox.debian import environment
+from sandbox.builds.build import Bench
+from sandbox.builds.debian import environment
+from sandbox.builds.debian_packages import unpacked
 from sandbox.errors import BuildError
 from sandbox.layout import free_ports
-from sandbox.packages import unpacked
-from sandbox.places import places
+from sandbox.paths import places
 from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration

@@ -19,7 +19,7 @@ from edl.planner.plan import Admission, Placement, Plan
 from edl.steps import steps
 from edl.writes import Json, Write
 from sandbox import NodeGroup, Sandbox
-from sandbox.named import Cluster
+from sandbox.existing import Cluster
 from tests.integration.support.stage import elastic
 from tests.reasons import because
 

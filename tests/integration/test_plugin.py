@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from edl.writes import Json
-    from sandbox.named import Cluster
+    from sandbox.existing import Cluster
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import ComponentDied, NodeGroup, SandboxError, processes
-from sandbox.components import ORDER
+from sandbox import ComponentDied, NodeGroup, SandboxError
+from sandbox.builds.recipe import version
 from sandbox.layout import free_ports
-from sandbox.recipe import version
+from sandbox.processes import ownership
+from sandbox.processes.components import ORDER
 from sandbox.releases import wanted
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def test_down_ends_processes_whose_folder_is_gone(own_sandbox: Make, tmp_path: P
     shutil.move(sandbox.folder, tmp_path)
     assert sandbox.running()
     assert sandbox.down()
-    assert processes.of_sandbox(sandbox.folder) == []
+    assert ownership.of_sandbox(sandbox.folder) == []
 
 
 def test_what_a_killed_run_left_half_made_is_made_anew(own_sandbox: Make) -> None:
@@ -197,9 +198,9 @@ def test_a_launched_program_knows_the_cluster_and_ends_with_it(own_sandbox: Make
     while "hello" not in sandbox.log("guest").read_text():
         sandbox.check()
     assert sandbox.log("guest").read_text() == "okhello\n"
-    assert {p.component for p in processes.of_sandbox(sandbox.folder)} == {*ORDER, "guest"}
+    assert {p.component for p in ownership.of_sandbox(sandbox.folder)} == {*ORDER, "guest"}
     sandbox.down()
-    assert processes.of_sandbox(sandbox.folder) == []
+    assert ownership.of_sandbox(sandbox.folder) == []
 
 
 def test_up_starts_a_launched_program_that_died_and_none_that_was_stopped(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.nodes import SIMULATED
+from sandbox.objects.nodes import SIMULATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.named import Cluster
+    from sandbox.existing import Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.sandbox]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.build import Bench
-from sandbox.debian import environment
+from sandbox.builds.build import Bench
+from sandbox.builds.debian import environment
+from sandbox.builds.debian_packages import unpacked
 from sandbox.errors import BuildError
-from sandbox.packages import unpacked
-from sandbox.places import places
+from sandbox.paths import places
 from tests.integration.support.stage import elastic
 from tests.integration.support.terminal import KILL_LINE, Terminal
 

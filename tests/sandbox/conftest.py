@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.recipe import Recipe
+from sandbox.builds.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from sandbox.builds.progress import Progress, elapsed
 from sandbox.cli import main
-from sandbox.progress import Progress, elapsed
-from sandbox.supervisor import Launch, Supervisor
+from sandbox.processes.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
     from pathlib import Path

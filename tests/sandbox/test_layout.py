@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from sandbox import Sandbox, pki, status
-from sandbox.components import ORDER, Cast, api_url, launches
+from sandbox import Sandbox, status
 from sandbox.errors import SandboxError
-from sandbox.kubeconfig import kubeconfig
 from sandbox.layout import PORTS, Facts, Layout, free_ports, read_facts, write_facts
+from sandbox.processes import pki
+from sandbox.processes.components import ORDER, Cast, api_url, launches
+from sandbox.processes.kubeconfig import kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.builds.recipe import HELM, KIND, version
 from sandbox.errors import SandboxError
 from sandbox.on_kind import ENGINES, engine
-from sandbox.recipe import HELM, KIND, version
 
 Made = Callable[..., dict[str, str]]
 

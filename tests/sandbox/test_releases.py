@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import Sandbox, SandboxError, pin
+from sandbox import Sandbox, SandboxError
+from sandbox.builds import pin
+from sandbox.builds.recipe import KWOK, key, link_flags, version
 from sandbox.layout import Facts, read_facts, write_facts
-from sandbox.recipe import KWOK, key, link_flags, version
 from sandbox.releases import CONTROL_PLANES, DEFAULT, RELEASES, VARIABLE, control_plane
 
 ROOT = Path(__file__).parents[2]

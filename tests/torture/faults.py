@@ -14,8 +14,15 @@ from edl import contract
 from edl.errors import ClusterError, Conflict
 from edl.kube.client import connect
 from edl.model import Target
-from sandbox.components import API_SERVER, CONTROLLER_MANAGER, ETCD, KWOK, ORDER, SCHEDULER
 from sandbox.layout import read_facts
+from sandbox.processes.components import (
+    API_SERVER,
+    CONTROLLER_MANAGER,
+    ETCD,
+    KWOK,
+    ORDER,
+    SCHEDULER,
+)
 from tests.integration.support.stage import elastic
 from tests.torture.blows import Delay, Refusal, Silence
 from tests.torture.proofs import (

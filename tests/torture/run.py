@@ -19,7 +19,7 @@ from edl.kube.objects import NodeObject
 from edl.model import Target
 from edl.resources import Resources
 from edl.writes import Json
-from sandbox.components import KWOK, ORDER
+from sandbox.processes.components import KWOK, ORDER
 from tests.integration.support.stage import Stage, stage
 from tests.torture import verdict
 from tests.torture.churn import Commission, commissions

@@ -22,12 +22,13 @@ from dev.installation import (
     write_reconciler_kubeconfig,
     write_webhook_kubeconfig,
 )
-from sandbox import NodeGroup, Sandbox, packages
-from sandbox.build import Bench
+from sandbox import NodeGroup, Sandbox
+from sandbox.builds import debian_packages
+from sandbox.builds.build import Bench
 from sandbox.files import write_whole
 from sandbox.layout import free_ports
-from sandbox.pki import SERVER
-from sandbox.places import places
+from sandbox.paths import places
+from sandbox.processes.pki import SERVER
 from tests.torture.proxy import Proxy
 
 NODES: Final = NodeGroup(count=10, cpu="8", memory="32Gi")
@@ -113,7 +114,7 @@ def _clocked(command: list[str]) -> list[str]:
 def clock_library() -> Path:
     """libfaketime, of the distribution's package. Raises BuildError where there is none."""
     bench = Bench(places(os.environ).cache, os.environ)
-    prefix = packages.unpacked("faketime", bench, print)
+    prefix = debian_packages.unpacked("faketime", bench, print)
     (library,) = prefix.rglob(_LIBRARY)
     return library
 

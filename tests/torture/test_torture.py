@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import BuildError
-from sandbox.places import places
+from sandbox.paths import places
 from tests.torture.faults import LANES
 from tests.torture.run import Scale, torture
 from tests.torture.scene import Scene, clock_library, scene

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import pki
+from sandbox.processes import pki
 from tests.webhook import reviews, wire
 from tests.webhook.wire import Answered, Process
 

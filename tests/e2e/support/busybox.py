@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox import Sandbox, packages
-from sandbox.build import Bench
+from sandbox import Sandbox
+from sandbox.builds import debian_packages
+from sandbox.builds.build import Bench
 from sandbox.errors import SandboxError
-from sandbox.named import Cluster
-from sandbox.places import places
+from sandbox.existing import Cluster
+from sandbox.paths import places
 from sandbox.real import archive
 from tests.e2e.support.commands import Commands
 from tests.temporary_namespace import temporary
@@ -93,7 +94,7 @@ def load(cluster: Cluster) -> None:
     if not isinstance(cluster, Sandbox) or IMAGE in cluster.images():
         return
     bench = Bench(places(os.environ).cache, os.environ)
-    program = packages.unpacked("busybox", bench, sys.stderr.write) / "bin/busybox"
+    program = debian_packages.unpacked("busybox", bench, sys.stderr.write) / "bin/busybox"
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder, "busybox.tar")
         files = {"/bin/busybox": program, "/bin/sh": program}

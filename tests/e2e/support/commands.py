@@ -10,7 +10,7 @@ from kubernetes.stream.ws_client import ERROR_CHANNEL
 from websocket import WebSocketException
 
 from sandbox.errors import SandboxError
-from sandbox.named import Cluster
+from sandbox.existing import Cluster
 
 WITHIN: Final = 120.0
 """Seconds for a command to end."""

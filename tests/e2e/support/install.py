@@ -5,9 +5,9 @@ import sys
 
 from dev import images, in_cluster
 from sandbox import Sandbox
-from sandbox.build import Bench
-from sandbox.named import Cluster
-from sandbox.places import places
+from sandbox.builds.build import Bench
+from sandbox.existing import Cluster
+from sandbox.paths import places
 
 
 def load_image(cluster: Cluster, name: str) -> None:

@@ -6,7 +6,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from sandbox import Sandbox, processes
+from sandbox import Sandbox
+from sandbox.processes import ownership
 from sandbox.real import cgroups
 
 FOLDERS = ("/run", "/var/lib", "/var/log", "/var/cache", "/opt", "/etc", "/etc/cni", "/usr/libexec")
@@ -23,7 +24,7 @@ def seen() -> set[str]:
 def left_by(sandbox: Sandbox, network: int, before: set[str]) -> set[str]:
     """What is there now that was not before, and is not another sandbox's; its processes, too."""
     lines = {line for line in seen() - before if _may_be_of(line, sandbox.name, str(network))}
-    return lines | {f"process {found}" for found in processes.of_sandbox(sandbox.folder)}
+    return lines | {f"process {found}" for found in ownership.of_sandbox(sandbox.folder)}
 
 
 def network_of(sandbox: Sandbox) -> int:

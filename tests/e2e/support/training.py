@@ -13,7 +13,7 @@ import yaml
 from dev.installation import IMAGE
 from edl import contract
 from edl.writes import Json
-from sandbox.named import Cluster
+from sandbox.existing import Cluster
 from tests.e2e.support import ledger
 from tests.e2e.support.commands import Commands
 from tests.e2e.support.install import load_images

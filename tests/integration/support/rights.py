@@ -14,7 +14,7 @@ from edl.kube.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, RawListing, Selection, Watch
 from edl.model import Target
 from edl.writes import Json
-from sandbox.named import Cluster as Machine
+from sandbox.existing import Cluster as Machine
 
 T = TypeVar("T")
 Asked = tuple[str, str]

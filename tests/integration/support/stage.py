@@ -14,7 +14,7 @@ from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json
 from sandbox.errors import SandboxError
-from sandbox.named import Cluster
+from sandbox.existing import Cluster
 from tests.temporary_namespace import temporary
 
 WITHIN = 60.0  # seconds until a test gives up

@@ -17,7 +17,7 @@ from edl.model import Target
 from edl.writes import Json
 from manifests import render
 from sandbox.errors import SandboxError
-from sandbox.named import Cluster
+from sandbox.existing import Cluster
 from tests.temporary_namespace import temporary
 
 WITHIN = 30.0  # seconds until a test gives up

@@ -12,7 +12,7 @@ from edl.kube.client import connect
 from edl.model import Target
 from edl.writes import Json
 from sandbox.errors import SandboxError
-from sandbox.named import Cluster
+from sandbox.existing import Cluster
 from tests.integration.support.webhook import (
     UNLABELLED,
     Webhook,

@@ -8,20 +8,21 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from sandbox import binaries, kubectl
-from sandbox.components import LOOPBACK
+from sandbox.builds import binaries
 from sandbox.layout import checked_name
-from sandbox.places import places
-from sandbox.supervisor import Launch, Supervisor
+from sandbox.paths import places
+from sandbox.processes import kubectl
+from sandbox.processes.components import LOOPBACK
+from sandbox.processes.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sandbox.nodes import NodeGroup
+    from sandbox.objects.nodes import NodeGroup
 
 
 class Cluster(Protocol):
-    """What tests may ask of a Sandbox and of a NamedCluster alike; Sandbox says what each means."""
+    """What tests may ask of a Sandbox and of a ExistingCluster alike; Sandbox says what each means."""
 
     @property
     def kubeconfig(self) -> Path: ...
@@ -47,7 +48,7 @@ class Cluster(Protocol):
     def add_nodes(self, group: NodeGroup) -> list[str]: ...
 
 
-class NamedCluster:
+class ExistingCluster:
     """The cluster of a kubeconfig. What only an owner can do ends in `refuse`, with the reason.
 
     Programs that are launched beside it are supervised in `folder`.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sandbox import nodes, volumes
+from sandbox.objects import nodes, volumes
 
 
 def test_there_is_one_default_class_and_every_volume_is_of_it(tmp_path: Path) -> None:

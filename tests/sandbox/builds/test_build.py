@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.build import Bench, built, kept
+from sandbox.builds.build import Bench, built, kept
+from sandbox.builds.recipe import KWOK, key, version
 from sandbox.errors import BuildError
-from sandbox.recipe import KWOK, key, version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sandbox.recipe import Recipe
+    from sandbox.builds.recipe import Recipe
 
     WithGo = Callable[..., dict[str, str]]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sandbox import debian
+from sandbox.builds import debian
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from sandbox.build import Bench
+    from sandbox.builds.build import Bench
 
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "node": ("runc", "containernetworking-plugins", "nftables"),

@@ -7,11 +7,12 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sandbox import admission, components, nodes, pki, readiness, volumes
-from sandbox.api import Api
 from sandbox.files import write_whole
-from sandbox.kubeconfig import kubeconfig
 from sandbox.layout import Facts, free_ports, write_facts
+from sandbox.objects import admission, nodes, volumes
+from sandbox.objects.api import Api
+from sandbox.processes import components, pki, readiness
+from sandbox.processes.kubeconfig import kubeconfig
 from sandbox.real import cgroups, isolation
 from sandbox.real.network import Network, free_number
 from sandbox.real.node import PARTS
@@ -19,11 +20,11 @@ from sandbox.real.node import PARTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from sandbox.components import Cast
     from sandbox.layout import Layout
-    from sandbox.nodes import NodeGroup
+    from sandbox.objects.nodes import NodeGroup
+    from sandbox.processes.components import Cast
+    from sandbox.processes.supervisor import Supervisor
     from sandbox.real.node import Node
-    from sandbox.supervisor import Supervisor
 
 COMPONENTS = (*components.ORDER, *PARTS)
 NODE_SECONDS = 0.1  # further time that each node may take to become Ready

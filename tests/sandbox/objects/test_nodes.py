@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox import NodeGroup, SandboxError
-from sandbox.nodes import manifests, next_number, quantity, unready
+from sandbox.objects.nodes import manifests, next_number, quantity, unready
 
 
 @pytest.mark.parametrize("text", ["1", "500m", "0.5", ".5", "32Gi", "1k", "2.5Ti"])

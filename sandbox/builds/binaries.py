@@ -6,17 +6,17 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from sandbox.build import Bench, built
+from sandbox.builds.build import Bench, built
+from sandbox.builds.debian_packages import PACKAGES, unpacked
+from sandbox.builds.recipe import HELM, KWOK, REAL
 from sandbox.errors import BuildError
-from sandbox.packages import PACKAGES, unpacked
-from sandbox.recipe import HELM, KWOK, REAL
 from sandbox.releases import control_plane, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from sandbox.places import Places
+    from sandbox.paths import Places
 
 NEEDED = (
     "etcd",

@@ -7,12 +7,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from sandbox.errors import SandboxError
-from sandbox.nodes import unready
+from sandbox.objects.nodes import unready
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.api import Api
+    from sandbox.objects.api import Api
 
 PAUSE = 0.05  # seconds between two looks
 API_WITHIN = 60.0

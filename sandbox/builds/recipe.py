@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandbox.errors import BuildError
-from sandbox.places import HERE
+from sandbox.paths import HERE
 
 if TYPE_CHECKING:
     from pathlib import Path

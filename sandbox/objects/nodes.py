@@ -8,13 +8,13 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sandbox.components import FAKE_NODE
 from sandbox.errors import SandboxError
+from sandbox.processes.components import FAKE_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from sandbox.api import Api
+    from sandbox.objects.api import Api
 
 PODS_PER_NODE = 110  # the kubelet's default
 GPU = "nvidia.com/gpu"

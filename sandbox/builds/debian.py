@@ -10,16 +10,16 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from sandbox.builds.logged_run import Task, fresh, watched
+from sandbox.builds.progress import Progress
+from sandbox.builds.recipe import KEY_LENGTH
 from sandbox.errors import BuildError
 from sandbox.files import locked
-from sandbox.progress import Progress
-from sandbox.recipe import KEY_LENGTH
-from sandbox.watched import Task, fresh, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from sandbox.build import Bench
+    from sandbox.builds.build import Bench
 
 NEEDED: Final = ("apt-get", "dpkg-deb")
 OS_RELEASE: Final = Path("/etc/os-release")

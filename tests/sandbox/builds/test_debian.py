@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.build import Bench
-from sandbox.debian import environment, fetched
+from sandbox.builds.build import Bench
+from sandbox.builds.debian import environment, fetched
 from sandbox.errors import BuildError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from sandbox.progress import Progress
+    from sandbox.builds.progress import Progress
 
 LOOK_EVERY = 0.25  # seconds
 LOG_LINES = 10

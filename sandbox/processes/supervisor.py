@@ -8,15 +8,15 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sandbox import processes
 from sandbox.errors import ComponentDied, SandboxError
 from sandbox.files import last_lines, write_whole
+from sandbox.processes import ownership
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from sandbox.processes import Process
+    from sandbox.processes.ownership import Process
 
 LOG_LINES = 12
 BLIND = 0.005  # seconds
@@ -64,10 +64,10 @@ class Supervisor:
         """
         launch = self._launch(name)
         self._record(replace(launch, wanted=False))
-        found = processes.of_sandbox(self.folder)
+        found = ownership.of_sandbox(self.folder)
         _end_kindly([each for each in found if each.component == name and each.leads])
         if not launch.outlived:
-            processes.end_all(self.folder, name)
+            ownership.end_all(self.folder, name)
         elif name in self.running():
             self.kill(name)
 
@@ -77,24 +77,24 @@ class Supervisor:
         Those of the components `abruptly` are killed last and at once, the others may end by
         themselves within 5 s.
         """
-        found = processes.of_sandbox(self.folder)
+        found = ownership.of_sandbox(self.folder)
         _end_kindly([p for p in found if p.leads and p.component not in abruptly])
-        processes.end_all(self.folder)
+        ownership.end_all(self.folder)
         return bool(found)
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to it; it is still expected to run, so that check() reports a death."""
         pid = self.running().get(name)
-        process = processes.read(pid) if pid else None
+        process = ownership.read(pid) if pid else None
         if process is None:
             raise SandboxError(f"{name} does not run: {self._known()}")
-        processes.send(process, number)
+        ownership.send(process, number)
         if number is signal.SIGKILL:
-            processes.await_end(process)
+            ownership.await_end(process)
 
     def running(self) -> dict[str, int]:
         """The pid of each component that runs."""
-        return processes.leaders(self.folder)
+        return ownership.leaders(self.folder)
 
     def launches(self) -> dict[str, Launch]:
         """Everything ever launched here. A damaged record counts as none."""
@@ -127,20 +127,20 @@ class Supervisor:
     def _absent(self) -> tuple[str, ...]:
         wanted = [name for name, launch in self.launches().items() if launch.wanted]
         if not all(map(self._lives, wanted)):
-            leaders = [each for each in processes.of_sandbox(self.folder) if each.leads]
+            leaders = [each for each in ownership.of_sandbox(self.folder) if each.leads]
             self._seen = {each.component: each for each in reversed(leaders)}
         return tuple(name for name in wanted if name not in self._seen)
 
     def _lives(self, name: str) -> bool:
         """Whether it is still the process that was seen last: to look at all takes far longer."""
         seen = self._seen.get(name)
-        return seen is not None and processes.read(seen.pid) == seen
+        return seen is not None and ownership.read(seen.pid) == seen
 
     def _spawn(self, launch: Launch) -> int:
         log = self.log(launch.name)
         log.parent.mkdir(parents=True, exist_ok=True)
         env = {**self._environ, **launch.env}
-        return processes.spawn(self.folder, launch.name, launch.argv, env, log)
+        return ownership.spawn(self.folder, launch.name, launch.argv, env, log)
 
     def _record(self, launch: Launch) -> None:
         write_whole(self.folder / "launches" / f"{launch.name}.json", json.dumps(asdict(launch)))
@@ -157,10 +157,10 @@ class Supervisor:
 def _end_kindly(chosen: Sequence[Process]) -> None:
     """SIGTERM to all, and 5 s for them to end; who still runs then is left to end_all()."""
     for process in chosen:
-        processes.send(process, signal.SIGTERM)
+        ownership.send(process, signal.SIGTERM)
     deadline = time.monotonic() + STOP_GRACE
     for process in chosen:
-        processes.ended(process, max(0.0, deadline - time.monotonic()))
+        ownership.ended(process, max(0.0, deadline - time.monotonic()))
 
 
 def _read(path: Path) -> Launch | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandbox.pki import SERVER, SERVICE_ACCOUNT_KEY
-from sandbox.places import STAGES
+from sandbox.paths import STAGES
+from sandbox.processes.pki import SERVER, SERVICE_ACCOUNT_KEY
+from sandbox.processes.supervisor import Launch
 from sandbox.real.network import Network
-from sandbox.supervisor import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

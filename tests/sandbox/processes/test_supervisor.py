@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import processes
 from sandbox.errors import ComponentDied, SandboxError
-from sandbox.supervisor import Launch, Supervisor
+from sandbox.processes import ownership
+from sandbox.processes.supervisor import Launch, Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,7 +73,7 @@ def test_what_is_stopped_is_not_missed_and_starts_again(supervisor: Supervisor) 
     supervisor.check()
     second = Supervisor(supervisor.folder, os.environ).start("guest")
     assert second != first
-    assert b"A=b\0" in (processes.PROC / str(second) / "environ").read_bytes()
+    assert b"A=b\0" in (ownership.PROC / str(second) / "environ").read_bytes()
 
 
 def test_stopping_what_is_outlived_leaves_its_children_to_run(supervisor: Supervisor) -> None:
@@ -82,19 +82,19 @@ def test_stopping_what_is_outlived_leaves_its_children_to_run(supervisor: Superv
     until(lambda: supervisor.log("guest").read_text() == "started\n")
     supervisor.stop("guest")
     assert supervisor.running() == {}
-    assert [each.component for each in processes.of_sandbox(supervisor.folder)] == ["guest"]
+    assert [each.component for each in ownership.of_sandbox(supervisor.folder)] == ["guest"]
     supervisor.start("guest")
     assert supervisor.launches()["guest"].outlived
     supervisor.end_everything()
-    assert processes.of_sandbox(supervisor.folder) == []
+    assert ownership.of_sandbox(supervisor.folder) == []
 
 
 def test_stopping_ends_the_children_too(supervisor: Supervisor) -> None:
     supervisor.launch(shell("guest", "sleep 1000 & echo started; wait"))
     until(lambda: "started" in supervisor.log("guest").read_text())
-    assert len(processes.of_sandbox(supervisor.folder)) == 2
+    assert len(ownership.of_sandbox(supervisor.folder)) == 2
     supervisor.stop("guest")
-    assert processes.of_sandbox(supervisor.folder) == []
+    assert ownership.of_sandbox(supervisor.folder) == []
 
 
 def test_a_guest_may_end_by_itself(supervisor: Supervisor) -> None:
@@ -153,24 +153,24 @@ def test_a_process_outlives_its_killed_starter_and_is_found(supervisor: Supervis
 
 def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(supervisor: Supervisor) -> None:
     pid = supervisor.launch(Launch("guest", SLEEP))
-    ours = processes.read(pid)
+    ours = ownership.read(pid)
     assert ours is not None
     stranger = subprocess.Popen(SLEEP)
     try:
-        later = processes.Process(
+        later = ownership.Process(
             stranger.pid, ours.started, ours.folder, ours.component, leads=True
         )
-        processes.send(later, signal.SIGKILL)
+        ownership.send(later, signal.SIGKILL)
         assert stranger.poll() is None
-        assert processes.read(stranger.pid) is None
+        assert ownership.read(stranger.pid) is None
     finally:
         stranger.kill()
         stranger.wait()
 
 
 def test_a_zombie_counts_as_dead(supervisor: Supervisor) -> None:
-    marks = {processes.FOLDER: str(supervisor.folder), processes.COMPONENT: "guest"}
+    marks = {ownership.FOLDER: str(supervisor.folder), ownership.COMPONENT: "guest"}
     child = subprocess.Popen(["true"], env={**os.environ, **marks})
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert processes.read(child.pid) is None
+    assert ownership.read(child.pid) is None
     child.wait()

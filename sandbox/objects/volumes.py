@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sandbox.nodes import SIMULATED
+from sandbox.objects.nodes import SIMULATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

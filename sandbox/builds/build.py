@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from sandbox import toolchain
+from sandbox.builds import toolchain
+from sandbox.builds.logged_run import Task, fresh, watched
+from sandbox.builds.progress import Progress
+from sandbox.builds.recipe import key, link_flags, version
 from sandbox.errors import BuildError
 from sandbox.files import locked
-from sandbox.progress import Progress
-from sandbox.recipe import key, link_flags, version
-from sandbox.watched import Task, fresh, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sandbox.recipe import Recipe
+    from sandbox.builds.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)

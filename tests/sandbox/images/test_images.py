@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox import images
-from sandbox.build import Bench
+from sandbox.builds.build import Bench
 from sandbox.errors import BuildError
 from sandbox.images import archives, base, builder, making
 

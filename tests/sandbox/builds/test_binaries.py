@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.binaries import NEEDED, find, named
+from sandbox.builds.binaries import NEEDED, find, named
 from sandbox.errors import BuildError
-from sandbox.places import Places, places
+from sandbox.paths import Places, places
 
 
 def fill(folder: Path, names: tuple[str, ...]) -> Path:

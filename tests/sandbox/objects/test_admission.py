@@ -5,8 +5,9 @@ from pathlib import Path
 
 import yaml
 
-from sandbox import admission, pki
 from sandbox.layout import Layout
+from sandbox.objects import admission
+from sandbox.processes import pki
 
 
 def test_both_plugins_show_the_api_servers_own_certificate_to_every_webhook(tmp_path: Path) -> None:

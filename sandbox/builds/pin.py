@@ -1,4 +1,4 @@
-"""`python -m sandbox.pin v1.37.2`: the go.mod and go.sum of a Kubernetes release.
+"""`python -m sandbox.builds.pin v1.37.2`: the go.mod and go.sum of a Kubernetes release.
 
 k8s.io/kubernetes requires its staging modules at v0.0.0: each is replaced by its published release.
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from sandbox.files import write_whole
-from sandbox.pki import SERVER
+from sandbox.processes.pki import SERVER
 
 if TYPE_CHECKING:
     from sandbox.layout import Layout

@@ -1,0 +1,1 @@
+"""What a new cluster gets through its API: nodes, volumes, admission."""
