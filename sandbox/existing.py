@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Cluster(Protocol):
-    """What tests may ask of a Sandbox and of a ExistingCluster alike; Sandbox says what each means."""
+    """What tests need of Sandbox and ExistingCluster alike; Sandbox documents each member."""
 
     @property
     def kubeconfig(self) -> Path: ...

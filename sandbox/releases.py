@@ -1,7 +1,7 @@
 """The Kubernetes releases that a sandbox can be: a folder with go.mod and go.sum each.
 
 A release is called by its minor version, such as 1.35; go.mod pins the patch. `python -m
-sandbox.pin v1.35.4` writes the folder.
+sandbox.builds.pin v1.35.4` writes the folder.
 """
 
 from __future__ import annotations

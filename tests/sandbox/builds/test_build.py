@@ -85,7 +85,7 @@ def test_a_killed_build_leaves_no_half_binary(recipe: Recipe, cache: Path, with_
     environ = with_go('echo half > "$2"tool; sleep 5')
     script = (
         "import io, sys; from pathlib import Path\n"
-        "from sandbox.build import Bench, built; from sandbox.recipe import Recipe\n"
+        "from sandbox.builds.build import Bench, built; from sandbox.builds.recipe import Recipe\n"
         "recipe = Recipe('tool', Path(sys.argv[1]), ('.',), ('tool',), 'example.org/tool')\n"
         f"built(recipe, Bench(Path(sys.argv[2]), {environ!r}), print)\n"
     )

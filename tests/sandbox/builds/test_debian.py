@@ -109,7 +109,7 @@ def test_a_killed_fetch_leaves_no_half_folder(cache: Path, with_apt: WithApt) ->
     environ = with_apt("sleep 5")
     script = (
         "import io, sys; from pathlib import Path\n"
-        "from sandbox.build import Bench; from sandbox.debian import fetched\n"
+        "from sandbox.builds.build import Bench; from sandbox.builds.debian import fetched\n"
         f"fetched('tools', ('tool',), Bench(Path(sys.argv[1]), {environ!r}), print)\n"
     )
     run = subprocess.Popen([sys.executable, "-c", script, str(cache)])

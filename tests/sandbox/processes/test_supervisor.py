@@ -138,7 +138,7 @@ def test_a_damaged_record_counts_as_none(supervisor: Supervisor, damage: str) ->
 def test_a_process_outlives_its_killed_starter_and_is_found(supervisor: Supervisor) -> None:
     script = (
         "import os, sys, time; from pathlib import Path\n"
-        "from sandbox.supervisor import Launch, Supervisor\n"
+        "from sandbox.processes.supervisor import Launch, Supervisor\n"
         f"Supervisor(Path({str(supervisor.folder)!r}), os.environ).launch("
         "Launch('guest', ('sleep', '1000')))\ntime.sleep(1000)"
     )
