@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from benchmarks import circumstances, sections
-from benchmarks.sections import Section, Told
+from benchmarks.report import circumstances, sections
+from benchmarks.report.sections import Section, Told
 
 FOLDER: Final = Path(__file__).parent
 README: Final = FOLDER / "README.md"

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import circumstances
+from benchmarks.report import circumstances
 
 FOLDER: Final = Path(__file__).parent
 RECORDS: Final = FOLDER / "stalls.jsonl"

@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import circumstances
+from benchmarks.report import circumstances
 from sandbox.builds.recipe import version
 from sandbox.releases import RELEASES, VARIABLE, control_plane
 

@@ -9,7 +9,6 @@ from typing import Final
 
 import click
 
-from benchmarks.circumstances import changed, commit
 from benchmarks.experiments import figures, metrics, report, series
 from benchmarks.experiments.experiments import ARMS, EXPERIMENTS
 from benchmarks.experiments.mix import SETTINGS, WAYS, MixFigures, Setting, simulate_mix
@@ -18,6 +17,7 @@ from benchmarks.experiments.record import ASIDE, RESULTS, Record, keep, load_all
 from benchmarks.experiments.replay import replay as play
 from benchmarks.experiments.series import Run
 from benchmarks.experiments.simulation import simulate as run
+from benchmarks.report.circumstances import changed, commit
 
 ALL: Final = tuple(sorted(EXPERIMENTS))
 COURSES: Final = RESULTS / "simulated" / "courses"

@@ -9,8 +9,8 @@ from random import Random
 from statistics import fmean
 from typing import Final
 
-from benchmarks.circumstances import commit, now
 from benchmarks.experiments.experiments import START_SECONDS, STOP_SECONDS
+from benchmarks.report.circumstances import commit, now
 from edl import simulator
 from edl.model import Node, Shape
 from edl.planner.limits import Limits

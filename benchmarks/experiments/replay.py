@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from benchmarks import circumstances
 from benchmarks.experiments import manifests
 from benchmarks.experiments.ceiling import rooms
 from benchmarks.experiments.cluster import (
@@ -27,6 +26,7 @@ from benchmarks.experiments.experiments import EDL, WITH, WITHOUT, Experiment, t
 from benchmarks.experiments.observe import RUNNING, Group, Pods
 from benchmarks.experiments.paddle_edl.loop import Autoscaler
 from benchmarks.experiments.record import LAG_LIMIT, Circumstances, Record, Step, record
+from benchmarks.report import circumstances
 from dev.installation import install
 from edl.errors import NotFound
 from edl.kube.client import ApiServer, connect

@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks import circumstances
 from benchmarks.experiments import tables
 from benchmarks.experiments.ceiling import Others, most_trainers
 from benchmarks.experiments.experiments import START_SECONDS, STOP_SECONDS, T1, T2
@@ -14,6 +13,7 @@ from benchmarks.experiments.mix import SETTINGS, MixFigures
 from benchmarks.experiments.published import DRAGON
 from benchmarks.experiments.record import LAG_LIMIT
 from benchmarks.experiments.series import ATTEMPTS
+from benchmarks.report import circumstances
 
 README: Final = Path(__file__).parent / "README.md"
 _NO_REPLAYS: Final = """\

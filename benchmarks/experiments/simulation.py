@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from benchmarks.circumstances import commit, now
 from benchmarks.experiments.ceiling import rooms
 from benchmarks.experiments.cluster import BASE, MASTER, NGINX, PSERVER, TRAINER, Kind, nodes
 from benchmarks.experiments.course import Sample
@@ -26,6 +25,7 @@ from benchmarks.experiments.record import (
     Step,
 )
 from benchmarks.experiments.work import CONTENTION
+from benchmarks.report.circumstances import commit, now
 from edl import simulator
 from edl.model import ClusterState, Node, Shape
 from edl.planner.limits import Limits

@@ -12,7 +12,7 @@ from edl.simulator import LINEAR, Curve, Work, length
 from edl.simulator.world import counted, items
 
 SPEED: Final[Curve] = LINEAR
-"""How much faster more replicas are taken to be: benchmarks/estimates.py measures it."""
+"""How much faster more replicas are taken to be: benchmarks/planner/estimates.py measures it."""
 _TOLD: Final = 0.02
 """From this part of the work on, the time that it took says how long the rest takes."""
 _LONGEST: Final = timedelta(days=3650)

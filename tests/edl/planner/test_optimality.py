@@ -1,4 +1,4 @@
-"""The fair policy against the best plan there is: benchmarks/optimality.py tries them all."""
+"""The fair policy against the best plan: benchmarks/planner/optimality.py tries them all."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from benchmarks.optimality import Verdict, verdicts
-from benchmarks.puzzles import Puzzle, Wish
+from benchmarks.planner.optimality import Verdict, verdicts
+from benchmarks.planner.small_clusters import Puzzle, Wish
 
 pytestmark = pytest.mark.laws
 

@@ -1,0 +1,1 @@
+"""Latencies and rates on a real control plane."""

@@ -1,0 +1,85 @@
+"""Time without a leader: `python -m benchmarks.control_plane.failover [--runs 3]`.
+
+Two reconcilers at their default terms; the leader is killed, told to end, or paused. A job is
+submitted at that moment: what counts is when the other starts it.
+"""
+
+import argparse
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Final
+
+from benchmarks.control_plane.latency import NAMESPACE, create, job
+from dev.installation import install, start_reconciler
+from edl import contract
+from edl.kube.client import ApiServer, connect
+from edl.model import Target
+from sandbox import NodeGroup, Sandbox
+
+LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+WAYS: Final = {
+    "told to end (SIGTERM)": signal.SIGTERM,
+    "killed (SIGKILL)": signal.SIGKILL,
+    "paused (SIGSTOP)": signal.SIGSTOP,
+}
+LOOK: Final = 0.02
+
+
+def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        time.sleep(LOOK)
+
+
+def holder(api: ApiServer) -> str:
+    return str(api.get(LEASE)["spec"]["holderIdentity"])
+
+
+def started(api: ApiServer, name: str) -> bool:
+    return not api.get(Target("Job", NAMESPACE, name))["spec"]["suspend"]
+
+
+@contextmanager
+def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+    sandbox = Sandbox(f"bench-{os.getpid()}")
+    try:
+        sandbox.up(NodeGroup(count=4, cpu="32", memory="128Gi"))
+        yield sandbox, connect(str(sandbox.kubeconfig))
+    finally:
+        sandbox.down()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    runs = parser.parse_args().runs
+    with cluster() as (sandbox, api):
+        names = ("one", "two")
+        installation = install(sandbox, sandbox.folder / "edl", names)
+        print(f"{'the leader is':<28}{'median s':>10}{'max s':>10}")
+        for way, number in WAYS.items():
+            seconds = []
+            for run in range(runs):
+                until(lambda: holder(api) in names)
+                leader, name = holder(api), f"{number.name.lower()}-{run}"
+                if number is signal.SIGTERM:
+                    os.kill(sandbox.running()[leader], number)
+                else:
+                    sandbox.kill(leader, number)
+                begun = time.monotonic()
+                create(api, job(name, {"framework": "none"}, 1))
+                until(lambda name=name: started(api, name))
+                seconds.append(time.monotonic() - begun)
+                if leader in sandbox.running():
+                    sandbox.kill(leader)
+                until(lambda leader=leader: leader not in sandbox.running())
+                sandbox.stop(leader)  # it is no more expected to run
+                start_reconciler(installation, leader)
+            print(f"{way:<28}{median(seconds):>10.1f}{max(seconds):>10.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""From the label to running pods, on the sandbox.
+
+`python -m benchmarks.control_plane.latency [--runs 10]`
+
+Each way is measured beside the same thing done to an ordinary Job in the same run: what we cost is
+the difference. 20 simulated nodes whose pods run as soon as they are bound.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any, Final
+
+from dev.installation import install
+from edl import contract
+from edl.kube.client import ApiServer, connect
+from edl.kube.cluster import Selection
+from edl.model import Target
+from sandbox import NodeGroup, Sandbox
+
+NAMESPACE: Final = "default"
+PODS: Final = 10
+BURST: Final = 200
+LOOK: Final = 0.01
+"""Seconds between two looks: the resolution of every figure."""
+
+
+def job(name: str, labels: dict[str, str], pods: int) -> dict[str, Any]:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
+    named = {contract.PREFIX + word: text for word, text in labels.items()}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {"bench": name} | named},
+        "spec": {
+            "parallelism": pods,
+            "completions": PODS * 2,
+            "template": {
+                "metadata": {"labels": {"bench": name}},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            },
+        },
+    }
+
+
+def running(api: ApiServer, labels: str) -> int:
+    listing = api.list(Selection("Pod", NAMESPACE, labels))
+    return sum(json.loads(item)["status"].get("phase") == "Running" for item in listing.items)
+
+
+def seconds_until(holds: Callable[[], bool]) -> float:
+    begun = time.monotonic()
+    while not holds():
+        time.sleep(LOOK)
+    return time.monotonic() - begun
+
+
+def create(api: ApiServer, manifest: dict[str, Any]) -> None:
+    api.create(Target("Job", NAMESPACE, manifest["metadata"]["name"]), manifest)
+
+
+def start(api: ApiServer, name: str, labels: dict[str, str]) -> float:
+    create(api, job(name, labels, PODS))
+    return seconds_until(lambda: running(api, f"bench={name}") == PODS)
+
+
+def resize(api: ApiServer, name: str, body: dict[str, Any], pods: int) -> float:
+    api.patch(Target("Job", NAMESPACE, name), body)
+    return seconds_until(lambda: running(api, f"bench={name}") == pods)
+
+
+def one_run(api: ApiServer, number: int) -> dict[str, float]:
+    plain, ours = f"plain-{number}", f"ours-{number}"
+    manual = {"metadata": {"annotations": {contract.REPLICAS: str(PODS * 2)}}}
+    elastic = {"framework": "none", "min": str(PODS), "max": str(PODS * 2)}
+    found = {"start, plain": start(api, plain, {})}
+    held = job(ours, elastic, PODS)
+    held["metadata"]["annotations"] = {contract.REPLICAS: str(PODS)}
+    create(api, held)
+    found["start, ours"] = seconds_until(lambda: running(api, f"bench={ours}") == PODS)
+    grown = {"spec": {"parallelism": PODS * 2}}
+    found["grow 10 → 20, plain"] = resize(api, plain, grown, PODS * 2)
+    found["grow 10 → 20, ours"] = resize(api, ours, manual, PODS * 2)
+    for name in (plain, ours):
+        api.delete(Target("Job", NAMESPACE, name))
+    seconds_until(lambda: not api.list(Selection("Pod", NAMESPACE)).items)
+    return found
+
+
+def burst(api: ApiServer, kind: str, labels: dict[str, str]) -> float:
+    """Seconds from the first create until each of 200 one-pod Jobs runs."""
+    begun = time.monotonic()
+    for number in range(BURST):
+        create(api, job(f"{kind}-{number}", labels | {"job": f"{kind}-{number}"}, 1))
+    selector = f"bench in ({','.join(f'{kind}-{number}' for number in range(BURST))})"
+    seconds_until(lambda: running(api, selector) == BURST)
+    took = time.monotonic() - begun
+    for number in range(BURST):
+        api.delete(Target("Job", NAMESPACE, f"{kind}-{number}"))
+    seconds_until(lambda: not api.list(Selection("Pod", NAMESPACE)).items)
+    return took
+
+
+def resident(pid: int) -> int:
+    """MiB that a process holds in memory."""
+    with open(f"/proc/{pid}/statm", encoding="ascii") as pages:  # noqa: PTH123 — a kernel file
+        return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+@contextmanager
+def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+    sandbox = Sandbox(f"bench-{os.getpid()}")
+    try:
+        sandbox.up(NodeGroup(count=20, cpu="32", memory="128Gi"))
+        install(sandbox, sandbox.folder / "edl")
+        yield sandbox, connect(str(sandbox.kubeconfig))
+    finally:
+        sandbox.down()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    runs = parser.parse_args().runs
+    with cluster() as (sandbox, api):
+        idle = {name: resident(pid) for name, pid in sandbox.running().items()}
+        looks = [one_run(api, number) for number in range(runs)]
+        print(f"{'label to running pods':<28}{'median s':>10}{'max s':>10}")
+        for way in looks[0]:
+            seconds = [look[way] for look in looks]
+            print(f"{way:<28}{median(seconds):>10.2f}{max(seconds):>10.2f}")
+        plain = burst(api, "burst-plain", {})
+        ours = burst(api, "burst-ours", {"framework": "none"})
+        print(f"{f'{BURST} one-pod Jobs, plain':<28}{plain:>10.1f}{'':>10}")
+        print(f"{f'{BURST} one-pod Jobs, ours':<28}{ours:>10.1f}{'':>10}")
+        print(f"\n{'resident memory':<28}{'idle MiB':>10}{'after MiB':>10}")
+        for name, pid in sandbox.running().items():
+            print(f"{name:<28}{idle[name]:>10}{resident(pid):>10}")
+
+
+if __name__ == "__main__":
+    main()

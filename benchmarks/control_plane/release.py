@@ -1,0 +1,299 @@
+"""2,000 one-pod Jobs released at once, on the sandbox.
+
+`python -m benchmarks.control_plane.release [--runs 5]`
+
+Three ways, one after another in each run, each on a fresh control plane with 60 simulated nodes:
+a bare pool of eight threads that only patches `suspend: false`, which is what a release costs at
+least; kubectl-edl; and Kueue. Each holds the Jobs first and is released then. Compare within a run.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.control_plane import bare
+from benchmarks.control_plane.observer import observer
+from benchmarks.report.processor import busy_seconds, processor
+from benchmarks.scheduling import kueue
+from dev.installation import install
+from edl import contract
+from edl.kube.client import ApiServer, connect
+from edl.kube.cluster import Selection
+from edl.model import Target
+from sandbox import NodeGroup, Sandbox
+
+NAMESPACE: Final = "default"
+JOBS: Final = 2000
+NODES: Final = NodeGroup(count=60, cpu="32", memory="128Gi")
+THREADS: Final = 8
+QUIET: Final = 3.0
+"""Seconds without any change of a Job: whoever holds them has settled."""
+
+
+class _Spec(msgspec.Struct):
+    suspend: bool = False
+
+
+class _Meta(msgspec.Struct):
+    resourceVersion: str = ""  # noqa: N815 - the API's name
+    annotations: dict[str, str] = {}
+
+
+class _Job(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec
+
+
+_job: Final = msgspec.json.Decoder(_Job)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How Jobs are held and let go. `hold` comes before they are created, `release` after.
+
+    `queued`: how many of them whoever holds them has taken note of.
+    """
+
+    labels: Mapping[str, str]
+    suspended: bool
+    hold: Callable[[Sandbox, ApiServer], None]
+    queued: Callable[[Sandbox, ApiServer], int]
+    release: Callable[[Sandbox, ApiServer, Sequence[str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one release: seconds from its first request until half, all are released, all pods run.
+
+    `cpu`: milliseconds of processor for each Job, by process, until all pods run: whoever releases
+    slowly has its pods started meanwhile. `others`: cores busy with something else until then.
+    """
+
+    rate: float
+    half: float
+    last: float
+    running: float
+    cpu: Mapping[str, float]
+    others: float
+
+
+def nothing(_sandbox: Sandbox, _api: ApiServer) -> None:
+    """The Jobs are created suspended: nobody has to hold them."""
+
+
+def patch_each(sandbox: Sandbox, _api: ApiServer, names: Sequence[str]) -> None:
+    bare.release(sandbox.kubeconfig, NAMESPACE, names, THREADS)
+
+
+def hold_by_cordon(sandbox: Sandbox, api: ApiServer) -> None:
+    _cordon(api, cordoned=True)
+    install(sandbox, sandbox.folder / "edl")
+
+
+def uncordon(_sandbox: Sandbox, api: ApiServer, _names: Sequence[str]) -> None:
+    _cordon(api, cordoned=False)
+
+
+def _cordon(api: ApiServer, *, cordoned: bool) -> None:
+    names = [f"{NODES.name_prefix}-{number:03d}" for number in range(NODES.count)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        body = {"spec": {"unschedulable": cordoned}}
+        list(pool.map(lambda name: api.patch(Target("Node", "", name), body), names))
+
+
+def all_jobs(_sandbox: Sandbox, api: ApiServer) -> int:
+    return len(api.list(Selection("Job", NAMESPACE)).items)
+
+
+def explained(_sandbox: Sandbox, api: ApiServer) -> int:
+    """Each Job in the queue is told why it waits."""
+    jobs = map(_job.decode, api.list(Selection("Job", NAMESPACE)).items)
+    return sum(contract.REASON in job.metadata.annotations for job in jobs)
+
+
+def workloads(sandbox: Sandbox, _api: ApiServer) -> int:
+    return kueue.workloads(sandbox, NAMESPACE)
+
+
+def hold_by_queue(sandbox: Sandbox, _api: ApiServer) -> None:
+    kueue.install(sandbox, NAMESPACE)
+
+
+def open_queue(sandbox: Sandbox, _api: ApiServer, _names: Sequence[str]) -> None:
+    kueue.open_queue(sandbox)
+
+
+BARE, OURS, KUEUE = "bare pool", "kubectl-edl", "Kueue"
+WAYS: Final = {
+    BARE: Way({}, suspended=True, hold=nothing, queued=all_jobs, release=patch_each),
+    OURS: Way(
+        {contract.FRAMEWORK: "none"},
+        suspended=False,
+        hold=hold_by_cordon,
+        queued=explained,
+        release=uncordon,
+    ),
+    KUEUE: Way(
+        kueue.LABELS, suspended=True, hold=hold_by_queue, queued=workloads, release=open_queue
+    ),
+}
+
+
+def job(name: str, way: Way) -> dict[str, Any]:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    return {
+        "metadata": {"name": name, "labels": dict(way.labels)},
+        "spec": {"suspend": way.suspended, "template": {"spec": pod}},
+    }
+
+
+def create(api: ApiServer, way: Way, jobs: int) -> list[str]:
+    names = [f"job-{number:04d}" for number in range(jobs)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda n: api.create(Target("Job", NAMESPACE, n), job(n, way)), names))
+    return names
+
+
+def settle(sandbox: Sandbox, api: ApiServer, way: Way, jobs: int) -> None:
+    """Wait until whoever holds the Jobs knows them all, and none of them changes any more."""
+    known: set[str] = set()
+    while True:
+        found = [_job.decode(item) for item in api.list(Selection("Job", NAMESPACE)).items]
+        held = all(job.spec.suspend for job in found)
+        versions = {job.metadata.resourceVersion for job in found}
+        if held and versions == known and way.queued(sandbox, api) == jobs:
+            return
+        known = versions
+        time.sleep(QUIET)
+
+
+@contextmanager
+def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+    sandbox = Sandbox(f"bench-{os.getpid()}")
+    try:
+        sandbox.up(NODES)
+        yield sandbox, connect(str(sandbox.kubeconfig))
+    finally:
+        sandbox.down()
+
+
+def measure(way: Way, jobs: int) -> Figures:
+    with cluster() as (sandbox, api):
+        way.hold(sandbox, api)
+        names = create(api, way, jobs)
+        settle(sandbox, api, way, jobs)
+        with observer(str(sandbox.kubeconfig), NAMESPACE, jobs) as seen:
+            before, busy = processor(sandbox), busy_seconds()
+            begun = time.monotonic()
+            way.release(sandbox, api, names)
+            released = [moment - begun for moment in seen.released()]
+            running = seen.running()[-1] - begun
+            took = time.monotonic() - begun
+            spent = {name: now - before[name] for name, now in processor(sandbox).items()}
+            others = busy_seconds() - busy - sum(spent.values())
+        return Figures(
+            rate=jobs / released[-1],
+            half=released[jobs // 2],
+            last=released[-1],
+            running=running,
+            cpu={name: 1000 * seconds / jobs for name, seconds in spent.items()},
+            others=others / took,
+        )
+
+
+def order(run: int) -> list[str]:
+    """Each way begins once: none has the warm machine for itself."""
+    names = list(WAYS)
+    first = run % len(names)
+    return names[first:] + names[:first]
+
+
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    """The median, and from the least to the most."""
+    middle, least, most = (f"{value:.{digits}f}" for value in _three(values))
+    return f"{middle} ({least}–{most})"
+
+
+def _three(values: Sequence[float]) -> tuple[float, float, float]:
+    return median(values), min(values), max(values)
+
+
+def table(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
+    titles = ("runs", "admissions/s", "half after, s", "last after, s", "all run after, s")
+    yield f"{'':<14}{titles[0]:>6}" + "".join(f"{title:>22}" for title in titles[1:])
+    for name, found in results.items():
+        cells = (
+            spread([one.rate for one in found], 0),
+            *(
+                spread([getattr(one, field) for one in found])
+                for field in ("half", "last", "running")
+            ),
+        )
+        yield f"{name:<14}{len(found):>6}" + "".join(f"{cell:>22}" for cell in cells)
+
+
+def ratios(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
+    """Of each run's own figures; the median of them last."""
+    for other in (name for name in results if name != OURS and OURS in results):
+        pairs = zip(results[OURS], results[other], strict=True)
+        found = [ours.rate / theirs.rate for ours, theirs in pairs]
+        each = ", ".join(f"{ratio:.2f}" for ratio in found)
+        yield f"kubectl-edl ÷ {other}: {median(found):.2f} (each run: {each})"
+
+
+def processors(results: Mapping[str, Sequence[Figures]]) -> Iterator[str]:
+    """Until all pods run, of every contestant."""
+    processes = sorted({name for found in results.values() for one in found for name in one.cpu})
+    yield f"{'processor ms for each Job':<26}" + "".join(f"{name:>22}" for name in results)
+    rows = {
+        process: [[one.cpu.get(process, 0.0) for one in of] for of in results.values()]
+        for process in processes
+    }
+    rows["all of them"] = [[sum(one.cpu.values()) for one in of] for of in results.values()]
+    rows["cores busy with others"] = [[one.others for one in of] for of in results.values()]
+    for name, row in rows.items():
+        yield f"{name:<26}" + "".join(f"{spread(values, 2):>22}" for values in row)
+
+
+def report(results: Mapping[str, Sequence[Figures]]) -> str:
+    return "\n".join((*table(results), "", *ratios(results), "", *processors(results)))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=JOBS)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    results: dict[str, list[Figures]] = {name: [] for name in WAYS if name in options.ways}
+    if KUEUE in results:
+        kueue.program()
+    for run in range(options.runs):
+        for name in (name for name in order(run) if name in results):
+            load = os.getloadavg()[0]
+            found = measure(WAYS[name], options.jobs)
+            results[name].append(found)
+            print(
+                f"run {run + 1}, {name:<12} {found.rate:6.1f}/s, half after {found.half:.1f} s, "
+                f"last {found.last:.1f} s, all run {found.running:.1f} s; load average before "
+                f"{load:.1f}, others busy on {found.others:.2f} cores",
+                flush=True,
+            )
+    print(report(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What decisions, state and simulation cost, without a control plane."""

@@ -1,0 +1,184 @@
+# ruff: noqa: S311 (seeded figures, no secrets)
+"""How good the estimates of when a job starts are.
+
+`python -m benchmarks.planner.estimates [--seeds 3]`
+
+Random days of a busy cluster are simulated. Whenever a job has arrived and waits, it is asked when
+it will start; later that is compared with when it did. What users declare is wrong by a factor that
+is drawn from a log-normal distribution, and jobs become faster with more replicas by Amdahl's law,
+which the estimate does not know.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from math import nan
+from random import Random
+from statistics import median
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from edl.forecast.estimate import Certainty, Estimate
+from edl.forecast.forecast import forecast
+from edl.model import ClusterState, JobKey, Node, Shape, TrainingJob
+from edl.planner.plan import Plan
+from edl.planner.settings import Settings
+from edl.resources import Resources
+from edl.simulator import (
+    Amdahl,
+    Elastic,
+    Kind,
+    Seat,
+    Simulation,
+    Training,
+    Watcher,
+    Work,
+    World,
+    queued,
+)
+
+NODES = 6
+SPAN = 5400.0
+"""Jobs arrive within so many seconds."""
+AT_ONCE = 60.0
+"""Who starts sooner had his room being freed when he was asked: that is no estimate."""
+CURVE = Amdahl(0.05)
+GI = 2**30
+
+
+class Crowd(NamedTuple):
+    """A population of jobs: which part declares a length, and tells its progress; the rest neither.
+
+    `error` is the standard deviation of the logarithm of declared by true length.
+    """
+
+    name: str
+    declares: float
+    tells: float
+    error: float
+
+
+CROWDS = (
+    Crowd("all declare, and know it", 1, 0, 0),
+    Crowd("all declare, off by a factor of 1.35", 1, 0, 0.3),
+    Crowd("all declare, off by a factor of 2", 1, 0, 0.7),
+    Crowd("all tell their progress, and declare (1.35)", 1, 1, 0.3),
+    Crowd("nine of ten declare (1.35)", 0.9, 0, 0.3),
+    Crowd("half declare (1.35), half of the others tell", 0.5, 0.5, 0.3),
+    Crowd("nobody says anything", 0, 0, 0),
+)
+
+
+@dataclass
+class Asked:
+    """What each job was told when it had arrived, in seconds of the simulation."""
+
+    world: World
+    settings: Settings
+    simulation: Simulation | None = None
+    told: dict[JobKey, tuple[float, Estimate]] = field(default_factory=dict)
+
+    def look(self, now: float, state: ClusterState, plan: Plan) -> None:
+        for held in plan.held:
+            if (held.position or held.never) and held.job not in self.told:
+                found = forecast(state, self.settings, [held.job])
+                self.told[held.job] = (now, found.starts[held.job])
+
+
+def node(number: int) -> Node:
+    room = Resources.of({"cpu": 16_000, "memory": 64 * GI, "pods": 110})
+    return Node(f"node-{number:02}", room, Resources(), Resources())
+
+
+def training(random: Random, crowd: Crowd, number: int, at: float) -> Training:
+    low = random.randint(2, 8)
+    high = low * random.choice((1, 1, 2, 4))
+    shape = Shape(Resources.of({"cpu": random.choice((1000, 2000, 4000)), "memory": GI, "pods": 1}))
+    job = queued(
+        f"job-{number:03}",
+        Kind("pytorch"),
+        [Seat("worker", low, high, shape)],
+    )
+    length = random.lognormvariate(7.2, 0.8)  # half of them longer than 22 minutes, at their min
+    work = Work(length * CURVE(low), CURVE)
+    tells = random.random() < crowd.tells
+    if random.random() < crowd.declares:
+        job = declaring(job, length * random.lognormvariate(0, crowd.error))
+    return Training(job, work, at=at, tells=tells)
+
+
+def declaring(job: TrainingJob, seconds: float) -> TrainingJob:
+    roles = (replace(role, duration=timedelta(seconds=round(seconds))) for role in job.roles)
+    return replace(job, roles=tuple(roles))
+
+
+def world(random: Random, crowd: Crowd, jobs: int) -> World:
+    times = sorted(random.uniform(0, SPAN) for _ in range(jobs))
+    found = tuple(training(random, crowd, number, at) for number, at in enumerate(times))
+    return World(tuple(map(node, range(NODES))), found)
+
+
+class Answer(NamedTuple):
+    """One estimate: what was said, after how long it would start, and did (seconds)."""
+
+    certainty: Certainty
+    said: float
+    took: float
+
+
+def answers(crowd: Crowd, seed: int, jobs: int) -> Iterator[Answer]:
+    given = world(Random(f"{seed} {crowd.name}"), crowd, jobs)
+    settings = Settings()
+    asked = Asked(given, settings)
+    manner = Elastic(settings.value(), settings.limits)
+    simulation = Simulation(given, manner, Watcher(decided=asked.look))
+    simulation.run()
+    admitted = {one.key: one.track.admitted for one in simulation.result().jobs}
+    for key, (now, estimate) in asked.told.items():
+        began = admitted[key]
+        if began is not None and began - now > AT_ONCE:
+            at = estimate.at
+            said = nan if at is None else (at - given.moment(now)).total_seconds()
+            yield Answer(estimate.certainty, said, began - now)
+
+
+def tell(crowd: Crowd, found: list[Answer]) -> None:
+    by_kind: defaultdict[Certainty, list[Answer]] = defaultdict(list)
+    for one in found:
+        by_kind[one.certainty].append(one)
+    wait = median(one.took for one in found) if found else nan
+    print(f"{crowd.name}: {len(found)} waited, {wait / 60:.0f} min in the median")
+    if exact := by_kind[Certainty.ABOUT] + by_kind[Certainty.NOW]:
+        off = [abs(one.said - one.took) for one in exact]
+        part = [abs(one.said - one.took) / max(one.took, 60) for one in exact]
+        print(
+            f"  about: {len(exact):4}  median error {median(off) / 60:5.1f} min,"
+            f" {median(part) * 100:3.0f} % of the wait"
+        )
+    if latest := by_kind[Certainty.LATEST]:
+        kept = sum(one.took <= one.said * 1.1 for one in latest)
+        early = [(one.said - one.took) / max(one.took, 60) for one in latest]
+        print(
+            f"  at the latest: {len(latest):4}  kept (to 10 %) {kept / len(latest) * 100:.0f} %,"
+            f" in the median {median(early) * 100:.0f} % too long"
+        )
+    if unknown := by_kind[Certainty.UNKNOWN]:
+        print(f"  unknown: {len(unknown):4}")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--jobs", type=int, default=60)
+    given = options.parse_args()
+    print(f"{given.seeds} x {given.jobs} jobs in {SPAN / 3600:g} h on {NODES} nodes of 16 CPU")
+    for crowd in CROWDS:
+        found = [one for seed in range(given.seeds) for one in answers(crowd, seed, given.jobs)]
+        tell(crowd, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""Large clusters in which more than sums decides: each rule of the planner has a situation."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from benchmarks.planner.clusters import GI, Size, running, training
+from edl.model import (
+    Budget,
+    Charge,
+    ClusterState,
+    Device,
+    JobKey,
+    Node,
+    Requirement,
+    Resizing,
+    Role,
+    Rules,
+    Selector,
+    Shape,
+    Share,
+    Spread,
+    Term,
+    Topology,
+    TrainingJob,
+)
+from edl.planner.limits import Limits
+from edl.resources import SHARED_GPU, Resources
+
+HOST: Final = "kubernetes.io/hostname"
+_OWN: Final = Selector(("team",), (Requirement("app", "In", ("train",)),))
+_QUOTAS: Final = 50
+
+
+class Situation(NamedTuple):
+    """A state, and how it is decided."""
+
+    state: ClusterState
+    limits: Limits = Limits()
+
+
+def shape(cpu: int, rules: Rules | None = None) -> Shape:
+    """One that asks for so many thousandths of a core, and for 1 GiB."""
+    return Shape(Resources.of({"cpu": cpu, "memory": GI, "pods": 1}), rules=rules)
+
+
+def with_one(state: ClusterState, pods: int, wanted: Shape) -> ClusterState:
+    """One more gang of so many pods, at the end of the queue."""
+    job = replace(training(99_999, wanted, pods, pods), queued_at=state.observed_at)
+    return replace(state, jobs=(*state.jobs, job))
+
+
+def roomy(size: Size, seed: int) -> ClusterState:
+    """After a big release, with room for two small pods on every node at least."""
+    state, more = running(size, 0.5, seed), Resources.of({"cpu": 1000, "memory": 2 * GI})
+    nodes = (replace(node, allocatable=node.allocatable + more) for node in state.nodes)
+    return replace(state, nodes=tuple(nodes))
+
+
+def ruled(**rules: object) -> Rules:
+    return Rules("team", (("app", "train"),), **rules)  # type: ignore[arg-type]
+
+
+def spread(size: Size, seed: int) -> Situation:
+    """A gang with two pods for each node, spread over hosts."""
+    rules = ruled(spread=(Spread(HOST, _OWN, 1),))
+    return Situation(with_one(roomy(size, seed), size.nodes * 2, shape(500, rules)))
+
+
+def spread_twice(size: Size, seed: int) -> Situation:
+    """Nearly as many, spread over zones and hosts."""
+    rules = ruled(spread=(Spread("zone", _OWN, 1), Spread(HOST, _OWN, 1)))
+    return Situation(with_one(roomy(size, seed), size.nodes * 19 // 10, shape(500, rules)))
+
+
+def affinity(size: Size, seed: int) -> Situation:
+    """A gang that is kept together in a zone, no two pods on one host."""
+    rules = ruled(near=(Term("zone", _OWN),), apart=(Term(HOST, _OWN),))
+    return Situation(with_one(roomy(size, seed), size.nodes // 5, shape(500, rules)))
+
+
+def preemption(size: Size, seed: int) -> Situation:
+    """All jobs are fixed, and a gang of a higher priority needs a large part of the cluster."""
+    state = running(size, 1.0, seed)
+    jobs = tuple(map(_fixed, state.jobs))
+    state = with_one(replace(state, jobs=jobs), size.nodes // 2, shape(12_000))
+    last = replace(state.jobs[-1], priority=1)
+    return Situation(replace(state, jobs=(*state.jobs[:-1], last)), Limits(preempt=True))
+
+
+def _fixed(job: TrainingJob) -> TrainingJob:
+    role = job.roles[0]
+    fixed = replace(role, min=role.size, max=role.size, resizing=Resizing.FIXED)
+    return replace(job, roles=(fixed,))
+
+
+def roles(size: Size, seed: int) -> Situation:
+    """A quarter of all jobs wait, with servers and workers of different sizes."""
+    state = running(size, 0.5, seed)
+    waiting = (_of_two_roles(number) for number in range(size.jobs // 4))
+    return Situation(replace(state, jobs=(*state.jobs, *waiting)))
+
+
+def _of_two_roles(number: int) -> TrainingJob:
+    job = training(10_000 + number, shape(500), 2, 2)
+    servers = replace(job.roles[0], name="ps", serves=True, decides=False)
+    workers = replace(job.roles[0], shape=shape(1000), max=8)
+    return replace(job, roles=(servers, workers))
+
+
+def quotas(size: Size, seed: int) -> Situation:
+    """All jobs in namespaces that each have a quota, half of which is used."""
+    state = running(size, 0.5, seed)
+    charges = (Charge("ResourceQuota", "pods", 1),)
+    jobs = []
+    for number, job in enumerate(state.jobs):
+        key = JobKey(f"team-{number % _QUOTAS}", job.key.name)
+        jobs.append(replace(job, key=key, roles=(replace(job.roles[0], charges=charges),)))
+    most = size.pods * 3 // 4 // _QUOTAS
+    budgets = (Budget(f"team-{at}", "ResourceQuota", "pods", most) for at in range(_QUOTAS))
+    return Situation(replace(state, jobs=tuple(jobs), budgets=tuple(budgets)))
+
+
+def shares(size: Size, seed: int) -> Situation:
+    """A quarter of all jobs wait for parts of GPUs, of which every third node has eight."""
+    state = running(size, 0.5, seed)
+    nodes = tuple(map(_with_devices, state.nodes))
+    part = Shape(
+        Resources.of({"cpu": 500, "memory": GI, "pods": 1, SHARED_GPU: 400}), share=Share(400)
+    )
+    waiting = (training(10_000 + at, part, 2, 4) for at in range(size.jobs // 4))
+    return Situation(replace(state, nodes=nodes, jobs=(*state.jobs, *waiting)))
+
+
+def _with_devices(node: Node) -> Node:
+    """Its GPUs are shared."""
+    if not node.allocatable.get("nvidia.com/gpu"):
+        return node
+    devices = tuple(Device(f"{node.name}-{at}") for at in range(8))
+    return replace(
+        node, allocatable=node.allocatable + Resources.of({SHARED_GPU: 8000}), devices=devices
+    )
+
+
+def racks(size: Size, seed: int) -> Situation:
+    """A quarter of all jobs wait, with two roles that require a rack of 16 nodes."""
+    return _with_racks(size, seed, Topology(required=(("", "rack"),)))
+
+
+def blocks(size: Size, seed: int) -> Situation:
+    """The same, and what they prefer are few blocks of 8 racks, few racks and few hosts."""
+    return _with_racks(size, seed, Topology(preferred=("block", "rack", HOST)))
+
+
+def _with_racks(size: Size, seed: int, topology: Topology) -> Situation:
+    state = roles(size, seed).state
+    nodes = []
+    for at, node in enumerate(state.nodes):
+        levels = {"rack": f"r{at // 16}", "block": f"b{at // 128}"}
+        nodes.append(replace(node, labels={**(node.labels or {}), **levels}))
+    jobs = (replace(job, roles=_gated(job.roles, topology)) for job in state.jobs)
+    return Situation(replace(state, nodes=tuple(nodes), jobs=tuple(jobs)))
+
+
+def _gated(parts: tuple[Role, ...], topology: Topology) -> tuple[Role, ...]:
+    """Those of jobs with several roles."""
+    if len(parts) == 1:
+        return parts
+    return tuple(replace(part, gated=True, topology=topology) for part in parts)
+
+
+SITUATIONS: Final[Mapping[str, Callable[[Size, int], Situation]]] = {
+    "spread over hosts": spread,
+    "spread over zones and hosts": spread_twice,
+    "together in a zone, apart": affinity,
+    "preemption of many gangs": preemption,
+    "gangs of two roles": roles,
+    "quotas": quotas,
+    "GPU shares": shares,
+    "gangs that require a rack": racks,
+    "gangs that prefer few racks": blocks,
+}

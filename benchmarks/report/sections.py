@@ -1,0 +1,102 @@
+"""The sections of README.md here: each stands between two marks, and is renewed by itself.
+
+A section's title and prose are a template beside this file (`prose/NAME.md`), in which `$figures`
+is what its script prints and `$told` says by which command, when and beside what.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Final
+
+PROSE: Final = Path(__file__).parent / "prose"
+_BLOCK: Final = "<!-- {0} -->\n{1}\n<!-- end of {0} -->"
+_MARKED: Final = re.compile(
+    r"^<!-- (\w+) -->\n(.*?)\n<!-- end of \1 -->$", re.MULTILINE | re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A script, `python -m benchmarks.MODULE`, and its options."""
+
+    name: str
+    module: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return ("-m", f"benchmarks.{self.module}", *self.options)
+
+    @property
+    def command(self) -> str:
+        return " ".join(("python", *self.words))
+
+
+SECTIONS: Final = (
+    Section("decide", "planner.decide", ("--plot", "benchmarks/decide.png")),
+    Section("release", "control_plane.release", ("--runs", "5")),
+    Section("topology", "scheduling.topology"),
+    Section("startup", "control_plane.startup"),
+    Section("state", "planner.state"),
+    Section("optimality", "planner.optimality"),
+    Section("estimates", "planner.estimates"),
+    Section("simulate", "planner.simulate"),
+    Section("reviews", "webhook.reviews"),
+    Section("holding", "webhook.idle_connections"),
+    Section("failover", "control_plane.failover", ("--runs", "5")),
+    Section("rotation", "webhook.rotation"),
+    Section("latency", "control_plane.latency"),
+    Section("placement", "scheduling.placement"),
+    Section("gangs", "scheduling.gangs"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How a section's figures came about; `loads`: before it and after it."""
+
+    command: str
+    date: str
+    commit: str
+    machine: str
+    loads: tuple[float, float]
+
+    def __str__(self) -> str:
+        before, after = self.loads
+        return (
+            f"`{self.command}` on {self.date} UTC, commit `{self.commit}`; load average "
+            f"{before:.1f} before, {after:.1f} after. {self.machine}."
+        )
+
+
+def asked(names: Sequence[str]) -> list[Section]:
+    """All sections, or these. Raises ValueError."""
+    known = [section.name for section in SECTIONS]
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"no section {', '.join(unknown)}; there are {', '.join(known)}")
+    return [section for section in SECTIONS if not names or section.name in names]
+
+
+def body(name: str, told: object, figures: str) -> str:
+    """One section, from its template."""
+    template = Template((PROSE / f"{name}.md").read_text())
+    return template.substitute(told=told, figures=f"```\n{figures.rstrip()}\n```").rstrip()
+
+
+def read(text: str) -> dict[str, str]:
+    """The sections of a document by their names."""
+    return dict(_MARKED.findall(text))
+
+
+def document(bodies: Mapping[str, str]) -> str:
+    """The whole document; sections that were never measured are left out."""
+    return "\n\n".join([(PROSE / "head.md").read_text().rstrip(), *_blocks(bodies)]) + "\n"
+
+
+def _blocks(bodies: Mapping[str, str]) -> Iterator[str]:
+    for section in SECTIONS:
+        if section.name in bodies:
+            yield _BLOCK.format(section.name, bodies[section.name])

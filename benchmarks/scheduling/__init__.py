@@ -1,0 +1,1 @@
+"""Gangs on a real kube-scheduler, with kubectl-edl and with Kueue."""

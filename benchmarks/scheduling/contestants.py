@@ -1,0 +1,186 @@
+"""Contestants that start gangs on a sandbox's control plane: ours, and Kueue.
+
+Each has nodes, tenants' pods and gangs of its own, the same for all
+(`benchmarks/scheduling/racks.py`). All gangs are queued first, and let go at once.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.report.processor import processor
+from benchmarks.scheduling import kueue
+from benchmarks.scheduling.racks import (
+    BLOCK,
+    GPU,
+    RACK,
+    TENANTS,
+    Found,
+    Gang,
+    World,
+    groups,
+    template,
+    tenants,
+)
+from dev.installation import install
+from edl import contract
+from edl.errors import ClusterError
+from edl.kube.client import ApiServer, connect
+from edl.kube.cluster import Selection
+from edl.model import Target
+from sandbox import Sandbox
+
+NAMESPACE: Final = "default"
+THREADS: Final = 8
+QUOTA: Final = "nothing-yet"
+QUIET: Final = 20.0
+"""Seconds in which no pod is bound: what waits then waits for good."""
+PATIENCE: Final = 300.0
+
+
+class _Meta(msgspec.Struct):
+    name: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    resourceVersion: str = ""  # noqa: N815 - the API's name
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""  # noqa: N815 - the API's name
+
+
+class _Object(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decoder: Final = msgspec.json.Decoder(_Object)
+_BATCH: Final = "batch.kubernetes.io"
+_INDEX: Final = f"{_BATCH}/job-completion-index"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A contestant. `hold` comes before the gangs are made, `release` lets them go."""
+
+    job: Callable[[Gang], dict[str, Any]]
+    hold: Callable[[Sandbox, ApiServer], None]
+    queued: Callable[[Sandbox, ApiServer], int]
+    release: Callable[[Sandbox, ApiServer], None]
+
+
+def _job(gang: Gang, labels: Mapping[str, str], **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    sizes = {"parallelism": gang.pods, "completions": gang.pods, "completionMode": "Indexed"}
+    metadata = {"name": gang.name, "labels": dict(labels)}
+    return {"metadata": metadata, "spec": {**sizes, **fields}}
+
+
+def our_job(gang: Gang) -> dict[str, Any]:
+    """Kueue takes few racks also in a required block: that is preferred here."""
+    asked = {contract.REQUIRED_TOPOLOGY: gang.required} if gang.required else {}
+    wished = {contract.PREFERRED_TOPOLOGY: f"{BLOCK},{RACK}"}
+    found = _job(gang, {contract.FRAMEWORK: "pytorch"}, template=template(gang.gpus))
+    found["metadata"]["annotations"] = asked | wished
+    return found
+
+
+def our_hold(sandbox: Sandbox, api: ApiServer) -> None:
+    """A quota of no GPU keeps them waiting."""
+    body = {"metadata": {"name": QUOTA}, "spec": {"hard": {f"requests.{GPU}": "0"}}}
+    api.create(Target("ResourceQuota", NAMESPACE, QUOTA), body)
+    install(sandbox, sandbox.folder / "edl")
+
+
+def our_queued(_sandbox: Sandbox, api: ApiServer) -> int:
+    jobs = map(_decoder.decode, api.list(Selection("Job", NAMESPACE)).items)
+    return sum(contract.REASON in job.metadata.annotations for job in jobs)
+
+
+def our_release(sandbox: Sandbox, _api: ApiServer) -> None:
+    sandbox.kubectl("delete", "resourcequota", "-n", NAMESPACE, QUOTA, "--wait=false")
+
+
+def kueues_job(gang: Gang) -> dict[str, Any]:
+    prefix = "kueue.x-k8s.io/podset"
+    asked = {f"{prefix}-required-topology": gang.required}
+    wished = {f"{prefix}-preferred-topology": RACK}
+    pods = template(gang.gpus, asked if gang.required else wished)
+    return _job(gang, kueue.LABELS, suspend=True, template=pods)
+
+
+def kueues_hold(sandbox: Sandbox, _api: ApiServer) -> None:
+    kueue.install(sandbox, NAMESPACE, kueue.TOPOLOGY)
+
+
+OURS, KUEUE = "kubectl-edl", "Kueue"
+WAYS: Final = {
+    OURS: Way(our_job, our_hold, our_queued, our_release),
+    KUEUE: Way(
+        kueues_job,
+        kueues_hold,
+        lambda sandbox, _api: kueue.workloads(sandbox, NAMESPACE),
+        lambda sandbox, _api: kueue.open_queue(sandbox),
+    ),
+}
+
+
+@contextmanager
+def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+    sandbox = Sandbox(f"racks-{os.getpid()}")
+    try:
+        sandbox.up(*groups())
+        yield sandbox, connect(str(sandbox.kubeconfig))
+    finally:
+        sandbox.down()
+
+
+def watch(api: ApiServer, found: Found) -> None:
+    """Sees pods being bound, for ever."""
+    selection = Selection("Pod", NAMESPACE)
+    version = api.list(selection).version
+    while True:
+        try:
+            for event in api.watch(selection, version):
+                pod = _decoder.decode(event.object)
+                version = pod.metadata.resourceVersion
+                if node := pod.spec.nodeName:
+                    labels = pod.metadata.labels
+                    found.see(labels[f"{_BATCH}/job-name"], labels[_INDEX], node, time.monotonic())
+        except ClusterError:
+            time.sleep(0.1)
+
+
+def measure(way: Way, given: World) -> Found:
+    with cluster() as (sandbox, api), ThreadPoolExecutor(THREADS) as pool:
+        sandbox.kubectl("create", "namespace", TENANTS)
+        others = tenants(given.machines)
+        targets = ((Target("Pod", TENANTS, pod["metadata"]["name"]), pod) for pod in others)
+        list(pool.map(lambda pair: api.create(*pair), targets))
+        way.hold(sandbox, api)
+        for gang in given.gangs:
+            api.create(Target("Job", NAMESPACE, gang.name), way.job(gang))
+            time.sleep(1.0)  # queues are ordered by times of whole seconds
+        until(lambda: way.queued(sandbox, api) == len(given.gangs))
+        found = Found(given)
+        Thread(target=watch, args=(connect(str(sandbox.kubeconfig)), found), daemon=True).start()
+        time.sleep(2.0)  # the watch is open
+        before, found.begun = processor(sandbox), time.monotonic()
+        way.release(sandbox, api)
+        until(lambda: time.monotonic() - max(found.times, default=found.begun) > QUIET)
+        found.processor = {name: spent - before[name] for name, spent in processor(sandbox).items()}
+        return found
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {PATIENCE:.0f} s")
+        time.sleep(0.5)

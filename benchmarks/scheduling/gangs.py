@@ -1,0 +1,287 @@
+"""Gangs on a real kube-scheduler: `python -m benchmarks.scheduling.gangs [--clusters 40]`.
+
+The clusters of `benchmarks.scheduling.placement`, one after another in one sandbox with simulated
+nodes, with webhook and reconciler as users install them; a minute there is three seconds here. In
+every second one other tenants' pods come and go. First the exact fit: forty gangs that fill forty nodes.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import ceil
+from pathlib import Path
+from statistics import fmean
+from threading import Event, Thread
+from typing import Final, Protocol
+
+from benchmarks.scheduling import scaled_scenario
+from benchmarks.scheduling.placement import Scenario, clusters, exact_fit
+from benchmarks.scheduling.watch import Gang, Stage, Stalls, Start, Watch
+from dev.installation import install
+from edl import contract
+from edl.errors import Conflict, NotFound
+from edl.kube.client import ApiServer, connect
+from edl.kube.cluster import Selection
+from edl.model import Target
+from edl.simulator import Training
+from sandbox import Sandbox
+
+NAMESPACE: Final = "default"
+THREADS: Final = 4
+SOON: Final = 10.0
+"""Seconds within which a start must run, and a gang must not be half placed longer."""
+STEP: Final = 2.0
+"""Seconds between two changes of a tenant's pods at least."""
+LONGEST: Final = 300.0
+"""Seconds for a cluster; what has not ended then never ran, or is shown as such."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What became of the gangs of one cluster, or of several together."""
+
+    gangs: list[Gang] = field(default_factory=list)
+    began: float = 0.0
+    took: float = 0.0
+    stalled: float = 0.0
+    """The longest time for which this process got no processor."""
+
+    @property
+    def starts(self) -> list[Start]:
+        return [start for gang in self.gangs for start in gang.starts]
+
+
+def played(sandbox: Sandbox, watch: Watch, scenario: Scenario, number: int, *, busy: bool) -> Found:
+    """One cluster from its nodes to the end of its last gang; `busy`: with other tenants."""
+    api = connect(str(sandbox.kubeconfig))
+    world, prefix = scenario.world, f"c{number:02}"
+    nodes = [
+        sandbox.add_nodes(scaled_scenario.group(node, f"{prefix}-{at:03}"))[0]
+        for at, node in enumerate(world.nodes)
+    ]
+    found = Found([_gang(training, watch) for training in world.trainings], time.monotonic())
+    try:
+        with _tenants(sandbox, scenario, asked=busy):
+            _arrive(api, world.trainings)
+            _until(lambda: all(gang.over for gang in found.gangs))
+        found.took = time.monotonic() - found.began
+        for kind in ("Job", "Pod"):
+            listed = api.list(Selection(kind, NAMESPACE))
+            _until(partial(watch.has_read, kind, listed))
+    finally:
+        watch.forget()
+        _clear(api, nodes)
+    return found
+
+
+def _gang(training: Training, watch: Watch) -> Gang:
+    gang = Gang(training.key.name, {role.job: role.min for role in training.job.roles})
+    watch.follow(gang)
+    return gang
+
+
+def _arrive(api: ApiServer, trainings: Sequence[Training]) -> None:
+    begun = time.monotonic()
+    with ThreadPoolExecutor(THREADS) as pool:
+        for training in sorted(trainings, key=lambda one: one.at):
+            time.sleep(max(begun + training.at / scaled_scenario.SPEED - time.monotonic(), 0))
+            for job in scaled_scenario.jobs(training):
+                target = Target("Job", NAMESPACE, job["metadata"]["name"])
+                pool.submit(api.create, target, job).add_done_callback(lambda done: done.result())
+
+
+@contextmanager
+def _tenants(sandbox: Sandbox, scenario: Scenario, *, asked: bool) -> Iterator[None]:
+    """The pods of other tenants, until the block ends."""
+    api, ended = connect(str(sandbox.kubeconfig)), Event()
+    services = scenario.world.services if asked else ()
+    steps = sorted(
+        (at, service.name, pods)
+        for service in services
+        for at, pods in scaled_scenario.steps(service, STEP)
+    )
+
+    def play() -> None:
+        begun = time.monotonic()
+        for at, name, pods in steps:
+            if ended.wait(max(begun + at - time.monotonic(), 0)):
+                return
+            with suppress(NotFound, Conflict):
+                target = Target("Deployment", NAMESPACE, name)
+                api.patch(target, {"spec": {"replicas": pods}})
+
+    for service in services:
+        api.create(
+            Target("Deployment", NAMESPACE, service.name), scaled_scenario.deployment(service)
+        )
+    player = Thread(target=play)
+    player.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        player.join()
+
+
+def _until(holds: Callable[[], bool], seconds: float = LONGEST) -> None:
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+def _clear(api: ApiServer, nodes: Sequence[str]) -> None:
+    """The cluster is empty, and the next one begins."""
+    for kind in ("Deployment", "Job", "Pod"):
+        _delete(api, kind)
+    _until(lambda: not api.list(Selection("Pod", NAMESPACE)).items)
+    for name in nodes:
+        api.delete(Target("Node", "", name))
+
+
+def _delete(api: ApiServer, kind: str) -> None:
+    listed = api.list(Selection(kind, NAMESPACE)).items
+    names = [_name(item) for item in listed]
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda name: _end(api, Target(kind, NAMESPACE, name)), names))
+
+
+def _name(item: bytes) -> str:
+    return str(json.loads(item)["metadata"]["name"])
+
+
+def _end(api: ApiServer, target: Target) -> None:
+    with suppress(NotFound):
+        api.delete(target)
+
+
+# -- figures -----------------------------------------------------------------------------------
+
+HEAD: Final = (
+    f"{'':22}{'gangs':>6}{'starts':>8}{'never':>6}  runs after  50 %     90 %     99 %    100 %"
+    f"    mean{'late':>6}{'stopped':>8}{'half':>6}{'longest':>9}{'took':>8}{'stall':>8}{'load':>6}"
+)
+
+
+def line(name: str, found: Found) -> str:
+    """`late`: starts that did not run in time; `stopped`: those that could not; `half`: gangs."""
+    took = sorted(start.ran - start.admitted for start in found.starts if start.ran is not None)
+    parts = [took[ceil(part * len(took)) - 1] for part in (0.5, 0.9, 0.99, 1)] if took else []
+    times = "".join(f"{seconds:7.2f} s" for seconds in (*parts, fmean(took) if took else 0.0))
+    halves = [seconds for gang in found.gangs for seconds in gang.halves]
+    never = sum(not any(start.ran for start in gang.starts) for gang in found.gangs)
+    late, stopped = (sum(map(what, found.starts)) for what in (is_late, is_stopped))
+    return (
+        f"{name:22}{len(found.gangs):6}{len(found.starts):8}{never:6}{'':11}{times}{late:6}{stopped:8}"
+        f"{sum(seconds > SOON for seconds in halves):6}{max(halves, default=0):7.1f} s"
+        f"{found.took:6.0f} s{found.stalled:6.1f} s{os.getloadavg()[0]:6.1f}"
+    )
+
+
+def stages(found: Found) -> Iterator[str]:
+    """How long each stage of a start took, after the one before."""
+    yield "the pods of a minimum, all of them, are            50 %     99 %    100 %"
+    for stage in Stage:
+        lasted = (start.lasted(stage) for start in found.starts)
+        took = sorted(seconds for seconds in lasted if seconds is not None)
+        parts = [took[ceil(part * len(took)) - 1] for part in (0.5, 0.99, 1)] if took else []
+        yield f"{stage.value:<46}" + "".join(f"{seconds:7.2f} s" for seconds in parts)
+
+
+def is_late(start: Start) -> bool:
+    """Whether an admitted gang had time to run, and did not run in time."""
+    until = start.ran or start.stopped
+    return until is None or until - start.admitted > SOON
+
+
+def is_stopped(start: Start) -> bool:
+    """Whether the plan took it back before it could run."""
+    return start.ran is None and not is_late(start)
+
+
+def traces(name: str, found: Found) -> Iterator[str]:
+    """All that was seen of each gang that missed the target."""
+    for gang in found.gangs:
+        late = [start for start in gang.starts if is_late(start) or is_stopped(start)]
+        if late or not gang.starts or any(seconds > SOON for seconds in gang.halves):
+            yield f"{name}, {gang.name}: minimum {dict(gang.minimum)}; half placed {gang.halves}"
+            for start in late:
+                yield f"  late: {_ago(start.admitted, found)} to {_ago(start.ran, found)}"
+            yield from (f"  {_ago(at, found)} {text}" for at, text in gang.trace)
+
+
+def _ago(moment: float | None, found: Found) -> str:
+    return "never" if moment is None else f"{moment - found.began:7.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clusters", type=int, default=40)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first of them")
+    parser.add_argument("--each", action="store_true", help="a line for each cluster")
+    parser.add_argument("--traces", type=Path, help="what was seen of gangs that were late")
+    asked = parser.parse_args()
+    sandbox = Sandbox(f"gangs-{os.getpid()}")
+    try:
+        sandbox.up()
+        install(sandbox, sandbox.folder / "edl")
+        _prepare(connect(str(sandbox.kubeconfig)))
+        _measure(sandbox, asked)
+    finally:
+        sandbox.down()
+
+
+def _prepare(api: ApiServer) -> None:
+    allowed = {"metadata": {"labels": {contract.KUBEXEC: contract.ENABLED}}}
+    api.patch(Target("Namespace", "", NAMESPACE), allowed)
+    for name, value in scaled_scenario.priorities().items():
+        api.create(Target("PriorityClass", "", name), {"metadata": {"name": name}, "value": value})
+
+
+class _Play(Protocol):
+    def __call__(self, scenario: Scenario, number: int, *, tenants: bool) -> Found: ...
+
+
+def _measure(sandbox: Sandbox, asked: argparse.Namespace) -> None:
+    watch = Watch(str(sandbox.kubeconfig), NAMESPACE)
+    quiet, busy, stalls = Found(), Found(), Stalls()
+    print(HEAD, flush=True)
+    told = asked.traces.open("a") if asked.traces else None
+
+    def play(scenario: Scenario, number: int, *, tenants: bool) -> Found:
+        stalls.longest()
+        found = played(sandbox, watch, scenario, number, busy=tenants)
+        found.stalled = stalls.longest()
+        if told:
+            print(*traces(scenario.name, found), sep="\n", file=told, flush=True)
+        return found
+
+    exact = play(exact_fit(gated=True), 99, tenants=False)
+    print(line("exact fit", exact), *stages(exact), sep="\n", flush=True)
+    with suppress(KeyboardInterrupt):  # with what there is by then
+        _each(play, quiet, busy, asked)
+    print(line("clusters of their own", quiet))
+    print(line("with other tenants", busy))
+    print(*stages(Found([*quiet.gangs, *busy.gangs])), sep="\n")
+
+
+def _each(play: "_Play", quiet: Found, busy: Found, asked: argparse.Namespace) -> None:
+    for number, scenario in enumerate(clusters(asked.clusters, gated=True)):
+        if number < asked.first:
+            continue
+        total = busy if number % 2 else quiet
+        found = play(scenario, number, tenants=bool(number % 2))
+        total.gangs += found.gangs
+        total.took += found.took
+        total.stalled = max(total.stalled, found.stalled)
+        print(line(scenario.name, found), file=sys.stdout if asked.each else sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""Gangs from their arrival to their minimum on nodes.
+
+`python -m benchmarks.scheduling.placement [--gated]`
+
+Simulated: gangs that fill their nodes exactly, random mixes, and random clusters in which other
+tenants' pods come and go all the time. A gang is half placed while it holds nodes, and for some
+role fewer than its minimum. Horovod's are not counted as such: their launchers wait for workers.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import reduce
+from math import ceil
+from operator import add
+from random import Random
+from statistics import fmean
+from time import process_time
+from typing import Final, NamedTuple
+
+from edl.model import Node, Requirement, Rules, Selector, Shape, Term, TrainingJob
+from edl.planner.policies import POLICIES
+from edl.resources import Resources
+from edl.simulator import (
+    Elastic,
+    Kind,
+    Seat,
+    Service,
+    Settings,
+    Training,
+    Work,
+    World,
+    length,
+    queued,
+    simulate,
+)
+
+HOST: Final = "kubernetes.io/hostname"
+DAY: Final = 86_400.0
+GANGS: Final = 64
+"""In each random cluster."""
+
+
+class Scenario(NamedTuple):
+    name: str
+    world: World
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What became of the gangs of one scenario, or of several together. All times in seconds."""
+
+    waits: list[float]
+    """From each one's arrival until its minimum was ready."""
+    half: list[float]
+    """For how long those were half placed that ever were."""
+    never: int
+    """Gangs that never ran."""
+    stops: int
+    """Suspensions of gangs that had started."""
+    pod_stops: int
+    """Pods that were ended, or lost, before their gang's end."""
+    decisions: int
+    processor: float
+
+    def __add__(self, other: "Found") -> "Found":
+        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return Found(*(mine + yours for mine, yours in pairs))
+
+
+# -- scenarios ---------------------------------------------------------------------------------
+
+
+def shape(cpu: int, gpu: int = 0, pool: str = "", rules: Rules | None = None) -> Shape:
+    room = {"cpu": cpu, "memory": f"{cpu}Gi", "nvidia.com/gpu": gpu, "pods": 1}
+    selector = (("pool", pool),) if pool else ()
+    return Shape(Resources.parse(room), node_selector=selector, rules=rules)
+
+
+def node(number: int, cpu: int, gpu: int = 0, pool: str = "") -> Node:
+    name = f"node-{number:03}"
+    room = {"cpu": cpu, "memory": f"{max(64, 4 * cpu)}Gi", "nvidia.com/gpu": gpu, "pods": 110}
+    labels = {HOST: name, "pool": pool}
+    return Node(name, Resources.parse(room), Resources(), Resources(), labels=labels)
+
+
+def exact_fit(*, gated: bool) -> Scenario:
+    """Two parameter servers of 1 CPU and two workers of 3 CPU fill one node of 8 CPU."""
+    seats = [Seat("ps", 2, 2, shape(1)), Seat("worker", 2, 2, shape(3))]
+    kind = Kind("tensorflow", "ps", gated)
+    jobs = [Training(queued(f"job-{one:03}", kind, seats), length(600)) for one in range(40)]
+    return Scenario("exact fit", World(tuple(node(one, 8) for one in range(40)), tuple(jobs)))
+
+
+def mixes(*, gated: bool) -> Iterator[Scenario]:
+    """Sixty gangs of two roles in five minutes on thirty nodes, of fixed size or elastic."""
+    for growth in (1, 2):
+        for seed in (1, 2, 3):
+            random = Random(seed)  # noqa: S311 (it only mixes)
+            nodes = tuple(node(one, random.choice((8, 16))) for one in range(30))
+            jobs = tuple(_mixed(random, one, growth, gated=gated) for one in range(60))
+            kind = "elastic" if growth > 1 else "fixed"
+            yield Scenario(f"{kind} mix {seed}", World(nodes, jobs))
+
+
+def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training:
+    cpu, workers = random.choice((1, 2, 3, 5)), random.randint(1, 4)
+    servers = random.randint(1, 2)
+    seats = [
+        Seat("ps", servers, servers, shape(1)),
+        Seat("worker", workers, workers * growth, shape(cpu)),
+    ]
+    job = queued(f"job-{number:03}", Kind("tensorflow", "ps", gated), seats)
+    return Training(job, Work(random.randint(100, 900) * workers), at=random.randint(0, 300))
+
+
+def clusters(count: int, *, gated: bool) -> Iterator[Scenario]:
+    """Eight to 24 nodes of two pools, some with GPUs; more is asked for than there is."""
+    for seed in range(count):
+        random = Random(seed)  # noqa: S311 (it only mixes)
+        nodes = [_drawn_node(random, number) for number in range(random.randint(8, 24))]
+        jobs = [_gang(random, number, gated=gated) for number in range(GANGS)]
+        lengths = [random.uniform(60, 600) for _ in jobs]
+        cpu = sum(one.allocatable.get("cpu") for one in nodes)
+        asked = sum(map(_least_work, jobs, lengths))
+        until = 0.6 * asked / cpu
+        trainings = tuple(
+            Training(job, _work(job, seconds), at=random.uniform(0, until))
+            for job, seconds in zip(jobs, lengths, strict=True)
+        )
+        services = tuple(_service(random, number, until) for number in range(4))
+        settings = Settings(tie=random.randrange)
+        yield Scenario(
+            f"cluster {seed}", World(tuple(nodes), trainings, services, settings=settings)
+        )
+
+
+def _drawn_node(random: Random, number: int) -> Node:
+    """Every third has GPUs, every second is in pool a: every gang fits into every cluster."""
+    cpu, pool = random.choice((8, 16, 32)), "ab"[number % 2]
+    return node(number, cpu, 0, pool) if number % 3 else node(number, 32, 4, pool)
+
+
+def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
+    """Of each six one has a single role, which resizes live: its pods are not gated."""
+    name, small, least = f"job-{number:03}", shape(1), random.randint(1, 6)
+    large, most = _drawn_shape(random, name), least * random.choice((1, 1, 2, 4))
+    worker, two = Seat("worker", least, most, large), random.randint(1, 2)
+    casts = (
+        (Kind("tensorflow", "ps", gated), [Seat("ps", two, two, small), worker]),
+        (Kind("tensorflow", "", gated), [Seat("chief", 1, 1, small), worker]),
+        (Kind("horovod", "", gated), [Seat("launcher", 1, 1, small), worker]),
+        (
+            Kind("paddle", "", gated),
+            [Seat("master", 1, 1, small), Seat("trainer", least, most, large)],
+        ),
+        (
+            Kind("mxnet", "dist", gated),
+            [Seat("scheduler", 1, 1, small), Seat("server", two, two, small), worker],
+        ),
+        (Kind("pytorch", "", gated), [worker]),
+    )
+    return queued(name, *random.choice(casts), priority=random.choice((0, 0, 0, 10)))
+
+
+def _drawn_shape(random: Random, name: str) -> Shape:
+    """Some ask for a GPU and a pool, some for a node without another worker of their own."""
+    cpu, way = random.choice((1, 2, 3, 5)), random.random()
+    if way < 0.15:
+        own = Selector(("default",), (Requirement("job", "In", (name,)),))
+        return shape(cpu, rules=Rules("default", (("job", name),), apart=(Term(HOST, own),)))
+    return shape(cpu, int(way < 0.35), random.choice(("", "", "a")))
+
+
+def _least_work(job: TrainingJob, seconds: float) -> float:
+    """Of its minimum, in thousandths of a CPU times seconds."""
+    return seconds * sum(role.min * role.shape.requests.get("cpu") for role in job.roles)
+
+
+def _work(job: TrainingJob, seconds: float) -> Work:
+    """So long at its minimum."""
+    role = next((role for role in job.roles if role.max > role.min), job.roles[-1])
+    return Work(seconds * role.min)
+
+
+def _service(random: Random, number: int, until: float) -> Service:
+    """Another tenant's pods: a new number of them every half a minute or so."""
+    steps, at = [], 0.0
+    while (at := at + random.expovariate(1 / 30)) < 1.5 * until:
+        steps.append((at, random.randint(0, 6)))
+    asks = shape(random.choice((1, 2, 4)))
+    priority = random.choice((0, 0, 1000))
+    return Service(f"tenant-{number}", asks, (*steps, (1.5 * until, 0)), priority)
+
+
+# -- figures -----------------------------------------------------------------------------------
+
+
+def measured(scenario: Scenario, manner: Elastic) -> Found:
+    begin = process_time()
+    result = simulate(scenario.world, manner, until=DAY)
+    frameworks = {one.key: one.job.framework for one in scenario.world.trainings}
+    half = [gang.below_min for gang in result.jobs if frameworks[gang.key] != "horovod"]
+    return Found(
+        waits=[gang.wait for gang in result.jobs],
+        half=[seconds for seconds in half if seconds],
+        never=result.never,
+        stops=result.stops,
+        pod_stops=result.pod_stops,
+        decisions=result.timeline.decisions,
+        processor=process_time() - begin,
+    )
+
+
+HEAD: Final = (
+    f"{'':15}{'gangs':>6}{'never':>6}  running after  50 %    90 %    99 %   100 %    mean"
+    f"{'half placed':>14}{'for':>9}{'stops':>7}{'pod stops':>11}{'decisions':>11}{'CPU':>9}"
+)
+
+
+def line(name: str, found: Found) -> str:
+    waits = sorted(found.waits)
+    parts = [waits[ceil(part * len(waits)) - 1] for part in (0.5, 0.9, 0.99, 1)]
+    times = "".join(f"{seconds:6.0f} s" for seconds in (*parts, fmean(waits)))
+    return (
+        f"{name:15}{len(waits):6}{found.never:6}{'':11}{times}{len(found.half):14}"
+        f"{sum(found.half):7.0f} s{found.stops:7}{found.pod_stops:11}{found.decisions:11}"
+        f"{found.processor:7.1f} s"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clusters", type=int, default=40)
+    parser.add_argument("--policy", choices=POLICIES, default="fair")
+    parser.add_argument(
+        "--gated",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="pods of several roles wait for a node of the plan; by default as in the product",
+    )
+    parser.add_argument("--each", action="store_true", help="a line for each cluster")
+    asked = parser.parse_args()
+    manner = Elastic(POLICIES[asked.policy])
+    print(HEAD)
+    for scenario in (exact_fit(gated=asked.gated), *mixes(gated=asked.gated)):
+        print(line(scenario.name, measured(scenario, manner)), flush=True)
+    every = []
+    for scenario in clusters(asked.clusters, gated=asked.gated):
+        every.append(measured(scenario, manner))
+        if asked.each:
+            print(line(scenario.name, every[-1]), flush=True)
+    if every:
+        print(line(f"{len(every)} clusters", reduce(add, every)))
+
+
+if __name__ == "__main__":
+    main()

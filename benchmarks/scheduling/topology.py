@@ -1,0 +1,160 @@
+"""Gangs on a fragmented cluster of racks.
+
+`python -m benchmarks.scheduling.topology [--seeds 3] [--ways …]`
+
+Ours and Kueue, one after the other on a fresh control plane of the sandbox with the same 256 nodes,
+tenants' pods and gangs. Gangs do not end: who packs better has more of them running. Before that
+ours alone, in the simulator on more seeds, with and without what the gangs say of topology.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from itertools import product
+from statistics import fmean
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from benchmarks.scheduling.contestants import WAYS, measure
+from benchmarks.scheduling.racks import (
+    BLOCK,
+    DEMANDS,
+    GPU,
+    GPUS,
+    RACK,
+    Found,
+    Gang,
+    Machine,
+    World,
+    world,
+)
+from edl.model import ClusterState, Node, Shape, Topology, TrainingJob
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from edl.resources import Resources
+from edl.simulator import ENDLESS, Elastic, Kind, Seat, Training, Watcher, queued, simulate
+from edl.simulator import World as Simulated
+
+SPAN: Final = 300.0
+"""Simulated seconds."""
+
+
+# -- simulated ---------------------------------------------------------------------------------
+
+
+def simulated(given: World, *, near: bool) -> Found:
+    """Ours in the simulator; without `near` nothing is said of topology."""
+    found = Found(given)
+
+    def see(now: float, state: ClusterState, _plan: Plan) -> None:
+        for job in state.jobs:
+            for pod in job.roles[0].pods:
+                if pod.node:
+                    found.see(job.key.name, str(pod.index), pod.node, now)
+
+    begin = time.process_time()
+    trainings = tuple(Training(_training(gang, near=near), ENDLESS) for gang in given.gangs)
+    nodes = tuple(map(_node, given.machines))
+    simulate(Simulated(nodes, trainings), Elastic(POLICIES["fair"]), SPAN, Watcher(decided=see))
+    found.processor = {"simulation": time.process_time() - begin}
+    return found
+
+
+def _training(gang: Gang, *, near: bool) -> TrainingJob:
+    shape = Shape(Resources.parse({GPU: gang.gpus, "pods": 1}))
+    job = queued(gang.name, Kind("pytorch"), [Seat("worker", gang.pods, gang.pods, shape)])
+    required = (("", gang.required),) if gang.required else ()
+    asked = Topology(required, (BLOCK, RACK))
+    role = replace(job.roles[0], topology=asked if near else Topology(), gated=near)
+    return replace(job, roles=(role,))
+
+
+def _node(machine: Machine) -> Node:
+    labels = {BLOCK: machine.block, RACK: machine.rack}
+    room, held = (Resources.parse({GPU: GPUS, "pods": 110}), Resources.parse({GPU: machine.held}))
+    return Node(machine.name, room, held, Resources(), labels=labels)
+
+
+# -- figures -----------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """Figures of one cluster, or means of several; times in seconds."""
+
+    gangs: float
+    running: float
+    half: float
+    broken: float
+    used: float
+    """Of the GPUs that no tenant holds."""
+    racks: float
+    """Of each running gang that does not require one rack."""
+    blocks: float
+    half_after: float
+    """Since the release, until half of the pods are bound."""
+    last_after: float
+    processor: float
+
+
+def row(found: Found) -> Row:
+    whole = found.whole
+    free = [gang for gang in whole if gang.required != RACK]
+    times = sorted(moment - found.begun for moment in found.times)
+    return Row(
+        gangs=len(found.given.gangs),
+        running=len(whole),
+        half=found.half,
+        broken=found.broken,
+        used=sum(gang.total for gang in whole) / found.given.free,
+        racks=fmean(found.domains(gang, RACK) for gang in free),
+        blocks=fmean(found.domains(gang, BLOCK) for gang in free),
+        half_after=times[len(times) // 2],
+        last_after=times[-1],
+        processor=sum(found.processor.values()),
+    )
+
+
+def mean(rows: Sequence[Row]) -> Row:
+    return Row(*map(fmean, zip(*rows, strict=True)))
+
+
+HEAD: Final = (
+    f"{'':<44}{'gangs':>6}{'running':>9}{'partial':>9}{'broken':>8}{'GPUs used':>11}{'racks':>7}"
+    f"{'blocks':>8}{'half, s':>9}{'last, s':>9}{'CPU s':>7}"
+)
+
+
+def line(name: str, one: Row) -> str:
+    return (
+        f"{name:<44}{one.gangs:>6.4g}{one.running:>9.4g}{one.half:>9.2g}{one.broken:>8.2g}"
+        f"{one.used:>11.1%}{one.racks:>7.2f}{one.blocks:>8.2f}{one.half_after:>9.1f}"
+        f"{one.last_after:>9.1f}{one.processor:>7.1f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--simulated", type=int, default=40, help="seeds in the simulator")
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
+    options = parser.parse_args()
+    print(HEAD)
+    for demand, near in product(DEMANDS, (True, False)):
+        found = [
+            row(simulated(world(seed, demand), near=near)) for seed in range(options.simulated)
+        ]
+        name = f"{demand:.0%}, simulated{'' if near else ', nothing asked'}"
+        print(line(f"{name}, mean of {len(found)}", mean(found)), flush=True)
+    measured: dict[str, list[Row]] = {}
+    for demand, seed in product(DEMANDS, range(options.seeds)):
+        for way in options.ways:
+            one = row(measure(WAYS[way], world(seed, demand)))
+            print(line(f"{demand:.0%}, {way}, seed {seed}", one), flush=True)
+            measured.setdefault(f"{demand:.0%}, {way}", []).append(one)
+    for name, rows in measured.items():
+        print(line(f"{name}, mean of {len(rows)}", mean(rows)))
+
+
+if __name__ == "__main__":
+    main()

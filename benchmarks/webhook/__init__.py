@@ -1,0 +1,1 @@
+"""Reviews per second, and what other connections cost them."""
