@@ -2,7 +2,8 @@
 
 The clusters of `benchmarks.scheduling.placement`, one after another in one sandbox with simulated
 nodes, with webhook and reconciler as users install them; a minute there is three seconds here. In
-every second one other tenants' pods come and go. First the exact fit: forty gangs that fill forty nodes.
+every second one other tenants' pods come and go. First the exact fit: forty gangs that fill forty
+nodes.
 """
 
 import argparse
