@@ -15,10 +15,10 @@ from dev.demo.samples import NAMESPACE
 from dev.demo.story import MANIFESTS
 from dev.installation import install
 from edl import contract
-from kubectl_edl.commands.dashboard import Asked
-from kubectl_edl.dashboard.serving import started
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.dashboard.command import Asked
+from kubectl_edl.dashboard.run_dashboard import started
 from kubectl_edl.main import this_process
-from kubectl_edl.world import Scope
 from sandbox import NodeGroup, Sandbox
 
 if TYPE_CHECKING:

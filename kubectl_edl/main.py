@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.errors import Denied, EdlError, WebhookAway
-from kubectl_edl import streams
-from kubectl_edl.attention import Attention, listening
-from kubectl_edl.cli import CLI
-from kubectl_edl.refusals import Exit, Refused, exit_code
-from kubectl_edl.terminal import draws, knows_unicode
-from kubectl_edl.world import Connection, World
+from kubectl_edl.cli import streams
+from kubectl_edl.cli.command_errors import Exit, Refused, exit_code
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.interrupts import Attention, listening
+from kubectl_edl.cli.root import CLI
+from kubectl_edl.cli.terminal import draws, knows_unicode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from edl.kube.cluster import Cluster, Selection
-    from kubectl_edl.world import Scope
+    from kubectl_edl.cli.context import Scope
 
 
 _YOUNG: Final = 200_000
@@ -117,7 +117,7 @@ def _connect(scope: Scope) -> Connection:
 
 
 def _changes(attention: Attention, cluster: Cluster, selection: Selection) -> Iterator[None]:
-    from kubectl_edl.wakes import wakes  # noqa: PLC0415 (only --watch needs it)
+    from kubectl_edl.client.change_watch import wakes  # noqa: PLC0415 (only --watch needs it)
 
     return wakes(cluster, selection, attention)
 

@@ -24,10 +24,10 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from edl.errors import EdlError, Forbidden, NotFound, Unreachable
 from edl.writes import Json
-from kubectl_edl.dashboard import imagining, resizing
-from kubectl_edl.dashboard.board import Board, stream
-from kubectl_edl.dashboard.gate import PAGE_HEADER, Asked, Gate, Refusal
-from kubectl_edl.refusals import Missing
+from kubectl_edl.cli.command_errors import Missing
+from kubectl_edl.dashboard import page_resize, what_if_job
+from kubectl_edl.dashboard.page_broadcast import Board, stream
+from kubectl_edl.dashboard.request_auth import PAGE_HEADER, Asked, Gate, Refusal
 
 MOST_STREAMS: Final = 64
 _LIMIT: Final = 4096
@@ -61,10 +61,10 @@ class Desk:
 
     gate: Gate
     board: Board
-    imagine: Callable[[imagining.Wish], Json]
+    imagine: Callable[[what_if_job.Wish], Json]
     about: Json
     """`server`, `namespace` (empty for all) and `version`, for the page's head."""
-    resize: Callable[[resizing.Wish], str] | None = None
+    resize: Callable[[page_resize.Wish], str] | None = None
     cookie: str = "edl-dashboard"
 
 
@@ -144,14 +144,14 @@ def _events(desk: Desk, seats: BoundedSemaphore) -> Response:
 
 
 def _what_if(desk: Desk) -> Response:
-    return _json(desk.imagine(_body(imagining.Wish)))
+    return _json(desk.imagine(_body(what_if_job.Wish)))
 
 
 def _scale(desk: Desk) -> Response:
     if desk.resize is None:
         text = "this dashboard only reads; start it with --allow-scale to change sizes here"
         return _refused(Refusal(HTTPStatus.FORBIDDEN, text))
-    return _json({"said": desk.resize(_body(resizing.Wish))})
+    return _json({"said": desk.resize(_body(page_resize.Wish))})
 
 
 def _body(kind: type[_T]) -> _T:

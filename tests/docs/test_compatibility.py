@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kubectl_edl.checks.api import OLDEST
+from kubectl_edl.doctor.checks.api_version import OLDEST
 from sandbox.builds.recipe import version
 from sandbox.releases import RELEASES, control_plane
 from tests import matrix

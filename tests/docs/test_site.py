@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from kubectl_edl import refusals
+from kubectl_edl.cli import command_errors
 
 ROOT: Final = Path(__file__).parents[2]
 OTHERS: Final = (  # the API server's, kubectl's and the kubelet's own words
@@ -71,6 +71,6 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_readme_shows_the_exit_codes_as_they_are() -> None:
-    table = [line for line in (refusals.__doc__ or "").splitlines() if line.startswith("| ")]
+    table = [line for line in (command_errors.__doc__ or "").splitlines() if line.startswith("| ")]
     readme = (ROOT / "README.md").read_text()
     assert [line for line in table[1:] if line not in readme] == []

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from kubectl_edl.printers import jsonpath
-from kubectl_edl.printers.forms import form
-from kubectl_edl.printers.report import Report
-from kubectl_edl.printers.table import Layout
+from kubectl_edl.output import jsonpath
+from kubectl_edl.output.printer import form
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.table import Layout
 from tests.integration.test_plugin import WITHIN, Shell, running, sweep
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from edl.kube.rights import Missing
 from edl.model import Target
 from edl.planner.settings import Settings, render
 from edl.writes import Json
+from kubectl_edl.cli.context import Connection, Scope, World
 from kubectl_edl.main import run
-from kubectl_edl.world import Connection, Scope, World
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 _CONTEXT = Context(frozenset(), "kubectl-edl:test")

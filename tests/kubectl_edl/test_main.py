@@ -10,10 +10,10 @@ import pytest
 
 from edl.errors import Unreachable, WebhookAway
 from edl.writes import Json
-from kubectl_edl.cli import CLI, COMMANDS, command_first
+from kubectl_edl.cli.context import Connection, Scope
+from kubectl_edl.cli.root import CLI, COMMANDS, command_first
 from kubectl_edl.main import run
-from kubectl_edl.manifests import dump
-from kubectl_edl.world import Connection, Scope
+from kubectl_edl.resources.yaml_writer import dump
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, job, mnist
 

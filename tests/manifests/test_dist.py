@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from edl.writes import Json
-from kubectl_edl.cli import COMMANDS
+from kubectl_edl.cli.root import COMMANDS
 from manifests import dist, sbom
 
 ROOT = Path(__file__).parents[2]

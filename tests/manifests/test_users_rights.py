@@ -10,7 +10,7 @@ from edl.kube.cluster import RESOURCES
 from edl.kube.refusals import Request, refusal
 from edl.kube.watched import SURROUNDINGS, Stores
 from edl.writes import Json
-from kubectl_edl.checks.rights import YOURS
+from kubectl_edl.doctor.checks.permissions import YOURS
 from manifests import installation
 from manifests.documents import HERE, load
 from manifests.render import RELEASE

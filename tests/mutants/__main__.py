@@ -22,7 +22,9 @@ from typing import Final
 
 from tests.mutants.listed import ROOT, Mutant, read
 
-_COPIED: Final = ("edl", "webhook", "reconciler", "certs", "kubectl_edl", "manifests", "sandbox")
+_COPIED: Final = (
+    *("edl", "webhook", "reconciler", "certs", "kubectl_edl", "manifests", "sandbox", "dev"),
+)
 _READ: Final = ("tests", "examples", "docs", "pyproject.toml", "README.md", "SECURITY.md")
 _KILLED: Final = (1, 2)
 """pytest's exit codes for a failed test, and for tests that could not be collected."""

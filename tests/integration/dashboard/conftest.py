@@ -10,9 +10,9 @@ import pytest
 
 from dev.browser import browser
 from edl import contract
-from kubectl_edl.commands.dashboard import Asked
-from kubectl_edl.dashboard.serving import started
-from kubectl_edl.world import Scope
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.dashboard.command import Asked
+from kubectl_edl.dashboard.run_dashboard import started
 from sandbox.errors import SandboxError
 from tests.integration.support.pages import opened
 from tests.kubectl_edl.dashboard.stand import trained
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from kubectl_edl.dashboard.serving import Dashboard
+    from kubectl_edl.dashboard.run_dashboard import Dashboard
     from tests.kubectl_edl.stage import Stage
 
 

@@ -9,16 +9,16 @@ import pytest
 from playwright.sync_api import expect
 
 from edl import contract
-from kubectl_edl.commands.dashboard import Asked
-from kubectl_edl.dashboard.serving import started
-from kubectl_edl.world import Scope
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.dashboard.command import Asked
+from kubectl_edl.dashboard.run_dashboard import started
 from tests.integration.support.pages import opened, row
-from tests.kubectl_edl.dashboard.test_live import fenced
+from tests.kubectl_edl.dashboard.test_watcher import fenced
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from kubectl_edl.dashboard.serving import Dashboard
+    from kubectl_edl.dashboard.run_dashboard import Dashboard
     from tests.kubectl_edl.stage import Stage
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from tests.integration.support.pages import opened, row
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from kubectl_edl.dashboard.serving import Dashboard
+    from kubectl_edl.dashboard.run_dashboard import Dashboard
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Locator, Page
 
-    from kubectl_edl.dashboard.serving import Dashboard
+    from kubectl_edl.dashboard.run_dashboard import Dashboard
 
 expect.set_options(timeout=30_000)  # a busy machine is no fault of a page
 

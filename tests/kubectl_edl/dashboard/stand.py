@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard.app import Desk, create_app
-from kubectl_edl.dashboard.board import Board
-from kubectl_edl.dashboard.gate import PAGE_HEADER, Gate
-from kubectl_edl.dashboard.imagining import Imagination
-from kubectl_edl.dashboard.live import Live
-from kubectl_edl.dashboard.looks import looking
-from kubectl_edl.dashboard.resizing import resize
-from kubectl_edl.world import Scope
+from kubectl_edl.dashboard.cluster_reader import looking
+from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.page_resize import resize
+from kubectl_edl.dashboard.request_auth import PAGE_HEADER, Gate
+from kubectl_edl.dashboard.watcher import Live
+from kubectl_edl.dashboard.what_if_job import Imagination
 from tests.kubectl_edl.stage import Stage, lease, mnist, node
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
     from edl.writes import Json
-    from kubectl_edl.dashboard.seen import Seen
-    from kubectl_edl.world import Connection
+    from kubectl_edl.cli.context import Connection
+    from kubectl_edl.dashboard.observed import Seen
 
 SECRET = "known to the page alone"
 

@@ -1,0 +1,130 @@
+"""`kubectl edl certs`: a subcommand a verb."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.lazy_group import Listed
+from kubectl_edl.cli.options import Reading, a_cluster, one_namespace, printing
+from kubectl_edl.cli.root import command_first
+
+_HELP: Final = """The webhook's certificates: show, verify and renew them.
+
+The reconciler renews them, long before they expire; nothing of this is needed from day to day. The
+authority is kept in the Secret edl-system/edl-webhook-authority, the serving certificate in
+edl-system/edl-webhook-tls; the caBundle of the webhook configurations is the authority's.
+
+\b
+Examples:
+  # How long they last, and where they are kept
+  kubectl edl certs show
+  # Does the API server trust the webhook?
+  kubectl edl certs verify
+  # A new serving certificate now
+  kubectl edl certs renew
+"""
+_SHOW_HELP: Final = """Show the certificates: subject, issuer, days left, and where they are kept.
+
+authority signs, serving is what the webhook serves, trusted is the API server's caBundle. While
+an authority follows another, a predecessor stays trusted until all replicas serve the new one.
+
+\b
+Examples:
+  kubectl edl certs show
+  # With names and dates
+  kubectl edl certs show -o wide
+
+\b
+-o json: {"kind": "CertificateList", "items": [{"apiVersion": "edl.dev/v1", "kind": "Certificate",
+  "metadata": {"name"}, "keptIn", "problem", "subject", "issuer", "dnsNames", "ipAddresses",
+  "notBefore", "notAfter"}]}
+  name: authority, predecessor, serving or trusted.
+"""
+_VERIFY_HELP: Final = """Verify that the API server trusts the webhook.
+
+Compares the trusted authority with the serving certificate, and has the API server call the
+webhook with a labelled Job in a dry run. Exit code 1 when anything is broken.
+
+\b
+Examples:
+  kubectl edl certs verify
+  # In a script, before an upgrade
+  kubectl edl certs verify --context production && kubectl edl upgrade --context production
+"""
+_RENEW_HELP: Final = """Renew the serving certificate now; the webhook loads it by itself.
+
+With --authority the authority, and with it the certificate: the new one is trusted at once, the
+webhook serves the new certificate some seconds later, and the old authority stays trusted until all
+replicas serve it, so that no review is lost. A Secret that is damaged or empty is filled again.
+
+\b
+Examples:
+  # A key may have leaked
+  kubectl edl certs renew
+  # A new authority, too
+  kubectl edl certs renew --authority
+"""
+_VERBS: Final[Mapping[str, str]] = {
+    "show": "Subject, issuer, days left, and where they are kept.",
+    "verify": "Whether the API server trusts the webhook.",
+    "renew": "A new serving certificate now, or another authority.",
+}
+
+
+@click.command("show", help=_SHOW_HELP, epilog=EXIT_CODES_HELP)
+@a_cluster
+@printing
+@click.pass_obj
+def show(world: World, scope: Scope, reading: Reading) -> None:
+    from kubectl_edl.certificates.renewal import listed  # noqa: PLC0415 (cryptography, not for --help)
+    from kubectl_edl.output.watch_report import show as print_once  # noqa: PLC0415 (the same)
+
+    connection = world.connect(scope)
+    print_once(world, reading, lambda: listed(connection, world.now()))
+
+
+@click.command("verify", help=_VERIFY_HELP, epilog=EXIT_CODES_HELP)
+@one_namespace
+@printing
+@click.pass_context
+def verify(ctx: click.Context, scope: Scope, reading: Reading) -> None:
+    from kubectl_edl.doctor.checks import CERTIFICATES, look_at  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.doctor.checks.check import Patient  # noqa: PLC0415 (the same)
+    from kubectl_edl.doctor.view import is_ill, print_all, print_each  # noqa: PLC0415 (the same)
+
+    world = ctx.ensure_object(World)
+    examined = look_at(CERTIFICATES, Patient(world.connect(scope), world.now()))
+    printed = print_each if reading.output in ("table", "wide") else print_all
+    if is_ill(printed(world, reading, [examined])):
+        ctx.exit(Exit.REFUSED)
+
+
+@click.command("renew", help=_RENEW_HELP, epilog=EXIT_CODES_HELP)
+@click.option("--authority", is_flag=True, help="Renew the authority, too.")
+@a_cluster
+@click.pass_obj
+def renew(world: World, scope: Scope, *, authority: bool) -> None:
+    from kubectl_edl.certificates.renewal import renew as renewed  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.certificates.view import news  # noqa: PLC0415 (the same)
+
+    now = world.now()
+    installed = renewed(world.connect(scope), now, authority=authority)
+    world.say(news(installed, now, authority=authority))
+
+
+_COMMANDS: Final = {"show": show, "verify": verify, "renew": renew}
+
+COMMAND: Final = Listed(
+    _VERBS,
+    title="Commands",
+    noun="command",
+    load=_COMMANDS.__getitem__,
+    order=command_first,
+    name="certs",
+    help=_HELP,
+    epilog=EXIT_CODES_HELP,
+    no_args_is_help=True,
+)

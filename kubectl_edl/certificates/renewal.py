@@ -1,0 +1,70 @@
+"""What `kubectl edl certs` does: read what is kept and trusted, and renew it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+from certs.bundle import CertificateError
+from certs.installation import Installed, rotate, usual
+from certs.installation import renew as renewed
+from edl.errors import Forbidden, NotFound
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from kubectl_edl.certificates.certificate_store import Keeper, authorities, keeper, served, trusted
+from kubectl_edl.certificates.view import (
+    Shown,
+    certs_report,
+    of_authority,
+    of_configurations,
+    of_pair,
+)
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import Connection
+from kubectl_edl.output.report import Report
+
+_ELSEWHERE: Final[Mapping[Keeper, str]] = {
+    Keeper.CERT_MANAGER: "cmctl renew edl-webhook -n edl-system",
+    Keeper.DIRECTORY: "python -m certs issue --dir DIR renews it there",
+}
+
+
+def listed(connection: Connection, now: datetime) -> Report:
+    """All certificates of the installation; what may not be read is a hint."""
+    cluster, place = connection.cluster, usual()
+    believed = list(of_configurations(list(trusted(cluster))))
+    hints: list[str] = []
+    found = [
+        *_read(
+            cluster, place.authority, lambda where: of_authority(authorities(cluster), where), hints
+        ),
+        *_read(cluster, place.serving, lambda where: of_pair(served(cluster), where), hints),
+        *believed,
+    ]
+    return certs_report(found, now).hinting(hints if believed else ())
+
+
+def _read(
+    cluster: Cluster, secret: Target, shown: Callable[[str], Iterator[Shown]], hints: list[str]
+) -> list[Shown]:
+    where = f"Secret {secret.namespace}/{secret.name}"
+    try:
+        return list(shown(where))
+    except Forbidden as error:
+        hints.append(f"hint: what is in {where} is not shown: {error}")
+    except (CertificateError, NotFound) as error:
+        if keeper(cluster) is not Keeper.DIRECTORY:
+            hints.append(f"hint: {where}: {error}; kubectl edl certs renew")
+    return []
+
+
+def renew(connection: Connection, now: datetime, *, authority: bool) -> Installed:
+    """A new serving certificate in the Secret, or another authority that is trusted.
+
+    Raises Refused where nothing would serve with it, ClusterError, CertificateError.
+    """
+    cluster, place = connection.cluster, usual()
+    if not list(trusted(cluster)):
+        raise Refused("kubectl-edl is not installed here: kubectl edl install --image IMAGE")
+    if (by := keeper(cluster)) is not Keeper.RECONCILER:
+        raise Refused(f"{by.value} keeps the certificates of this installation: {_ELSEWHERE[by]}")
+    return (rotate if authority else renewed)(cluster, place, now)

@@ -1,0 +1,122 @@
+"""The screen of `kubectl edl certs show`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from certs.bundle import CertificateError, Issuer, Pair, each_certificate
+from certs.installation import Installed
+from certs.verify import Facts, facts_of, is_signed_by
+from edl.writes import Json
+from kubectl_edl.certificates.certificate_store import Trusted, days_left
+from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.table import Column, Table
+
+_COLUMNS: Final = (
+    Column("CERTIFICATE"),
+    Column("SUBJECT"),
+    Column("SIGNED-BY"),
+    Column("LEFT"),
+    Column("UNTIL", wide=True),
+    Column("KEPT-IN", shrinks=True),
+    Column("NAMES", wide=True),
+)
+_NOTHING: Final = (
+    "No certificates: kubectl-edl is not installed here; kubectl edl install --image IMAGE"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A certificate, what it is for, and where it lies; `problem` where it cannot be read."""
+
+    what: str
+    where: str
+    facts: Facts | None
+    problem: str = ""
+
+
+def of_authority(authorities: Sequence[bytes], where: str) -> Iterator[Shown]:
+    """The authority, and those before it that are still trusted."""
+    for place, one in enumerate(authorities):
+        yield _shown("predecessor" if place else "authority", where, one)
+
+
+def of_pair(pair: Pair, where: str) -> Iterator[Shown]:
+    """What is served with."""
+    yield _shown("serving", where, pair.certificate)
+
+
+def of_configurations(found: Sequence[Trusted]) -> Iterator[Shown]:
+    """What the API server believes: once where all entries of a configuration say the same."""
+    seen = dict.fromkeys(
+        (f"{one.target.kind} {one.target.name}", one.certificates) for one in found
+    )
+    for where, certificates in seen:
+        for one in each_certificate(certificates):
+            yield _shown("trusted", where, one)
+
+
+def certs_report(certificates: Sequence[Shown], now: datetime) -> Report:
+    """One row a certificate."""
+    return Report(
+        sections=(Table(_COLUMNS, tuple(_row(one, now) for one in certificates)),),
+        objects=tuple(map(_document, certificates)),
+        names=tuple(f"certificate/{one.what.replace(' ', '-')}" for one in certificates),
+        list_kind="CertificateList",
+        nothing=_NOTHING,
+    )
+
+
+def news(installed: Installed, now: datetime, *, authority: bool) -> str:
+    """What became of a renewal."""
+    if authority or installed.pair is None or not _signed(installed.pair, installed.issuer):
+        return (
+            "another authority is trusted; the reconciler has its certificate served once every "
+            "API server knows it, and drops the old authority when all replicas serve the new one"
+        )
+    left = days_left(facts_of(installed.pair.certificate), now)
+    return f"renewed: {left}; the webhook loads it within a minute"
+
+
+def _signed(pair: Pair, issuer: Issuer) -> bool:
+    return is_signed_by(pair.certificate, issuer.authority.certificate)
+
+
+def _shown(what: str, where: str, certificate: bytes) -> Shown:
+    try:
+        return Shown(what, where, facts_of(certificate))
+    except CertificateError as error:
+        return Shown(what, where, None, str(error))
+
+
+def _row(one: Shown, now: datetime) -> tuple[str, ...]:
+    if one.facts is None:
+        return (one.what, one.problem, "", "", "", one.where, "")
+    facts = one.facts
+    names = ",".join((*facts.names.dns, *facts.names.ips))
+    left, until = days_left(facts, now), f"{facts.ends:%Y-%m-%d}"
+    return (one.what, facts.subject, facts.issuer, left, until, one.where, names)
+
+
+def _document(one: Shown) -> Json:
+    """Documented in `kubectl edl certs show --help`."""
+    head = {
+        "apiVersion": API_VERSION,
+        "kind": "Certificate",
+        "metadata": {"name": one.what.replace(" ", "-")},
+        "keptIn": one.where,
+        "problem": one.problem,
+    }
+    if (facts := one.facts) is None:
+        return head
+    return head | {
+        "subject": facts.subject,
+        "issuer": facts.issuer,
+        "dnsNames": list(facts.names.dns),
+        "ipAddresses": list(facts.names.ips),
+        "notBefore": time_text(facts.starts),
+        "notAfter": time_text(facts.ends),
+    }

@@ -1,0 +1,1 @@
+"""The command line itself: groups, shared options, errors, completion."""

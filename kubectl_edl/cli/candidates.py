@@ -1,0 +1,104 @@
+"""Candidates for the shell that only the cluster knows. A completion never fails: it is empty."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from click.shell_completion import CompletionItem
+
+from edl import contract
+from edl.errors import EdlError
+from edl.kube.cluster import Selection
+from kubectl_edl.cli.context import Scope, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import click
+
+    from edl.writes import Json
+
+
+def job_names(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 (click's signature)
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Training jobs of the namespace that the command line names."""
+    selection = Selection("Job", labels=contract.FRAMEWORK)
+    return _candidates(ctx, selection, incomplete, training_job_name)
+
+
+def role_names(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 (the same)
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Roles of the training job that the command line names; of all there, before it does."""
+    from kubectl_edl.client.lookup import plain  # noqa: PLC0415 (the survey, which no name needs)
+
+    job = plain(ctx.params.get("job") or "")
+    labels = f"{contract.JOB}={job}" if job else contract.FRAMEWORK
+    return _candidates(ctx, Selection("Job", labels=labels), incomplete, role_name)
+
+
+def plain_job_names(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 (the same)
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Jobs that are not elastic yet."""
+    selection = Selection("Job", labels=f"!{contract.FRAMEWORK}")
+    return _candidates(ctx, selection, incomplete, object_name)
+
+
+def namespaces(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001 (the same)
+    incomplete: str,
+) -> list[CompletionItem]:
+    return _candidates(ctx, Selection("Namespace"), incomplete, object_name)
+
+
+def _candidates(
+    ctx: click.Context, selection: Selection, incomplete: str, named: Callable[[bytes], str]
+) -> list[CompletionItem]:
+    world = ctx.find_object(World)
+    if world is None:
+        return []
+    names = {field.name for field in fields(Scope)} - {"all_namespaces"}
+    scope = Scope(**{name: value for name, value in ctx.params.items() if name in names and value})
+    try:
+        connection = world.connect(scope)
+        where = connection.namespace if selection.kind == "Job" else ""
+        chosen = Selection(selection.kind, where, selection.labels)
+        items = connection.cluster.list(chosen).items
+    except EdlError:
+        return []
+    names = {named(item) for item in items}
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def decoded(raw: bytes) -> Json:
+    """A whole object of a list."""
+    manifest: Json = json.loads(raw)
+    return manifest
+
+
+def object_name(raw: bytes) -> str:
+    name: str = json.loads(raw)["metadata"]["name"]
+    return name
+
+
+def training_job_name(raw: bytes) -> str:
+    """The training job that a Job belongs to; without our label its own name."""
+    labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
+    return labels.get(contract.JOB) or object_name(raw)
+
+
+def role_name(raw: bytes) -> str:
+    """The role of a labelled Job."""
+    labels: dict[str, str] = json.loads(raw)["metadata"].get("labels") or {}
+    return labels.get(contract.ROLE, "")

@@ -1,0 +1,134 @@
+"""What the plugin itself refuses, the exit codes, and how every error reaches the user: one line.
+
+| code | meaning |
+|---|---|
+| 0 | done, also when there was nothing to show |
+| 1 | refused: by us, by the API server, or because it did not answer; `doctor`: a failure (✗) |
+| 2 | the command line makes no sense |
+| 3 | there is no such training job or Job; `convert`: something was dropped, and named |
+| 4 | `scale --wait`: the growth did not come in time, and was taken back |
+| 5 | `scale --wait`, `status --for`, `install`, `delete`: the time is up, and it may still come |
+| 6 | `status --for`: it has ended, and not as was waited for |
+| 130 | interrupted (Ctrl-C) |
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Final
+
+from edl import contract
+from edl.errors import Denied, EdlError, NotFound
+from kubectl_edl.cli.context import Connection
+
+
+class Exit(IntEnum):
+    """The exit codes."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    TAKEN_BACK = 4
+    TIMED_OUT = 5
+    ENDED_OTHERWISE = 6
+    INTERRUPTED = 130
+
+
+_MEANINGS: Final[Mapping[int, str]] = {
+    Exit.DONE: "done",
+    Exit.REFUSED: "refused or no answer",
+    Exit.USAGE: "wrong usage",
+    Exit.NOT_FOUND: "not found",
+    Exit.INTERRUPTED: "interrupted",
+}
+
+
+def exit_codes(own: Mapping[int, str] | None = None) -> str:
+    """The line at the end of a command's help; `own` are codes that others do not have."""
+    meanings = {**_MEANINGS, **(own or {})}
+    return f"Exit codes: {', '.join(f'{code} {meanings[code]}' for code in sorted(meanings))}."
+
+
+EXIT_CODES_HELP: Final = exit_codes()
+EXIT_CODES_TIMED_HELP: Final = exit_codes({Exit.TIMED_OUT: "not in time"})
+_SUGGESTIONS: Final = 3
+
+
+class Refused(EdlError):
+    """The command makes sense, but not for this object now; the text says the way out."""
+
+
+class Misused(Refused):
+    """The command line makes no sense, whatever there is in the cluster."""
+
+
+class MisusedOptions(Denied):
+    """The same, with a finding for each option."""
+
+
+class Missing(EdlError):
+    """No such training job or Job."""
+
+
+class TakenBack(EdlError):
+    """A growth that did not come in time: the size before it is back."""
+
+
+class TimedOut(EdlError):
+    """What was waited for has not come yet; it may still come."""
+
+
+class EndedOtherwise(EdlError):
+    """What was waited for will not come any more: the training job has ended."""
+
+
+_CODES: Final[tuple[tuple[type[EdlError], Exit], ...]] = (
+    (Misused, Exit.USAGE),
+    (MisusedOptions, Exit.USAGE),
+    (TakenBack, Exit.TAKEN_BACK),
+    (TimedOut, Exit.TIMED_OUT),
+    (EndedOtherwise, Exit.ENDED_OTHERWISE),
+)
+
+
+def exit_code(error: EdlError) -> Exit:
+    """The code for an error."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
+    return Exit.NOT_FOUND if isinstance(error, Missing | NotFound) else Exit.REFUSED
+
+
+def no_such_job(name: str, known: Sequence[str], connection: Connection) -> Missing:
+    """`known` are the names of the training jobs there; the nearest are suggested."""
+    where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
+    found = f'no training job "{name}" {where}'
+    return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl edl status -A")
+
+
+def no_such_plain_job(name: str, known: Sequence[str], connection: Connection) -> Missing:
+    """`known` are the names of all Jobs there."""
+    found = f'no Job "{name}" in namespace {connection.namespace}'
+    return Missing(f"{found}; {_nearest(name, known)}all of them: kubectl get jobs -A")
+
+
+def no_such_job_in(where: str, name: str, known: Sequence[str]) -> Missing:
+    """`where` are files, `known` the names of what could be meant in them."""
+    close = _nearest(name, known).strip()
+    return Missing(f'{where} has no Job "{name}"{f"; {close}" if close else ""}')
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 (only for mistakes)
+
+    close = get_close_matches(name, known, n=_SUGGESTIONS, cutoff=0.5)
+    return f"did you mean {' or '.join(close)}? " if close else ""
+
+
+def not_elastic(name: str, connection: Connection, slips: Sequence[str] = ()) -> Refused:
+    """A Job of that name exists, without our label; `slips` are of its other labels."""
+    found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {slip}' for slip in slips)}"
+    return Refused(
+        f'Job "{name}" is not elastic: {found}; kubectl edl label '
+        f"{name}{connection.scope.flags} --framework … --min 1 --max … --recreate"
+    )

@@ -1,0 +1,48 @@
+"""`kubectl_complete-edl`: what kubectl asks for candidates when Tab is pressed after `kubectl edl`.
+
+kubectl calls it with the words after `edl`, the last one unfinished (maybe empty), and reads
+cobra's protocol: one candidate a line, with a description after a tab, and last a directive.
+"""
+
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+
+from click import UsageError
+from click.shell_completion import CompletionItem, ShellComplete
+
+from kubectl_edl.cli.context import World
+from kubectl_edl.cli.root import CLI
+from kubectl_edl.main import this_process
+
+
+class Directive(IntEnum):
+    """cobra's ShellCompDirective, as far as we need it."""
+
+    FILES = 0
+    NO_FILES = 4
+
+
+def main() -> None:
+    """The console script `kubectl_complete-edl`."""
+    world = this_process()
+    world.out.write(answer(sys.argv[1:], world))
+
+
+def answer(words: Sequence[str], world: World) -> str:
+    """The candidates for the last word, and the directive."""
+    *before, unfinished = words or [""]
+    shell = ShellComplete(CLI, {"obj": world}, "kubectl edl", "")
+    try:
+        items = shell.get_completions(list(before), unfinished)
+    except UsageError:  # a command that does not exist has nothing to offer
+        items = []
+    lines = [_line(item) for item in items if item.type == "plain"]
+    files = any(item.type != "plain" for item in items)
+    directive = Directive.FILES if files else Directive.NO_FILES
+    return "".join(f"{line}\n" for line in (*lines, f":{directive.value}"))
+
+
+def _line(item: CompletionItem) -> str:
+    first = (item.help or "").partition("\n")[0]
+    return f"{item.value}\t{first}" if first else str(item.value)

@@ -1,0 +1,213 @@
+"""The flags that commands share, in kubectl's spelling, each group as one value."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from kubectl_edl.cli.candidates import namespaces
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.cli.duration_type import Length
+
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+
+COLOURS: Final = ("auto", "always", "never")
+DRY_RUNS: Final = ("none", "client", "server")
+
+_SPELLED: Final = "table|wide|json|yaml|name|custom-columns=…|jsonpath=…"
+_OFFERED: Final = (
+    *("table", "wide", "json", "yaml", "name"),
+    *("custom-columns=", "custom-columns-file="),
+    *("jsonpath=", "jsonpath-as-json=", "jsonpath-file="),
+)
+
+
+class _Form(click.ParamType[str]):
+    """The value of `-o`: checked where it is read, so that a mistake costs no request."""
+
+    name = _SPELLED
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from kubectl_edl.output.printer import BadForm, form  # noqa: PLC0415 (not for --help)
+
+        try:
+            form(value)
+        except BadForm as error:
+            self.fail(f"{error}", param, ctx)
+        return value
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        return _SPELLED
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 (click's signature)
+        param: click.Parameter,  # noqa: ARG002 (the same)
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(form) for form in _OFFERED if form.startswith(incomplete)]
+
+
+FORM: Final = _Form()
+
+_SCOPE: Final = (
+    click.option(
+        "-n",
+        "--namespace",
+        shell_complete=namespaces,
+        help="Namespace; default: the context's.",
+    ),
+    click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
+    click.option("--context", help="Context of the kubeconfig."),
+    click.option("--kubeconfig", help="Path of the kubeconfig."),
+    # kubectl's, which hides them, too: `kubectl edl --help` names them once.
+    click.option("--cluster", hidden=True, help="Cluster of the kubeconfig."),
+    click.option("--user", hidden=True, help="User of the kubeconfig."),
+    click.option("--as", "as_user", hidden=True, help="User to impersonate."),
+    click.option("--as-uid", hidden=True, help="UID to impersonate."),
+    click.option("--as-group", "as_groups", multiple=True, hidden=True, help="Group of that user."),
+    click.option("--request-timeout", type=Length(), hidden=True, help="Of one request."),
+)
+_ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
+
+
+def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+    """As it is given, refused before a cluster is asked. Raises click.BadParameter."""
+    from edl.kube.selector import is_selector  # noqa: PLC0415 (not for a command without one)
+
+    if text and not is_selector(text):
+        example = "write team=vision, team!=vision, team in (a,b), team or !team, with commas"
+        raise click.BadParameter(f'"{text}" is not a label selector; {example} between them')
+    return text
+
+
+SELECTOR: Final = click.option(
+    "-l", "--selector", callback=_selector, help="Label selector, e.g. team=vision."
+)
+_WATCH: Final = click.option("-w", "--watch", is_flag=True, help="Go on and show what changes.")
+_PRINTED: Final = (
+    click.option("-o", "--output", type=FORM, help="Form of the answer, as kubectl's."),
+    click.option(
+        "--color",
+        type=click.Choice(COLOURS),
+        help="Default: auto, on a terminal without NO_COLOR.",
+    ),
+    click.option("--no-headers", is_flag=True, help="Rows without their titles."),
+)
+
+
+def _filenames(*, required: bool) -> Decorator:
+    """Whether they are there is for `sources` to say: what cannot be read is no wrong usage."""
+    return click.option(
+        "-f",
+        "--filename",
+        "filenames",
+        multiple=True,
+        required=required,
+        type=click.Path(allow_dash=True),
+        help="A manifest, a folder with all below it, - for stdin; may be repeated.",
+    )
+
+
+FILENAMES: Final[Decorator] = _filenames(required=True)
+FILENAMES_IF_ANY: Final[Decorator] = _filenames(required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a list is chosen and printed; `output` as `printers.form` reads it."""
+
+    output: str = "table"
+    watch: bool = False
+    selector: str = ""
+    color: str = "auto"
+    no_headers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How a change is made and reported; an empty `output` is a sentence for people."""
+
+    dry_run: str
+    output: str = ""
+
+
+def a_cluster(function: Command) -> Command:
+    """`--context --kubeconfig`, as `scope`: for what no namespace has to do with."""
+    return bundled(Scope, "scope", _SCOPE[2:])(function)
+
+
+def everywhere(function: Command) -> Command:
+    """`-n -A --context --kubeconfig`, as `scope`."""
+    return bundled(Scope, "scope", _SCOPE)(function)
+
+
+def one_namespace(function: Command) -> Command:
+    """`-n --context --kubeconfig`, as `scope`."""
+    return bundled(Scope, "scope", _ONE_NAMESPACE)(function)
+
+
+def reading(function: Command) -> Command:
+    """`-l -o -w --color --no-headers`, as `reading`."""
+    return bundled(Reading, "reading", (SELECTOR, *_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+
+
+def not_both(name: str | None, reading: Reading) -> None:
+    """As kubectl: a name and a selector exclude each other. Raises click.UsageError."""
+    if name and reading.selector:
+        raise click.UsageError("A name and a selector (-l) exclude each other: leave out one.")
+
+
+def watching(function: Command) -> Command:
+    """`-o -w --color --no-headers`, as `reading`."""
+    return bundled(Reading, "reading", (*_PRINTED[:1], _WATCH, *_PRINTED[1:]))(function)
+
+
+def printing(function: Command) -> Command:
+    """`-o --color --no-headers`, as `reading`."""
+    return bundled(Reading, "reading", _PRINTED)(function)
+
+
+def writing(function: Command) -> Command:
+    """`--dry-run -o`, as `writing`."""
+    options = (
+        click.option(
+            "--dry-run",
+            type=click.Choice(DRY_RUNS),
+            default="none",
+            help="client: send nothing. server: let the API server check, change nothing.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Choice(("name", "json", "yaml")),
+            help="Print the changed objects instead of a sentence.",
+        ),
+    )
+    return bundled(Writing, "writing", options)(function)
+
+
+def bundled(kind: Callable[..., object], name: str, options: Sequence[Decorator]) -> Decorator:
+    """Declare the options, and hand what they were given to the command as one `kind`.
+
+    What was not given is left to the defaults of `kind`.
+    """
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def call(*args: object, **given: object) -> None:
+            mine = {key: given.pop(key) for key in known & given.keys()}
+            said = {key: value for key, value in mine.items() if value is not None}
+            function(*args, **given, **{name: kind(**said)})
+
+        decorated: Command = call
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate

@@ -1,0 +1,1 @@
+"""What commands read from the cluster, and how they write to it."""

@@ -1,0 +1,181 @@
+"""What a command reads before it answers: the same facts and the same `observe` as the reconciler.
+
+A user of one namespace may read its Jobs and pods and nothing else; then a survey still answers,
+and its hints say what is missing.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.errors import Forbidden
+from edl.kube import facts, jobfacts
+from edl.kube.cluster import Cluster, Selection
+from edl.kube.facts import NamespaceFacts, PriorityFacts
+from edl.kube.jobfacts import JobFacts
+from edl.kube.observe import Snapshot, observe
+from edl.kube.quotas import limit_range, quota
+from edl.kube.shapes import Shapes
+from edl.model import ClusterState, Target, TrainingJob
+from edl.namespaces import NamespacePolicy, allow_kubexec
+from edl.writes import Json
+from kubectl_edl.cli.context import Connection
+from kubectl_edl.client.prefetch import Asked, jobs_of
+
+_Fact = TypeVar("_Fact")
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """Training jobs, by namespace and name. `hints` name what could not be read, for stderr."""
+
+    jobs: tuple[TrainingJob, ...]
+    hints: tuple[str, ...] = ()
+    bare: tuple[TrainingJob, ...] = ()
+    """Those of bare pods alone."""
+
+
+def survey_jobs(connection: Connection, now: datetime) -> Survey:
+    """The training jobs without their pods: enough to change one. Raises Forbidden."""
+    return Survey(_observed(Snapshot(jobs=_jobs(connection)), now).jobs)
+
+
+def survey_training(
+    connection: Connection, selector: str, now: datetime, asked: Asked | None = None
+) -> Survey:
+    """The training jobs with their pods; `selector` chooses among them by their Jobs' labels.
+
+    `asked`: what was asked for before. Raises Forbidden when the Jobs themselves may not be listed.
+    """
+    hints: list[str] = []
+    found = _observed(_training(asked or Asked(connection), hints), now)
+    return Survey(selected(found.jobs, connection, selector), tuple(hints))
+
+
+def survey_ruled(connection: Connection, now: datetime) -> Survey:
+    """The same, with what quotas and LimitRanges of their namespaces refuse and add."""
+    hints: list[str] = []
+    found = _observed(_ruled(connection, _training(Asked(connection), hints), hints), now)
+    return Survey(found.jobs, tuple(hints), found.bare)
+
+
+def survey_created(connection: Connection, jobs: Sequence[Json], now: datetime) -> Survey:
+    """Jobs that were just created, as a reconciler will see them; by the rules of survey_ruled.
+
+    `hints` name what only their namespace knows.
+    """
+    hints: list[str] = []
+    shapes = Shapes()
+    classes = Selection("PriorityClass")
+    created = [jobfacts.job(msgspec.json.encode(one), shapes) for one in jobs]
+    found = Snapshot(
+        jobs=created,
+        priorities=allowed(
+            lambda: list(map(facts.priority, connection.cluster.list(classes).items)), "", []
+        ),
+        namespaces=_namespace(connection, hints) if any(job.execs for job in created) else (),
+    )
+    return Survey(_observed(_ruled(connection, found, []), now).jobs, tuple(hints))
+
+
+def _namespace(connection: Connection, hints: list[str]) -> Sequence[NamespaceFacts]:
+    name = connection.namespace
+    target = Target("Namespace", "", name)
+    return allowed(
+        lambda: [facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
+        "whether launchers may exec into workers is not known here, and where they may not: "
+        f"{allow_kubexec(name)}",
+        hints,
+    )
+
+
+def _training(asked: Asked, hints: list[str]) -> Snapshot:
+    shapes = Shapes()
+    listed = asked.answers()
+    jobs = [jobfacts.job(raw, shapes) for raw in listed.jobs()]
+    pods = allowed(
+        lambda: [facts.pod(raw, shapes) for raw in listed.pods()],
+        "without its pods a started job shows as Starting",
+        hints,
+    )
+    priorities = allowed(
+        lambda: list(map(facts.priority, listed.priorities())),
+        "priorities count as 0 here",
+        hints if any(job.priority_class for job in jobs) else [],
+    )
+    return Snapshot(pods=pods, jobs=jobs, priorities=priorities)
+
+
+def _ruled(connection: Connection, found: Snapshot, hints: list[str]) -> Snapshot:
+    listed, namespace = connection.cluster.list, connection.namespace
+    quotas = allowed(
+        lambda: list(map(quota, listed(Selection("ResourceQuota", namespace)).items)),
+        "what a ResourceQuota forbids is not known here",
+        hints,
+    )
+    ranges = allowed(
+        lambda: list(map(limit_range, listed(Selection("LimitRange", namespace)).items)),
+        "what a LimitRange adds or forbids is not known here",
+        hints,
+    )
+    return replace(
+        found, quotas=[one for one in quotas if one], ranges=[one for one in ranges if one]
+    )
+
+
+def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = None) -> ClusterState:
+    """The whole cluster, as the reconciler sees it; `hints` gets what is missing in it.
+
+    Raises Forbidden.
+    """
+    from edl.kube.watched import read_once  # noqa: PLC0415 (what is watched: not for status)
+
+    missed: dict[str, Forbidden] = {}
+    state = observe(read_once(cluster, missed.__setitem__), now)
+    if hints is not None:
+        for kind, error in sorted(missed.items()):
+            hints.append(f"hint: what a {kind} adds or forbids is not known here: {error}")
+    return state
+
+
+def _jobs(connection: Connection, selector: str = "") -> list[JobFacts]:
+    shapes = Shapes()
+    listing = connection.cluster.list(jobs_of(connection, selector))
+    return [jobfacts.job(raw, shapes) for raw in listing.items]
+
+
+def allowed(
+    read: Callable[[], Sequence[_Fact]], consequence: str, hints: list[str]
+) -> Sequence[_Fact]:
+    """What may be read; else nothing and a hint, because the answer is useful without it."""
+    try:
+        return read()
+    except Forbidden as error:
+        hints.append(f"hint: {consequence}: {error}")
+        return ()
+
+
+def _observed(found: Snapshot, now: datetime) -> ClusterState:
+    """What was not read is taken as it should be: a missing right is no problem of the job."""
+    known = {priority.name for priority in found.priorities}
+    unread = {job.priority_class for job in found.jobs} - known - {""}
+    assumed = tuple(PriorityFacts(name, 0, default=False) for name in unread)
+    policies = [NamespacePolicy(job.key.namespace, kubexec=True) for job in found.jobs]
+    whole = replace(
+        found,
+        priorities=found.priorities or assumed,
+        namespaces=found.namespaces or [NamespaceFacts(one.namespace, one) for one in policies],
+    )
+    return observe(whole, now)
+
+
+def selected(
+    jobs: Iterable[TrainingJob], connection: Connection, selector: str
+) -> tuple[TrainingJob, ...]:
+    """A training job is chosen as a whole, when any of its Jobs is."""
+    if not selector:
+        return tuple(jobs)
+    chosen = {job.key for job in _jobs(connection, selector)}
+    return tuple(job for job in jobs if job.key in chosen)

@@ -1,0 +1,63 @@
+"""From the name that a user typed to a training job, or to the error that helps."""
+
+from typing import Final
+
+from edl.errors import NotFound
+from edl.model import JobKey, Target, TrainingJob
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused, no_such_job, not_elastic
+from kubectl_edl.cli.context import Connection
+from kubectl_edl.client.cluster_view import Survey
+
+_KINDS: Final = frozenset(
+    {"job", "jobs", "job.batch", "jobs.batch", "trainingjob", "trainingjob.edl.dev"}
+)
+"""As `-o name` of ours and of kubectl print them, and as kubectl takes them."""
+
+
+def plain(name: str) -> str:
+    """`job.batch/mnist` → `mnist`; other kinds stay, so that nothing of that name is found."""
+    kind, _, rest = name.partition("/")
+    return rest if rest and kind.lower() in _KINDS else name
+
+
+def training_job(name: str, survey: Survey, connection: Connection) -> TrainingJob:
+    """The training job of this name, or the one that a Job of this name belongs to.
+
+    Raises Missing with the nearest names, Refused for a Job without our label or when several
+    namespaces have one.
+    """
+    name = plain(name)
+    found = [job for job in survey.jobs if job.key.name == name] or [
+        job for job in survey.jobs if any(role.job == name for role in job.roles)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = ", ".join(job.key.namespace for job in found)
+        raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
+    if (plain_job := _found(name, connection)) is not None:
+        from edl.inject.misplaced import unheeded  # noqa: PLC0415 (only for mistakes)
+
+        raise not_elastic(name, connection, unheeded(plain_job))
+    raise no_such_job(name, sorted({job.key.name for job in survey.jobs}), connection)
+
+
+def named_role(name: str, job: TrainingJob) -> str:
+    """The role whose own Job the name is; empty where it is the training job's."""
+    name = plain(name)
+    return next((role.name for role in job.roles if role.job == name != job.key.name), "")
+
+
+def only(key: JobKey, survey: Survey) -> TrainingJob | None:
+    """The same training job in a later survey; None when it is gone."""
+    return next((job for job in survey.jobs if job.key == key), None)
+
+
+def _found(name: str, connection: Connection) -> Json | None:
+    if not connection.namespace:
+        return None
+    try:
+        return connection.cluster.get(Target("Job", connection.namespace, name))
+    except NotFound:
+        return None

@@ -1,0 +1,99 @@
+"""Pods of a training job that do not run, and what the scheduler or the kubelet says of them."""
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from edl import contract
+from edl.kube.cluster import Cluster, Selection
+from edl.kube.facts import time
+from edl.model.names import JOB_TYPE
+from edl.writes import Json
+from kubectl_edl.client.pod_blockers import PodCauses
+
+NO_IMAGE: Final = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
+)
+"""The kubelet's codes for a container whose image it cannot get."""
+_STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""What the kubelet says while it makes a pod's volumes, whether or not it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """One pod; `why` as its own status says it, `node` empty while it has none.
+
+    `reason` is the kubelet's code for what a container waits for, empty where none waits.
+    """
+
+    name: str
+    job: str
+    node: str
+    since: datetime | None
+    why: str
+    reason: str = ""
+    claims: bool = False
+    """It waits for a PersistentVolumeClaim, whatever room there is."""
+
+
+def unplaced(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[Unplaced, ...]:
+    """Pods of these Jobs that wait, in the order of their names. Raises Forbidden."""
+    listing = cluster.list(Selection("Pod", namespace, contract.FRAMEWORK))
+    pods, causes = map(json.loads, listing.items), PodCauses(cluster, namespace)
+    found = (
+        _unplaced(pod, owner, causes) for pod in pods for owner in _owners(pod) if owner in jobs
+    )
+    return tuple(sorted((one for one in found if one), key=lambda one: one.name))
+
+
+def _owners(pod: Json) -> Iterator[str]:
+    references = pod["metadata"].get("ownerReferences") or ()
+    return (one["name"] for one in references if (one["apiVersion"], one["kind"]) == JOB_TYPE)
+
+
+def _unplaced(pod: Json, job: str, causes: PodCauses) -> Unplaced | None:
+    status, spec = pod.get("status") or {}, pod.get("spec") or {}
+    if status.get("phase", "Pending") != "Pending" or "deletionTimestamp" in pod["metadata"]:
+        return None
+    reason, why = next(_reasons(spec, status), ("", "the scheduler has not looked at it yet"))
+    node = spec.get("nodeName") or ""
+    claims = "" if node or spec.get("schedulingGates") else causes.claims(pod)
+    warning = causes.warning(pod) if node and reason in _STARTING else ""
+    return Unplaced(
+        name=pod["metadata"]["name"],
+        job=job,
+        node=node,
+        since=time(pod["metadata"].get("creationTimestamp") or ""),
+        why=claims or warning or why,
+        reason=reason,
+        claims=bool(claims),
+    )
+
+
+def _reasons(spec: Json, status: Json) -> Iterator[tuple[str, str]]:
+    """The scheduler's sentence, else what its containers wait for, else where it stands.
+
+    Before each the kubelet's code for it, or nothing.
+    """
+    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
+    if contract.PLACEMENT_GATE in gates:
+        yield "", "it waits until the plan has a free node for it"
+    elif gates:
+        yield "", f"it waits for its scheduling gate {', '.join(gates)}"
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            yield "", " ".join((condition.get("message") or condition.get("reason") or "").split())
+    containers = [
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ]
+    for container in containers:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if reason := waiting.get("reason"):
+            message = " ".join((waiting.get("message") or "").split())
+            text = f"{reason}: {message}" if message else reason
+            yield reason, f"container {container['name']}: {text}"
+    if spec.get("nodeName"):
+        yield "", "its node has not started it yet"

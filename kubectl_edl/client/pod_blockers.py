@@ -1,0 +1,85 @@
+"""What keeps a pod from its node or from its start, and is not in the pod's own status."""
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from edl.errors import Forbidden
+from edl.kube.cluster import Cluster, Selection
+from edl.writes import Json
+from kubectl_edl.client.job_events import last_seen
+
+_AFTER_THE_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"})
+"""What is said of a claim that is bound where its pod goes: it keeps the pod off no node."""
+
+
+class PodCauses:
+    """The claims and the Events of one namespace, read once and only where a pod asks."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+
+    def claims(self, pod: Json) -> str:
+        """The PersistentVolumeClaims without which no node takes it; empty where none is."""
+        names = tuple(_claimed(pod))
+        if not names or self._known is None:
+            return ""
+        told = {name: self._in_the_way(self._known.get(name)) for name in names}
+        return "; ".join(f"PersistentVolumeClaim {name} {why}" for name, why in told.items() if why)
+
+    def warning(self, pod: Json) -> str:
+        """The last Warning about it, such as a volume that cannot be mounted."""
+        event = self._events.get(("Pod", pod["metadata"]["name"]), {})
+        same = event.get("involvedObject", {}).get("uid") in (None, pod["metadata"]["uid"])
+        return _told(event) if same and event.get("type") == "Warning" else ""
+
+    def _in_the_way(self, claim: Json | None) -> str:
+        if claim is None:
+            return "does not exist"
+        metadata, phase = claim["metadata"], claim.get("status", {}).get("phase")
+        if "deletionTimestamp" in metadata:
+            return "is being deleted"
+        if phase == "Lost":
+            return "has lost its volume"
+        event = self._events.get(("PersistentVolumeClaim", metadata["name"]))
+        if phase == "Bound" or event is None or event.get("reason") in _AFTER_THE_POD:
+            return ""
+        return f"is not bound: {_told(event)}"
+
+    @cached_property
+    def _known(self) -> dict[str, Json] | None:
+        """The claims by name, None where they may not be read."""
+        try:
+            listed = self._list("PersistentVolumeClaim")
+        except Forbidden:
+            return None
+        return {claim["metadata"]["name"]: claim for claim in listed}
+
+    @cached_property
+    def _events(self) -> dict[tuple[str, str], Json]:
+        """The last Event about each object."""
+        try:
+            listed = sorted(self._list("Event"), key=last_seen)
+        except Forbidden:
+            return {}
+        involved = ((event.get("involvedObject") or {}, event) for event in listed)
+        return {(one.get("kind", ""), one.get("name", "")): event for one, event in involved}
+
+    def _list(self, kind: str) -> list[Json]:
+        listing = self._cluster.list(Selection(kind, self._namespace))
+        return [json.loads(item) for item in listing.items]
+
+
+def _claimed(pod: Json) -> Iterator[str]:
+    for volume in pod["spec"].get("volumes") or ():
+        if source := volume.get("persistentVolumeClaim"):
+            yield source["claimName"]
+        elif "ephemeral" in volume:
+            yield f"{pod['metadata']['name']}-{volume['name']}"
+
+
+def _told(event: Json) -> str:
+    message = " ".join((event.get("message") or "").split())
+    return f"{event.get('reason', '')}: {message}"

@@ -1,0 +1,76 @@
+"""Lists that are on their way before the modules are loaded that read them: both take as long."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from edl import contract
+from edl.kube.cluster import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from edl.kube.cluster import RawListing
+    from edl.writes import Json
+    from kubectl_edl.cli.context import Connection
+
+
+class Answers(NamedTuple):
+    """The items of each list, or the error that it met, when they are asked for."""
+
+    jobs: Callable[[], tuple[bytes, ...]]
+    pods: Callable[[], tuple[bytes, ...]]
+    priorities: Callable[[], tuple[bytes, ...]]
+
+
+_Futures: TypeAlias = "tuple[list[Future[RawListing]], Future[Json] | None]"
+
+
+class Asked:
+    """What a survey reads: asked for at once when this is made, and anew whenever it is read again.
+
+    Not thread-safe.
+    """
+
+    def __init__(self, connection: Connection, *, lease: bool = False) -> None:
+        self.connection: Final = connection
+        self._with_lease = lease
+        self._futures: _Futures | None = self._ask()
+        self._lease: Future[Json] | None = None
+
+    def answers(self) -> Answers:
+        """All are there on return: who reads one while others arrive only slows them down."""
+        (listings, self._lease), self._futures = self._futures or self._ask(), None
+        wait(listings)
+        wait([self._lease] if self._lease else [])
+        return Answers(*(lambda one=one: one.result().items for one in listings))
+
+    def lease(self) -> Json:
+        """The reconciler's, as it was with the last answers. Raises NotFound, Forbidden."""
+        return self._lease.result() if self._lease else self._read_lease()
+
+    def _ask(self) -> _Futures:
+        selections = (
+            jobs_of(self.connection),
+            Selection("Pod", self.connection.namespace, contract.FRAMEWORK),
+            Selection("PriorityClass"),
+        )
+        # The short ones follow whichever is done first: a connection of its own costs more.
+        pool = ThreadPoolExecutor(len(selections) - 1)
+        listings = [pool.submit(self.connection.cluster.list, one) for one in selections]
+        lease = pool.submit(self._read_lease) if self._with_lease else None
+        pool.shutdown(wait=False)
+        return listings, lease
+
+    def _read_lease(self) -> Json:
+        from kubectl_edl.client.reconciler_lease import LEASE  # noqa: PLC0415 (while the answers come)
+
+        return self.connection.cluster.get(LEASE)
+
+
+def jobs_of(connection: Connection, selector: str = "") -> Selection:
+    """Our Jobs; their pods carry the same label."""
+    labels = f"{contract.FRAMEWORK},{selector}" if selector else contract.FRAMEWORK
+    return Selection("Job", connection.namespace, labels)

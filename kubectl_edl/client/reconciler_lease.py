@@ -1,0 +1,142 @@
+"""Whether a reconciler leads now: its Lease is judged here, once, for every command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from edl import contract
+from edl.errors import ClusterError, Forbidden, NotFound
+from edl.kube.facts import time
+from edl.kube.rights import read as missing_rights
+from edl.model import Target
+from kubectl_edl.output.age import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from edl.kube.rights import Missing
+    from edl.writes import Json
+    from kubectl_edl.cli.context import Connection
+
+LEASE: Final = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+WHERE: Final = f"Lease {LEASE.namespace}/{LEASE.name}"
+SLACK: Final = timedelta(seconds=5)
+"""How far the clocks of the reconciler and of the API server may be apart."""
+_DOCTOR: Final = "kubectl edl doctor"
+_USUAL_SECONDS: Final = 15
+
+
+class Lead(Enum):
+    """What the Lease says of the reconciler."""
+
+    LEADS = auto()
+    EXPIRED = auto()
+    RELEASED = auto()
+    NEVER = auto()
+    """It names a holder, and was not renewed once."""
+    ABSENT = auto()
+    UNREADABLE = auto()
+    """The user may not read it: nothing is known."""
+
+
+_STALLED: Final = frozenset({Lead.EXPIRED, Lead.RELEASED, Lead.NEVER, Lead.ABSENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """`silence` is the time since the Lease was renewed, negative where that is still to come."""
+
+    lead: Lead
+    holder: str = ""
+    silence: timedelta = timedelta()
+    lasts: timedelta = timedelta()
+    """The Lease's own length."""
+    settings: str | None = None
+    """The annotation that says how it decides."""
+    refusal: Forbidden | None = None
+    missing: Missing | None = None
+    """What the one that leads may not write; None where it does not say."""
+
+    @property
+    def stalled(self) -> bool:
+        """No reconciler works: nothing starts and nothing is resized."""
+        return self.lead in _STALLED
+
+    @property
+    def overdue(self) -> bool:
+        """It was not renewed in its time, by less than clocks may be apart."""
+        return self.lead is Lead.LEADS and self.silence > self.lasts
+
+    @property
+    def clock_is_ahead(self) -> bool:
+        return self.silence < -SLACK
+
+    @property
+    def why(self) -> str:
+        """`Lease edl-system/edl-reconciler was renewed 27s ago`."""
+        return {
+            Lead.EXPIRED: f"{WHERE} was renewed {duration(self.silence)} ago",
+            Lead.RELEASED: f"{WHERE} was given back",
+            Lead.NEVER: f"{WHERE} was never renewed",
+            Lead.ABSENT: f"there is no {WHERE}",
+        }.get(self.lead, "")
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """For stderr; empty while a reconciler leads and may write, and where nothing is known."""
+        if self.missing and self.missing.rights and self.lead is Lead.LEADS:
+            what = f"hint: the reconciler may not {self.missing}"
+            return (f"{what}: decisions that take such writes are not carried out; {_DOCTOR}",)
+        if not self.stalled:
+            return ()
+        what = f"hint: no reconciler is at work now ({self.why})"
+        return (f"{what}: nothing starts or changes its size; {_DOCTOR}",)
+
+
+def leadership(connection: Connection, now: datetime) -> Leadership:
+    """By the API server's clock: this machine's may be wrong."""
+    cluster = connection.cluster
+    return read(lambda: cluster.get(LEASE), lambda: now + cluster.clock_ahead())
+
+
+def read(lease: Callable[[], Json], now: Callable[[], datetime]) -> Leadership:
+    """`now` is asked when the Lease is there."""
+    try:
+        return judged(lease(), now())
+    except NotFound:
+        return Leadership(Lead.ABSENT)
+    except Forbidden as error:
+        return Leadership(Lead.UNREADABLE, refusal=error)
+
+
+def judged(lease: Json, now: datetime) -> Leadership:
+    spec = lease.get("spec") or {}
+    notes = lease["metadata"].get("annotations") or {}
+    settings = notes.get(contract.SETTINGS)
+    holder, renewed = spec.get("holderIdentity") or "", time(spec.get("renewTime") or "")
+    if not holder:
+        return Leadership(Lead.RELEASED, settings=settings)
+    if renewed is None:
+        return Leadership(Lead.NEVER, holder, settings=settings)
+    lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or _USUAL_SECONDS)
+    silence = now - renewed
+    lead = Lead.EXPIRED if silence > lasts + SLACK else Lead.LEADS
+    missing = missing_rights(notes.get(contract.MISSING_RIGHTS))
+    return Leadership(lead, holder, silence, lasts, settings, missing=missing)
+
+
+def unattended(connection: Connection, now: datetime, dry_run: str = "none") -> tuple[str, ...]:
+    """What a command says after a change: that no reconciler sees it.
+
+    The change is made: what cannot be known now is no error.
+    """
+    if dry_run != "none":
+        return ()
+    try:
+        return leadership(connection, now).hints
+    except ClusterError:
+        return ()

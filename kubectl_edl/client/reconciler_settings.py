@@ -1,0 +1,124 @@
+"""By which policy and limits the reconciler decides: it says so on its Lease; flags ask "what if".
+
+A plan under other settings than the reconciler's would be a lie, so every answer names them.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import click
+from msgspec import structs
+
+from edl import contract
+from edl.forecast.estimate import Certainty, Estimate
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.planner.settings import Settings, read
+from edl.writes import Json
+from kubectl_edl.cli.context import Connection
+from kubectl_edl.cli.options import Command, bundled
+from kubectl_edl.client.reconciler_lease import WHERE, Lead, Leadership, leadership
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Settings that the user asks about instead of the reconciler's; None where he does not."""
+
+    policy: str | None = None
+    load_ceiling: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """`source` is `reconciler`, `flags` or `default`; `hints` say what to make of it."""
+
+    settings: Settings
+    source: str
+    hints: tuple[str, ...] = ()
+    stalled: str = ""
+    """Why no reconciler decides anything now; empty where one leads, or where that is unknown."""
+
+    @property
+    def says(self) -> str:
+        """`policy fair, load ceiling 97 % (as the reconciler says)`."""
+        whose = {
+            "reconciler": "as the reconciler says",
+            "flags": "as asked for; the reconciler may say otherwise",
+            "default": "assumed; the reconciler's own settings are not known",
+        }[self.source]
+        return f"{self.settings} ({whose})"
+
+    @property
+    def document(self) -> Json:
+        return {
+            "policy": self.settings.policy,
+            "loadCeiling": self.settings.limits.load_ceiling,
+            "source": self.source,
+        }
+
+
+def asking(function: Command) -> Command:
+    """`--policy --load-ceiling`, as `asked`."""
+    options = (
+        click.option(
+            "--policy",
+            type=click.Choice(list(POLICIES)),
+            help="Ask what this policy would do. Default: the reconciler's.",
+        ),
+        click.option(
+            "--load-ceiling",
+            type=click.FloatRange(0, 1, min_open=True),
+            metavar="SHARE",
+            help="Ask what this load ceiling would do, 0.97 for 97 %. Default: the reconciler's.",
+        ),
+    )
+    return bundled(Asked, "asked", options)(function)
+
+
+def deciding(connection: Connection, asked: Asked, now: datetime) -> Deciding:
+    """The reconciler's settings where it says them, with what the user asks instead."""
+    lead = leadership(connection, now)
+    found = replace(_published(lead), stalled=lead.why)
+    settings = found.settings
+    if asked.policy is not None:
+        settings = structs.replace(settings, policy=asked.policy, waits=())
+    if asked.load_ceiling is not None:
+        limits = structs.replace(settings.limits, load_ceiling=asked.load_ceiling)
+        settings = structs.replace(settings, limits=limits)
+    if settings == found.settings:
+        return replace(found, hints=(*found.hints, *lead.hints))
+    hints = found.hints if found.source == "reconciler" else ()
+    return replace(found, settings=settings, source="flags", hints=(*hints, *lead.hints))
+
+
+def unattended(by: Deciding) -> Estimate:
+    """When a job starts or grows while no reconciler leads: nothing comes of a plan."""
+    return Estimate(Certainty.UNKNOWN, reason=f"no reconciler is at work now ({by.stalled})")
+
+
+def _published(lead: Leadership) -> Deciding:
+    """As the Lease says it."""
+    if lead.refusal:
+        return _assumed(f"hint: assumed settings: {lead.refusal}")
+    if lead.lead is Lead.ABSENT:  # said already
+        return _assumed()
+    if lead.settings is None:
+        return _assumed(
+            f"hint: assumed settings: {WHERE} does not say them: its reconciler is older"
+        )
+    try:
+        settings = read(lead.settings)
+    except ValueError as error:
+        return _assumed(f"hint: assumed settings: {WHERE}, {contract.SETTINGS}: {error}")
+    return Deciding(settings, "reconciler", _unknown(settings))
+
+
+def _assumed(*hints: str) -> Deciding:
+    return Deciding(Settings(limits=Limits()), "default", hints)
+
+
+def _unknown(settings: Settings) -> tuple[str, ...]:
+    if not settings.unknown:
+        return ()
+    names = ", ".join(settings.unknown)
+    return (f"hint: the reconciler decides by more than this plugin knows ({names}): update it",)

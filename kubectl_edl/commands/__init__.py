@@ -1,1 +1,0 @@
-"""One module a command; each names its click command `COMMAND`."""

@@ -1,0 +1,78 @@
+"""`kubectl edl convert`: custom resources of the replaced systems in, labelled Jobs out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import click
+
+from edl.writes import Json
+from kubectl_edl.cli.context import World
+from kubectl_edl.cli.options import FILENAMES
+from kubectl_edl.convert.document_stream import Stream, converted
+from kubectl_edl.output.serialize import json_stream
+from kubectl_edl.resources.manifest_sources import sources
+from kubectl_edl.resources.yaml_writer import dump, joined
+
+_SOME_DROPPED: Final = 3
+_UNREADABLE: Final = 1
+_HELP: Final = """Turn TFJobs, MXJobs and other custom resources into labelled Jobs.
+
+Known: TFJob (with DRAGON's fields), PyTorchJob, MPIJob, PaddleJob, MXJob and MxJob, the
+TrainingJobs of et-operator and of PaddlePaddle, KubeShare's SharePods and pods. Everything else
+comes out as it went in, in its place. No cluster is asked.
+
+Each field is carried over, or named on stderr: "dropped" with what to do instead, "note" where
+nothing is lost. ScaleIn and ScaleOut are operations: the command that does the same is named on
+stderr, nothing is printed for them, and they count as dropped. So does a training job of an
+operator that is not read here, such as an XGBoostJob: it comes out as it went in.
+
+\b
+Examples:
+  # One file
+  kubectl edl convert -f tfjob.yaml | kubectl apply -f -
+  # A whole directory, with everything in it that is no training job
+  kubectl edl convert -f jobs/ > converted.yaml
+  # What is in the cluster
+  kubectl get tfjobs -o yaml | kubectl edl convert -f -
+"""
+_EXIT_CODES: Final = (
+    "Exit codes: 0 done and all carried, 1 unreadable input (nothing is printed), 2 wrong usage, "
+    "3 something was dropped, 130 interrupted."
+)
+
+
+@click.command("convert", help=_HELP, epilog=_EXIT_CODES)
+@FILENAMES
+@click.option(
+    "-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True
+)
+@click.pass_context
+def convert(context: click.Context, filenames: Sequence[str], output: str) -> None:
+    world: World = context.obj
+    stream = converted(sources(filenames, world.stdin))
+    _say(world, stream)
+    if stream.errors:
+        context.exit(_UNREADABLE)
+    world.out.write(_FORMS[output](stream.manifests))
+    world.out.flush()
+    context.exit(_SOME_DROPPED if stream.dropped else 0)
+
+
+COMMAND: Final = convert
+
+
+def _say(world: World, stream: Stream) -> None:
+    for word, lines in (
+        ("note", stream.notes),
+        ("dropped", stream.dropped),
+        ("error", stream.errors),
+    ):
+        for line in lines:
+            world.warn(f"{word}: {line}")
+
+
+def _yaml(manifests: Sequence[Json]) -> str:
+    return joined(map(dump, manifests))
+
+
+_FORMS: Final[Mapping[str, Callable[[Sequence[Json]], str]]] = {"yaml": _yaml, "json": json_stream}

@@ -1,0 +1,101 @@
+"""A stream of documents, every known one of them converted, the others as they were."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from edl.convert import convert
+from edl.convert.remarks import Malformed, Place, Remark
+from edl.errors import Denied
+from edl.inject.admission import Context, Request, mutate
+from edl.writes import Json
+from kubectl_edl.resources.manifest_sources import Source, Unreadable
+from kubectl_edl.resources.yaml_reader import Document, documents
+
+_WEBHOOK: Final = Context(frozenset(), "kubectl-edl")
+
+
+@dataclass(slots=True)
+class Stream:
+    """What has come out so far, and what there is to say; lines name file, document and line."""
+
+    manifests: list[Json] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def converted(sources: Iterable[Source]) -> Stream:
+    """Everything in these files, in order; what cannot be read is among the errors."""
+    stream = Stream()
+    for source in sources:
+        try:
+            for document in documents(source):
+                stream.manifests += _with_items(document, stream)
+        except Unreadable as error:
+            stream.errors.append(str(error))
+    return stream
+
+
+def _with_items(document: Document, stream: Stream) -> list[Json]:
+    """A list's items are converted each; one that nothing changed stays as it was."""
+    items = document.value.get("items")
+    kind = str(document.value.get("kind") or "")
+    if not kind.endswith("List") or not isinstance(items, list):
+        return _one(document, document.value, (), stream)
+    named = [_named(item, document.value) for item in items]
+    results = [
+        _one(document, item, ("items", index), stream) if isinstance(item, dict) else [item]
+        for index, item in enumerate(named)
+    ]
+    changed = [item for result in results for item in result]
+    if changed == named:
+        return [document.value]
+    return [{"apiVersion": "v1", "kind": "List", "items": changed}]
+
+
+def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 (JSON)
+    """The items of a TFJobList need not say that they are TFJobs."""
+    kind = str(listing["kind"]).removesuffix("List")
+    if not isinstance(item, dict) or not kind or "kind" in item:
+        return item
+    return {"apiVersion": listing.get("apiVersion"), "kind": kind} | item
+
+
+def _one(document: Document, value: Json, place: Place, stream: Stream) -> list[Json]:
+    def lines(remarks: Iterable[Remark]) -> list[str]:
+        return [
+            f"{document.at((*place, *remark.place))}: {_name(value)}: {remark}"
+            for remark in remarks
+        ]
+
+    try:
+        found = convert(value)
+    except Malformed as malformed:
+        stream.errors += lines(malformed.remarks)
+        return []
+    if found is None:
+        return [value]
+    stream.errors += lines(_refusals(found.manifests))
+    stream.dropped += lines(found.dropped)
+    stream.notes += lines(found.notes)
+    return list(found.manifests)
+
+
+def _refusals(manifests: Iterable[Json]) -> Iterator[Remark]:
+    """What the webhook would refuse of the Jobs when it completes them."""
+    for manifest in manifests:
+        try:
+            mutate(Request("CREATE", manifest, None, user=""), _WEBHOOK)
+        except Denied as denied:
+            name = manifest["metadata"].get("name", "")
+            for finding in denied.findings:
+                yield Remark((), f"as Job {name}: {finding}")
+
+
+def _name(value: Json) -> str:
+    """`TFJob mnist`."""
+    metadata = value.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    name = known.get("name", known.get("generateName", "(no name)"))
+    return f"{value.get('kind')} {name}"

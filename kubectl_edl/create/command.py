@@ -1,0 +1,296 @@
+"""`kubectl edl create`: a subcommand a framework, its options read off the frameworks' table."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import click
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.needs import Framework, RoleKind
+from edl.model import Resizing
+from edl.parse import parse
+from edl.spec import Seat
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.lazy_group import Listed
+from kubectl_edl.cli.options import Decorator, Writing, bundled, one_namespace, writing
+from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.create.create_jobs import create_all, rehearse
+from kubectl_edl.create.job_manifests import Wish, in_options, manifests
+from kubectl_edl.create.pod_options import Told, settings_of
+from kubectl_edl.create.prerequisites import hints
+from kubectl_edl.create.role_options import Casting, flags
+from kubectl_edl.output.change_report import say_changed
+
+_HELP: Final = """Write or create the Jobs of a training job.
+
+One Job per role, with the labels that make it elastic. A role's option takes a number, or a range
+as MIN..MAX. All Jobs are created, or none. With --dry-run client they are only written, for a
+file: no cluster is asked.
+
+\b
+Examples:
+  # A chief, two parameter servers, one to twelve workers
+  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 --workers 1..12 \\
+    --cpu 2 --memory 4Gi --gpu 1 -- python train.py
+  # The same for a file in git
+  kubectl edl create tensorflow mnist --image train:1 --chief --ps 2 --workers 1..12 \\
+    --dry-run client -o yaml -- python train.py > mnist.yaml
+  # All pods in one zone, and there in as few racks as possible
+  kubectl edl create pytorch bert --image train:1 --workers 8..16 --gpu 8 \\
+    --required-topology topology.kubernetes.io/zone --preferred-topology example.com/rack
+  # What a framework takes
+  kubectl edl create horovod --help
+"""
+_FRAMEWORK_HELP: Final = """Write or create the Jobs of a {name} training job.
+
+SIZE is a number, or a range as MIN..MAX. Of a training job of one role a namespace's
+edl.dev/default-max may widen a number, never a range: 4..4 stays 4. COMMAND runs in every role that
+has no command of its own; without it the image's own does. Roles of which exactly one is needed are
+added.
+
+\b
+Examples:
+  # Create it
+  kubectl edl create {name} demo --image IMAGE {example} \\
+    --cpu 2 --memory 4Gi -- COMMAND
+  # Only write it, for a file in git
+  kubectl edl create {name} demo --image IMAGE {example} \\
+    --cpu 2 --memory 4Gi --dry-run client -o yaml -- COMMAND > demo.yaml
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command line but for its roles: their sizes and what their pods get."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    mode: str = ""
+    slots: str = ""
+    priority_class: str = ""
+    completions: int | None = None
+
+
+def _several(*names: str, metavar: str, text: str) -> Decorator:
+    return click.option(*names, multiple=True, metavar=metavar, help=text)
+
+
+_ARGUMENTS: Final = (
+    click.argument("name"),
+    click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
+)
+_DETAILS: Final = (
+    _several("--image", metavar="[ROLE=]IMAGE", text="Of all roles, or of one."),
+    _several("--cpu", metavar="[ROLE=]QUANTITY", text="Requested by each pod, or by a role's."),
+    _several("--memory", metavar="[ROLE=]QUANTITY", text="The same."),
+    _several(
+        "--gpu",
+        metavar="[ROLE=]N",
+        text="GPUs of each pod that trains, or of a role's: 2, or a share: 0.5.",
+    ),
+    _several("--gpu-memory", metavar="[ROLE=]QUANTITY", text="Memory of a shared GPU: 3Gi."),
+    _several("-e", "--env", metavar="NAME=VALUE", text="A variable in every pod."),
+    _several("--pvc", metavar="CLAIM:PATH", text="A PersistentVolumeClaim in every pod."),
+    _several(
+        "--required-topology",
+        metavar="[ROLE=]LABEL[,…]",
+        text="All pods, or a role's, on nodes with one value of this label: a rack, a zone.",
+    ),
+    _several(
+        "--preferred-topology",
+        metavar="LABEL[,…]",
+        text="Pods on nodes with as few values as possible, the label of the widest domains first.",
+    ),
+)
+_WHOLE: Final = (
+    click.option("--slots", metavar="N", help="Processes per pod; default: its GPUs, else 1."),
+    click.option("--priority-class", metavar="NAME", help="The PriorityClass of its pods."),
+)
+
+
+def _mode(framework: Framework) -> Decorator:
+    known = dict.fromkeys(mode.name for mode in framework.modes)
+    return click.option(
+        "--mode", type=click.Choice(tuple(known)), help="Default: the one that fits."
+    )
+
+
+def _settings(framework: Framework) -> Decorator:
+    known = ", ".join(settings_of(framework))
+    return _several("--set", metavar="NAME=VALUE", text=f"Another setting: {known}.")
+
+
+def _completions(framework: Framework) -> tuple[Decorator, ...]:
+    """Work items, for frameworks that have them."""
+    if all(mode.resizing is not Resizing.ITEMS for mode in framework.modes):
+        return ()
+    text = "Work items, an index each; default: a work queue."
+    return (click.option("--completions", type=click.IntRange(min=1), help=text),)
+
+
+def _parameter(role: str) -> str:
+    return f"size_of_{role.replace('-', '_')}"
+
+
+def _size(kind: RoleKind, *, hidden: bool) -> Decorator:
+    """A role's option. The only one of its kind need not be counted: `--chief`."""
+    names = (_parameter(kind.name), *flags(kind))
+    text = _role_help(kind)
+    if kind.single:
+        return click.option(
+            *names, is_flag=False, flag_value="1", metavar="[1]", hidden=hidden, help=text
+        )
+    return click.option(*names, metavar="SIZE", hidden=hidden, help=text)
+
+
+def _role_help(kind: RoleKind) -> str:
+    said = (
+        ("exactly one", kind.single),
+        ("a range grows and shrinks", kind.resizable),
+        ("never ends by itself", kind.serves),
+    )
+    return f"{', '.join(text for text, holds in said if holds) or 'a number'}.".capitalize()
+
+
+def _strangers(framework: Framework) -> list[RoleKind]:
+    """Roles of other frameworks: known, so that their refusal can say what this one has."""
+    others = {kind.name: kind for other in FRAMEWORKS.values() for kind in other.roles}
+    return [kind for name, kind in others.items() if name not in framework.kinds]
+
+
+def _command(framework: Framework) -> click.Command:
+    kinds = [*framework.roles, *_strangers(framework)]
+    sizes = [_size(kind, hidden=kind.name not in framework.kinds) for kind in kinds]
+    told = bundled(Told, "told", (*_DETAILS, _settings(framework)))
+    options: tuple[Decorator, ...] = (
+        *_ARGUMENTS,
+        *_WHOLE,
+        _mode(framework),
+        *_completions(framework),
+    )
+    known = {_parameter(kind.name): kind.name for kind in kinds}
+
+    def create(
+        world: World,
+        scope: Scope,
+        writing: Writing,
+        asked: Asked,
+        told: Told,
+        **given: str | None,
+    ) -> None:
+        sizes = {known[name]: text for name, text in given.items() if text is not None}
+        wish = Wish(
+            framework.name, sizes=sizes, told=told, namespace=scope.namespace, **asdict(asked)
+        )
+        _create(world, scope, writing, wish)
+
+    function = one_namespace(writing(click.pass_obj(create)))
+    function = told(bundled(Asked, "asked", options)(function))
+    for size in reversed(sizes):
+        function = size(function)
+    help_text = _framework_help(framework)
+    return click.command(framework.name, help=help_text, epilog=EXIT_CODES_HELP)(function)
+
+
+def _framework_help(framework: Framework) -> str:
+    roles = [*_sample(framework)]
+    sizes = ((framework.kinds[role], text) for role, text in roles)
+    example = " ".join(
+        flags(kind)[0] if kind.single else f"{flags(kind)[0]} {text}" for kind, text in sizes
+    )
+    return _FRAMEWORK_HELP.format(name=framework.name, example=example)
+
+
+def _sample(framework: Framework) -> list[tuple[str, str]]:
+    """Roles and sizes of an example: what the first mode needs, and workers."""
+    mode = next(mode for mode in framework.modes if not mode.asked)
+    wanted = {*mode.needed, mode.role, framework.worker} - {""}
+    return [
+        (kind.name, "1..4" if kind.resizable else "2")
+        for kind in framework.roles
+        if kind.name in wanted
+    ]
+
+
+def _create(world: World, scope: Scope, writing: Writing, wish: Wish) -> None:
+    made = manifests(wish)
+    done, remark = _PERFORMED[writing.dry_run]
+    stored = done(world, scope, made)
+    lines = (
+        f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in stored
+    )
+    say_changed(world, writing.output, "\n".join(lines), stored)
+
+
+def _range(stored: Json) -> str:
+    """As the cast spells it: `worker=4..6`, with what its namespace made of the size."""
+    spec = parse(stored)
+    return Casting((Seat(spec.role, spec.min, spec.max),), ()).text
+
+
+def _by_itself(made: list[Json]) -> Iterator[str]:
+    """A mode that nobody may have meant, because a role was forgotten."""
+    for one in made:
+        spec = parse(one)
+        framework = FRAMEWORKS[spec.framework]
+        mode = framework.mode(spec.mode, [spec.role])
+        asked = contract.MODE in one["metadata"].get("annotations", {})
+        if mode and spec.role in mode.single and not asked:
+            limit = in_options(framework, framework.only_one(spec.role, mode))
+            yield f"hint: {spec.role} by itself: {limit}"
+
+
+def _really(world: World, scope: Scope, made: list[Json]) -> list[Json]:
+    connection = world.connect(scope)
+    stored = create_all(world, connection, made)
+    now = world.now()
+    needed = hints(connection, stored, now, "add --cpu and --memory")
+    for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
+        world.warn(hint)
+    return stored
+
+
+def _rehearsed(world: World, scope: Scope, made: list[Json]) -> list[Json]:
+    return rehearse(world.connect(scope), made)
+
+
+def _written(world: World, scope: Scope, made: list[Json]) -> list[Json]:  # noqa: ARG001 (the same)
+    return made
+
+
+_PERFORMED: Final[Mapping[str, tuple[Callable[[World, Scope, list[Json]], list[Json]], str]]] = {
+    "none": (_really, ""),
+    "client": (_written, " (dry run)"),
+    "server": (_rehearsed, " (server dry run)"),
+}
+
+
+def _roles(framework: Framework) -> str:
+    return ", ".join(flags(kind)[0] for kind in framework.roles)
+
+
+def _framework_first(args: list[str]) -> list[str]:
+    """`-n team tensorflow mnist` → `tensorflow -n team mnist`."""
+    place = next((at for at, word in enumerate(args) if word in FRAMEWORKS), None)
+    before = args[:place] if place is not None else []
+    if not before or not before[0].startswith("-") or "--" in before:
+        return args
+    return [args[len(before)], *before, *args[len(before) + 1 :]]
+
+
+COMMAND: Final = Listed(
+    {name: _roles(framework) for name, framework in FRAMEWORKS.items()},
+    title="Frameworks, and the options of their roles",
+    noun="framework",
+    load=lambda name: _command(FRAMEWORKS[name]),
+    order=_framework_first,
+    name="create",
+    help=_HELP,
+    epilog=EXIT_CODES_HELP,
+    no_args_is_help=True,
+    subcommand_metavar="FRAMEWORK NAME [OPTIONS] [-- COMMAND...]",
+)

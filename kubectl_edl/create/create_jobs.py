@@ -1,0 +1,155 @@
+"""Creating several Jobs as one: all of them stand in the end, or none.
+
+A server dry run of all comes first, so that what can be refused is refused before anything stands.
+What was created before a later Job failed is taken back; nothing of it has started, because a
+training job waits for its whole cast.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from edl import contract
+from edl.errors import ClusterError, Conflict, Denied, Finding, Forbidden, Invalid, NotFound
+from edl.kube.cluster import Cluster, Selection
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.client.retry_on_conflict import with_fresh_state
+from kubectl_edl.label.source_manifest import LAST_APPLIED
+
+_ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+"""What Go's encoding/json escapes in strings."""
+
+
+def create_all(world: World, connection: Connection, manifests: Sequence[Json]) -> list[Json]:
+    """The Jobs as they are stored. Raises Denied with every refusal, before any is created."""
+    rehearse(connection, manifests)
+    created: list[Json] = []
+    try:
+        for manifest in manifests:
+            created.append(_create(connection, manifest, dry_run=False))  # noqa: PERF401 (counted)
+    except (ClusterError, KeyboardInterrupt) as error:
+        failed = manifests[len(created)]
+        why = str(error) or "interrupted"
+        undone = _taken_back(world, connection, [*created, *_unanswered(connection, failed)])
+        raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
+    return created
+
+
+def _unanswered(connection: Connection, manifest: Json) -> list[Json]:
+    """The Job, if it was created and only the answer was lost, or if nobody can tell."""
+    wanted = _as_applied(manifest, connection.namespace)
+    try:
+        found = connection.cluster.get(
+            Target("Job", connection.namespace, manifest["metadata"]["name"])
+        )
+    except NotFound:
+        return []
+    except ClusterError:
+        return [wanted]
+    same = _annotations(found).get(LAST_APPLIED) == _annotations(wanted)[LAST_APPLIED]
+    return [found] if same else []
+
+
+def rehearse(connection: Connection, manifests: Sequence[Json]) -> list[Json]:
+    """The Jobs as they would be stored. Raises Denied with every refusal."""
+    answers = [_asked(connection, manifest) for manifest in manifests]
+    findings = [answer for answer in answers if isinstance(answer, Finding)]
+    findings = findings or _joined(connection, manifests)
+    if findings:
+        raise Denied(findings)
+    stored = [answer for answer in answers if not isinstance(answer, Finding)]
+    if any(contract.INJECTED_MAX not in _annotations(one) for one in stored):
+        raise Refused(
+            "no webhook of this cluster completes labelled Jobs, they would run as ordinary ones: "
+            "install kubectl-edl there first; --dry-run client -o yaml writes the manifests"
+        )
+    return stored
+
+
+def _joined(connection: Connection, manifests: Sequence[Json]) -> list[Finding]:
+    """A training job of this name that has other Jobs: these would break its cast."""
+    own = manifests[0]["metadata"]
+    job = own["labels"].get(contract.JOB, own["name"])
+    wanted = Selection("Job", connection.namespace, f"{contract.JOB}={job}")
+    try:
+        listed = connection.cluster.list(wanted).items
+    except Forbidden:
+        return []
+    names = ", ".join(sorted(json.loads(one)["metadata"]["name"] for one in listed))
+    what = f"a training job of this name exists already in namespace {connection.namespace}"
+    way_out = f"another NAME, or: kubectl edl delete {job} -n {wanted.namespace}"
+    return [Finding(f"job.batch/{own['name']}", f"{what}, of {names}", way_out)] if names else []
+
+
+def _asked(connection: Connection, manifest: Json) -> Json | Finding:
+    place = f"job.batch/{manifest['metadata']['name']}"
+    try:
+        return _create(connection, manifest, dry_run=True)
+    except Conflict:
+        name = manifest["metadata"]["name"]
+        way_out = f"another NAME, or: kubectl delete job {name} -n {connection.namespace}"
+        return Finding(place, f"exists already in namespace {connection.namespace}", way_out)
+    except Invalid as error:
+        return Finding(place, str(error))
+
+
+def _create(connection: Connection, manifest: Json, *, dry_run: bool) -> Json:
+    target = Target("Job", connection.namespace, manifest["metadata"]["name"])
+    return connection.cluster.create(
+        target, _as_applied(manifest, connection.namespace), dry_run=dry_run
+    )
+
+
+def _as_applied(manifest: Json, namespace: str) -> Json:
+    """As kubectl apply would create it: so it can be applied again later, changed or not.
+
+    The text is kubectl's to the byte, or it would find a change (util.GetModifiedConfiguration).
+    """
+    metadata = {"namespace": namespace, "annotations": {}} | manifest["metadata"]
+    source = manifest | {"metadata": metadata}
+    text = json.dumps(source, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    for letter, escaped in _ESCAPED.items():
+        text = text.replace(letter, escaped)
+    annotations = metadata["annotations"] | {LAST_APPLIED: text}
+    return source | {"metadata": metadata | {"annotations": annotations}}
+
+
+def _taken_back(world: World, connection: Connection, created: Sequence[Json]) -> str:
+    """Deletes what was created; a sentence about what stands now."""
+    standing = [
+        one["metadata"]["name"] for one in created if not _deleted(world, connection.cluster, one)
+    ]
+    if standing:
+        names = " ".join(standing)
+        where = f"-n {connection.namespace} --ignore-not-found"
+        return f"may still be there: kubectl delete job {names} {where}"
+    if not created:
+        return "nothing was created"
+    names = ", ".join(one["metadata"]["name"] for one in created)
+    return f"what was created is deleted again: {names}"
+
+
+def _deleted(world: World, cluster: Cluster, created: Json) -> bool:
+    """Whether this very object is gone; one that somebody else made since is not touched."""
+    metadata = created["metadata"]
+    target = Target("Job", metadata["namespace"], metadata["name"])
+
+    def delete() -> None:
+        found = cluster.get(target)["metadata"]
+        if found["uid"] == metadata.get("uid"):
+            cluster.delete(target, version=found["resourceVersion"])
+
+    try:
+        with_fresh_state(delete, world.sleep)
+    except NotFound:
+        return True
+    except (ClusterError, Refused):
+        return False
+    return True
+
+
+def _annotations(manifest: Json) -> Json:
+    return dict(manifest["metadata"].get("annotations") or {})

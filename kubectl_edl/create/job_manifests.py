@@ -1,0 +1,214 @@
+"""The Jobs of a training job from what its user asked for: values in, manifests out."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.needs import Framework
+from edl.parse import parse
+from edl.spec import Seat
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import MisusedOptions
+from kubectl_edl.create.pod_options import Details, Told, details
+from kubectl_edl.create.role_options import Casting, cast, flag
+
+_ADD: Final = re.compile(r"\badd ([a-z-]+)=…")
+_OPTIONS: Final[Mapping[str, str]] = {
+    "metadata.name": "NAME",
+    f"metadata.labels[{contract.JOB}]": "NAME",
+    f"metadata.labels[{contract.GPU}]": "--gpu",
+    f"metadata.labels[{contract.GPU_MEMORY}]": "--gpu-memory",
+    f"metadata.annotations[{contract.SLOTS}]": "--slots",
+    f"metadata.annotations[{contract.MODE}]": "--mode",
+    f"metadata.annotations[{contract.ROLES}]": "roles",
+    f"metadata.annotations[{contract.REQUIRED_TOPOLOGY}]": "--required-topology",
+    f"metadata.annotations[{contract.PREFERRED_TOPOLOGY}]": "--preferred-topology",
+    "spec.completions": "--completions",
+}
+"""How the command line calls what a manifest's findings are about."""
+_SIZES: Final = frozenset(
+    {
+        "spec.parallelism",
+        f"metadata.labels[{contract.MIN}]",
+        f"metadata.labels[{contract.MAX}]",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user asked for; `sizes` are texts by role. Empty where he said nothing."""
+
+    framework: str
+    name: str
+    sizes: Mapping[str, str]
+    command: tuple[str, ...] = ()
+    told: Told = field(default_factory=Told)
+    mode: str = ""
+    slots: str = ""
+    priority_class: str = ""
+    completions: int | None = None
+    namespace: str = ""
+    """Written into the manifests; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A wish, read."""
+
+    wish: Wish
+    framework: Framework
+    casting: Casting
+    details: Details
+
+
+def manifests(wish: Wish) -> list[Json]:
+    """One Job a role, as somebody would write them; raises MisusedOptions with all findings."""
+    framework = FRAMEWORKS[wish.framework]
+    casting = cast(framework, wish.mode, wish.sizes)
+    roles = [seat.role for seat in casting.seats]
+    draft = _Draft(wish, framework, casting, details(wish.told, framework, roles))
+    judged = [_judged(draft, seat) for seat in casting.seats]
+    findings = [*casting.findings, *draft.details.findings]
+    findings += [one for _, found in judged for one in found]
+    if wish.command and not findings and not any(_commands(job) for job, _ in judged):
+        what = "every role here has a command of its own"
+        findings.append(Finding("COMMAND", what, "leave it out; see --set and --mode"))
+    if findings:
+        # Each Job of a cast finds the same wrong with the cast.
+        raise MisusedOptions(tuple(dict.fromkeys(findings)))
+    return [manifest for manifest, _ in judged]
+
+
+def _judged(draft: _Draft, seat: Seat) -> tuple[Json, list[Finding]]:
+    """The Job of one role, and what is wrong with it.
+
+    The command is left out where the framework brings one.
+    """
+    findings = [] if seat.role in draft.details.image else [_without_image(draft, seat)]
+    try:
+        spec = parse(_job(draft, seat, ()))
+    except Denied as denied:
+        return {}, [*findings, *(_translated(draft, seat, one) for one in denied.findings)]
+    needs = draft.framework.describe(spec)
+    return _job(draft, seat, () if needs.command else draft.wish.command), findings
+
+
+def _commands(job: Json) -> bool:
+    """Whether its container runs the user's command."""
+    return any("command" in one for one in job["spec"]["template"]["spec"]["containers"])
+
+
+def _without_image(draft: _Draft, seat: Seat) -> Finding:
+    if not draft.details.image:
+        return Finding("--image", "missing", "add --image IMAGE")
+    way_out = f"add --image IMAGE for all, or --image {seat.role}=IMAGE"
+    return Finding("--image", f"{seat.role} has none", way_out)
+
+
+def _translated(draft: _Draft, seat: Seat, finding: Finding) -> Finding:
+    """A finding of a manifest in the words of the command line."""
+    own = flag(draft.framework, seat.role)
+    path = own if finding.path in _SIZES else _option(finding.path)
+    return Finding(path, finding.what, in_options(draft.framework, finding.allowed))
+
+
+def in_options(framework: Framework, text: str) -> str:
+    """What a manifest's finding advises, as options: `add --workers`."""
+    return _ADD.sub(lambda match: f"add {flag(framework, match[1])}", text)
+
+
+def _option(path: str) -> str:
+    if path in _OPTIONS:
+        return _OPTIONS[path]
+    place = f"metadata.annotations[{contract.PREFIX}"
+    return path.replace(place, "--set ").removesuffix("]") if path.startswith(place) else path
+
+
+def _job(draft: _Draft, seat: Seat, command: tuple[str, ...]) -> Json:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(draft, seat),
+        "spec": _sizes(draft, seat) | {"template": {"spec": _pod(draft, seat, command)}},
+    }
+
+
+def _metadata(draft: _Draft, seat: Seat) -> Json:
+    wish, alone = draft.wish, draft.casting.alone
+    usual = alone and seat.role == draft.framework.worker
+    # A range is meant, also one of a single size: a number leaves its bounds to the namespace.
+    elastic = alone and (seat.min < seat.max or ".." in wish.sizes.get(seat.role, ""))
+    labels = {
+        contract.FRAMEWORK: wish.framework,
+        contract.JOB: "" if alone else wish.name,
+        contract.ROLE: "" if usual else seat.role,
+        contract.MIN: str(seat.min) if elastic else "",
+        contract.MAX: str(seat.max) if elastic else "",
+        contract.GPU: draft.details.gpu.get(seat.role, ""),
+        contract.GPU_MEMORY: draft.details.gpu_memory.get(seat.role, ""),
+    }
+    annotations = {
+        contract.ROLES: "" if alone else draft.casting.text,
+        contract.MODE: wish.mode,
+        contract.SLOTS: wish.slots,
+        **draft.details.settings,
+    }
+    if draft.details.gpu and not labels[contract.GPU]:
+        annotations.pop(contract.GPU_CLASS, None)  # of the roles that have GPUs
+    return _said(
+        {
+            "name": wish.name if alone else f"{wish.name}-{seat.role}",
+            "namespace": wish.namespace,
+            "labels": _said(labels),
+            "annotations": _said(annotations),
+        }
+    )
+
+
+def _sizes(draft: _Draft, seat: Seat) -> Json:
+    """The size that it starts with, and work items."""
+    items = draft.wish.completions
+    sizes = {"parallelism": seat.min} if seat.min > 1 or not draft.framework.ranked else {}
+    return sizes | ({} if items is None else {"completions": items, "completionMode": "Indexed"})
+
+
+def _pod(draft: _Draft, seat: Seat, command: tuple[str, ...]) -> Json:
+    given = draft.details
+    requests = {name: values.get(seat.role) for name, values in given.requests.items()}
+    claims = dict.fromkeys(claim for claim, _ in given.claims)
+    container = {
+        "name": seat.role,
+        "image": given.image.get(seat.role),
+        "command": list(command),
+        "env": [{"name": name, "value": value} for name, value in given.env],
+        "resources": _said({"requests": _said(requests)}),
+        "volumeMounts": [
+            {"name": _volume(claim), "mountPath": path} for claim, path in given.claims
+        ],
+    }
+    volumes = [
+        {"name": _volume(claim), "persistentVolumeClaim": {"claimName": claim}} for claim in claims
+    ]
+    return _said(
+        {
+            "priorityClassName": draft.wish.priority_class,
+            "restartPolicy": "OnFailure",
+            "containers": [_said(container)],
+            "volumes": volumes,
+        }
+    )
+
+
+def _said(members: Mapping[str, object]) -> Json:
+    """Without what is empty."""
+    return {name: value for name, value in members.items() if value}
+
+
+def _volume(claim: str) -> str:
+    """A claim's name may have dots, a volume's may not."""
+    return claim.replace(".", "-")

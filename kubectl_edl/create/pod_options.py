@@ -1,0 +1,166 @@
+"""What the pods of each role get, from options as users write them: `4`, or `ps=4` for one role."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from edl import contract, entries
+from edl.entries import Kind, Setter
+from edl.errors import Finding
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.needs import Framework
+from edl.resources import quantity
+from kubectl_edl.cli.image_type import EXAMPLE, is_image
+from kubectl_edl.create.role_options import plural
+
+_OF_ROLE: Final = re.compile(r"(?P<role>[a-z]+(?:-[a-z]+)*)=(?P<value>.*)", re.DOTALL)
+_VARIABLE: Final = re.compile(r"(?P<name>[^=]+)=(?P<value>.*)", re.DOTALL)
+_CLAIM: Final = re.compile(r"(?P<claim>[a-z0-9]([-a-z0-9.]*[a-z0-9])?):(?P<path>/[^:]*)")
+_ELSEWHERE: Final = frozenset(
+    {contract.ROLES, contract.MODE, contract.SLOTS}  # options of their own
+    | {contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY}  # the same
+    | {contract.REPLICAS, contract.PAUSED, contract.REMOVE}  # for what runs already
+    | {contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK}  # the same
+    | {contract.RANK, contract.SIZE}  # for bare pods
+)
+_SETTINGS: Final = tuple(
+    entry.name
+    for entry in entries.ENTRIES
+    if (entry.kind, entry.setter) == (Kind.ANNOTATION, Setter.USER) and entry.name not in _ELSEWHERE
+)
+
+
+def settings_of(framework: Framework) -> tuple[str, ...]:
+    """What else a user may say of its Jobs: annotations of the contract, without their prefix."""
+    own = {setting.annotation for setting in framework.settings}
+    others = {setting.annotation for one in FRAMEWORKS.values() for setting in one.settings} - own
+    return tuple(name.removeprefix(contract.PREFIX) for name in _SETTINGS if name not in others)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The options' texts: `VALUE` or `ROLE=VALUE`.
+
+    `env` and `set` are `NAME=VALUE`, `pvc` is `CLAIM:PATH`; topologies are as in their annotations.
+    """
+
+    image: tuple[str, ...] = ()
+    cpu: tuple[str, ...] = ()
+    memory: tuple[str, ...] = ()
+    gpu: tuple[str, ...] = ()
+    gpu_memory: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    pvc: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    required_topology: tuple[str, ...] = ()
+    preferred_topology: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Values by role; `requests` by resource and role; `claims` are names and mount paths.
+
+    `settings` are annotations of the contract, empty for none.
+    """
+
+    image: Mapping[str, str]
+    requests: Mapping[str, Mapping[str, str]]
+    gpu: Mapping[str, str]
+    gpu_memory: Mapping[str, str]
+    env: tuple[tuple[str, str], ...]
+    claims: tuple[tuple[str, str], ...]
+    settings: Mapping[str, str]
+    findings: tuple[Finding, ...]
+
+
+def details(told: Told, framework: Framework, roles: Sequence[str]) -> Details:
+    """`roles` are those of the cast; without a role, GPUs are for those of them that train."""
+    reader = _Reader(roles)
+    kinds = framework.kinds
+    training = [role for role in roles if role == framework.worker or kinds[role].trains]
+    return Details(
+        image=reader.images(told.image, roles),
+        requests={
+            "cpu": reader.quantities("--cpu", told.cpu),
+            "memory": reader.quantities("--memory", told.memory),
+        },
+        gpu=reader.by_role("--gpu", told.gpu, training),
+        gpu_memory=reader.by_role("--gpu-memory", told.gpu_memory, training),
+        env=reader.pairs("--env", told.env, _VARIABLE, "write NAME=VALUE"),
+        claims=reader.pairs("--pvc", told.pvc, _CLAIM, "write CLAIM:PATH, such as data:/data"),
+        settings={
+            **reader.settings(told.set, settings_of(framework)),
+            contract.REQUIRED_TOPOLOGY: ",".join(told.required_topology),
+            contract.PREFERRED_TOPOLOGY: ",".join(told.preferred_topology),
+        },
+        findings=tuple(reader.findings),
+    )
+
+
+class _Reader:
+    """Reads one option after the other, and gathers what is wrong with any."""
+
+    def __init__(self, roles: Sequence[str]) -> None:
+        self._roles = {name: role for role in roles for name in (role, plural(role))}
+        self.findings: list[Finding] = []
+
+    def by_role(
+        self, option: str, texts: Iterable[str], everybody: Iterable[str]
+    ) -> dict[str, str]:
+        """What is said of one role counts more than what is said of all."""
+        common: dict[str, str] = {}
+        own: dict[str, str] = {}
+        for text in texts:
+            match = _OF_ROLE.fullmatch(text)
+            if match is None:
+                common = dict.fromkeys(everybody, text)
+            elif match["role"] in self._roles:
+                own[self._roles[match["role"]]] = match["value"]
+            else:
+                known = ", ".join(dict.fromkeys(self._roles.values()))
+                what = f'"{text}" is for a role that is not in the cast'
+                self.findings.append(Finding(option, what, f"one of {known}"))
+        return common | own
+
+    def images(self, texts: Iterable[str], everybody: Iterable[str]) -> dict[str, str]:
+        values = self.by_role("--image", texts, everybody)
+        self.findings.extend(
+            Finding("--image", f'"{text}" is no image', f"write one such as {EXAMPLE}")
+            for text in dict.fromkeys(values.values())
+            if not is_image(text)
+        )
+        return values
+
+    def quantities(self, option: str, texts: Iterable[str]) -> dict[str, str]:
+        values = self.by_role(option, texts, self._roles.values())
+        for text in dict.fromkeys(values.values()):
+            try:
+                if quantity(text) <= 0:
+                    self.findings.append(Finding(option, f'"{text}"', "more than 0"))
+            except ValueError as error:
+                self.findings.append(Finding(option, str(error)))
+        return values
+
+    def settings(self, texts: Iterable[str], known: Sequence[str]) -> dict[str, str]:
+        """By the annotations' whole names."""
+        pairs = self.pairs("--set", texts, _VARIABLE, "write NAME=VALUE")
+        one_of = f"one of {', '.join(known)}"
+        self.findings.extend(
+            Finding("--set", f'"{name}" is no setting', one_of)
+            for name, _ in pairs
+            if name not in known
+        )
+        return {f"{contract.PREFIX}{name}": value for name, value in pairs if name in known}
+
+    def pairs(
+        self, option: str, texts: Iterable[str], form: re.Pattern[str], allowed: str
+    ) -> tuple[tuple[str, str], ...]:
+        """The two halves of each text, which are the first and the last group of `form`."""
+        matches = {text: form.fullmatch(text) for text in texts}
+        self.findings.extend(
+            Finding(option, f'"{text}"', allowed)
+            for text, match in matches.items()
+            if match is None
+        )
+        return tuple((match[1], match[match.re.groups]) for match in matches.values() if match)

@@ -1,0 +1,49 @@
+"""What Jobs that were just created need besides themselves: without it nothing of them starts."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from edl.errors import ClusterError, NotFound
+from edl.inject import unrequested
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.context import Connection
+
+
+def hints(
+    connection: Connection, stored: Sequence[Json], now: datetime, way_out: str
+) -> Iterator[str]:
+    """Why nothing of it starts, or all of it at once: the webhook's warnings only kubectl prints.
+
+    It is created: what cannot be known now is no error. `way_out` of pods without requests.
+    """
+    from kubectl_edl.client.cluster_view import survey_created  # noqa: PLC0415 (not for --help)
+
+    yield from _claims(connection, stored)
+    try:
+        found = survey_created(connection, stored, now)
+    except ClusterError:
+        return
+    yield from found.hints
+    for job in found.jobs:
+        if job.problem:
+            yield f"hint: nothing starts: {job.problem}"
+            return
+        for role in unrequested.roles(job):
+            yield f"hint: {unrequested.said(role.name, role.max)}; {way_out}"
+
+
+def _claims(connection: Connection, stored: Sequence[Json]) -> Iterator[str]:
+    pods = (one["spec"]["template"]["spec"] for one in stored)
+    volumes = (volume for pod in pods for volume in pod.get("volumes") or ())
+    claims = (volume.get("persistentVolumeClaim") for volume in volumes)
+    for name in dict.fromkeys(claim["claimName"] for claim in claims if claim):
+        try:
+            connection.cluster.get(Target("PersistentVolumeClaim", connection.namespace, name))
+        except NotFound:
+            yield (
+                f'hint: there is no PersistentVolumeClaim "{name}" in namespace '
+                f"{connection.namespace}: its pods stay Pending until it is created"
+            )
+        except ClusterError:
+            continue

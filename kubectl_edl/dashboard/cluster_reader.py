@@ -1,0 +1,180 @@
+"""Two ways to look: who may read the whole cluster follows it; others see their namespace."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from edl import contract
+from edl.errors import Forbidden, NotFound
+from edl.kube.census import Census
+from edl.kube.cluster import RESOURCES, Selection
+from edl.kube.informer import Informer
+from edl.kube.watched import RULES, SURROUNDINGS, Stores
+from edl.planner.decide import decide
+from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.reconciler_settings import Asked, deciding, unattended
+from kubectl_edl.dashboard.observed import Seen
+from kubectl_edl.dashboard.start_forecast import Estimates
+from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from edl.forecast.estimate import Estimate
+    from edl.kube.cluster import Cluster
+    from edl.kube.store import Store
+    from edl.model import ClusterState, JobKey
+    from kubectl_edl.cli.context import Connection, World
+    from kubectl_edl.client.reconciler_settings import Deciding
+
+_HINT: Final = (
+    "hint: nodes, places in the queue and what-if need the whole cluster, "
+    "so this is the namespace alone"
+)
+
+
+class Look(Protocol):
+    """Tells when something may have changed, and what stands there then."""
+
+    def start(self, changed: Callable[[], None]) -> None: ...
+
+    def seen(self) -> Seen | None:
+        """None until everything was read once. Raises ClusterError."""
+        ...
+
+    def stop(self) -> None: ...
+
+
+def looking(world: World, connection: Connection, monotonic: Callable[[], float]) -> Look:
+    """The best look that this user may have. Raises ClusterError where there is none."""
+    missing = _missing(connection.cluster)
+    needed = {kind: error for kind, error in missing.items() if kind not in RULES}
+    if not needed:
+        hints = [
+            f"hint: what a {kind} adds or forbids is not known here: {missing[kind]}"
+            for kind in missing
+        ]
+        return Whole(world, connection, Estimates(monotonic), sorted(hints))
+    error = needed[min(needed)]
+    survey_training(connection, "", world.now())  # raises for who may not read even that
+    return Narrow(world, connection, f"{_HINT}: {error}")
+
+
+def _missing(cluster: Cluster) -> dict[str, Forbidden]:
+    """What may not be read, by kind: the first page of a list says it."""
+
+    def asked(selection: Selection) -> tuple[str, Forbidden] | None:
+        try:
+            next(iter(cluster.pages(selection)), None)
+        except Forbidden as error:
+            return selection.kind, error
+        except NotFound:
+            if not RESOURCES[selection.kind].optional:
+                raise
+        return None
+
+    selections = [selection for selection, _ in _followed(Stores.empty())]
+    with ThreadPoolExecutor(len(selections)) as pool:
+        return dict(found for found in pool.map(asked, selections) if found)
+
+
+def _followed(stores: Stores) -> list[tuple[Selection, Store[Any]]]:
+    """What stands around a job matters only to who writes."""
+    return [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
+
+
+class Whole:
+    """The reconciler's own way: informers, a census, one decision."""
+
+    def __init__(
+        self, world: World, connection: Connection, estimates: Estimates, hints: Sequence[str]
+    ) -> None:
+        self._world = world
+        self._connection = connection
+        self._estimates = estimates
+        self._hints = tuple(hints)
+        self._informers: list[Informer[Any]] = []
+        self._stores = Stores.empty()
+        self._census = Census(self._stores)
+
+    def start(self, changed: Callable[[], None]) -> None:
+        cluster = self._connection.cluster
+        self._stores = Stores.empty(changed)
+        self._census = Census(self._stores)
+        self._informers = [Informer(cluster, *pair) for pair in _followed(self._stores)]
+        for informer in self._informers:
+            informer.start()
+
+    def seen(self) -> Seen | None:
+        if not self._synced():
+            return None
+        now = self._world.now()
+        by = deciding(self._connection, Asked(), now)
+        state = self._census.state(now)
+        plan = decide(state, by.settings.value(), by.settings.limits)
+        waiting = in_plan(state, plan, by.stalled)
+        keys = [one.job.key for one in waiting]
+        starts = self._starts(state, by, keys) if keys else {}
+        namespace = self._connection.namespace
+        return Seen(
+            at=now,
+            jobs=tuple(job for job in state.jobs if namespace in ("", job.key.namespace)),
+            waiting=tuple(
+                replace(one, estimate=starts.get(one.job.key))
+                for one in waiting
+                if namespace in ("", one.job.key.namespace)
+            ),
+            state=state,
+            deciding=by,
+            hints=(*by.hints, *self._hints),
+        )
+
+    def stop(self) -> None:
+        for informer in self._informers:
+            informer.stop()
+
+    def _starts(
+        self, state: ClusterState, by: Deciding, keys: list[JobKey]
+    ) -> Mapping[JobKey, Estimate]:
+        if by.stalled:
+            return dict.fromkeys(keys, unattended(by))
+        return self._estimates.of(state, by.settings, keys)
+
+    def _synced(self) -> bool:
+        """Rules that may not be read are never there."""
+        pairs = _followed(self._stores)
+        return all(store.synced for selection, store in pairs if selection.kind not in RULES)
+
+
+class Narrow:
+    """The Jobs and pods of a namespace, listed again after each change."""
+
+    def __init__(self, world: World, connection: Connection, hint: str) -> None:
+        self._world = world
+        self._connection = connection
+        self._hint = hint
+        self._stopped = False
+
+    def start(self, changed: Callable[[], None]) -> None:
+        connection = self._connection
+        selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+        changes = self._world.changes(connection.cluster, selection)
+
+        def follow() -> None:
+            for _ in changes:
+                if self._stopped:
+                    return
+                changed()
+
+        Thread(target=follow, name="changes", daemon=True).start()
+
+    def seen(self) -> Seen | None:
+        now = self._world.now()
+        survey = survey_training(self._connection, "", now)
+        return Seen(now, survey.jobs, by_arrival(survey.jobs), hints=(*survey.hints, self._hint))
+
+    def stop(self) -> None:
+        self._stopped = True

@@ -1,0 +1,111 @@
+"""`kubectl edl dashboard`: a web page of the cluster, live."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from socket import gethostname
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.options import bundled, everywhere
+
+if TYPE_CHECKING:
+    from kubectl_edl.cli.context import Scope, World
+    from kubectl_edl.cli.options import Command
+    from kubectl_edl.dashboard.http_server import Address
+
+_HELP: Final = """Show the cluster on a web page, live: nodes, jobs, queue, and what if.
+
+Load by node, each training job's size over time, which jobs wait and why, and a slider that says
+what another max of a job would change, by the engine of kubectl edl simulate --live. It reads with
+your own kubeconfig, as long as it runs; Ctrl-C ends it.
+
+It listens on loopback, where other users of this machine reach it, too. With --allow-scale, and
+on any other --address, it asks for a token: the address that is printed carries it. Elsewhere than
+on loopback the token goes over the network in the clear; better stay on loopback and let ssh carry
+it: ssh -L 8180:localhost:8180 HOST.
+
+\b
+Examples:
+  # This namespace, in your browser
+  kubectl edl dashboard
+  # All namespaces, on a free port; only print the address
+  kubectl edl dashboard -A --port 0 --no-open
+  # Sizes can be set from the page, as by kubectl edl scale
+  kubectl edl dashboard -A --allow-scale
+  # Reachable from other machines
+  kubectl edl dashboard -A --address 0.0.0.0
+"""
+
+
+_LONG: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where it listens, whether sizes may be set there, and whether a browser is opened."""
+
+    address: str = "127.0.0.1"
+    port: int = 8180
+    allow_scale: bool = False
+    opened: bool = True
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        help="Default: 8180; 0 takes a free one.",
+    ),
+    click.option("--address", metavar="ADDRESS", help="Where to listen; default: 127.0.0.1."),
+    click.option(
+        "--open/--no-open",
+        "opened",
+        default=None,
+        help="Open a browser, where there is a screen; default: yes.",
+    ),
+    click.option(
+        "--allow-scale", is_flag=True, help="Let the page set sizes. Default: it only reads."
+    ),
+)
+
+
+def _asked(function: Command) -> Command:
+    return bundled(Asked, "asked", _OPTIONS)(function)
+
+
+@click.command("dashboard", help=_HELP, epilog=EXIT_CODES_HELP)
+@_asked
+@everywhere
+@click.pass_obj
+def dashboard(world: World, scope: Scope, asked: Asked) -> None:
+    from kubectl_edl.dashboard import browser_launch  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.dashboard.run_dashboard import started  # noqa: PLC0415 (Flask, numpy)
+
+    found = started(world, world.connect(scope), asked)
+    world.say(f"{found.url}   (Ctrl-C ends it)")
+    world.out.flush()
+    _caution(world, found.address)
+    try:
+        if asked.opened and browser_launch.can_show(os.environ):
+            browser_launch.show(found.url)
+        while True:
+            world.sleep(_LONG)
+    except KeyboardInterrupt:
+        world.warn("ended")
+    finally:
+        found.stop()
+
+
+COMMAND: Final = dashboard
+
+
+def _caution(world: World, address: Address) -> None:
+    if not address.loopback:
+        world.warn(
+            f"hint: others open it as http://{gethostname()}:{address.port}/ with the same token; "
+            "the token crosses the network in the clear"
+        )

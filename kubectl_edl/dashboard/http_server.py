@@ -1,0 +1,131 @@
+"""The server: werkzeug, a thread a connection.
+
+The page is for one user and his colleagues: dozens of connections, each a stream that sleeps. An
+asynchronous server would need an adapter around Flask that is longer than this file, and would
+run Flask in threads all the same. What threads could suffer from has a limit here: connections,
+and the time that a peer may be silent or not read.
+"""
+
+import errno
+import logging
+import socket
+from dataclasses import dataclass
+from ipaddress import ip_address
+from threading import BoundedSemaphore, Thread
+from typing import Any, Final
+from wsgiref.types import WSGIApplication
+
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
+
+from kubectl_edl.cli.command_errors import Refused
+
+_SILENCE: Final = 10.0
+"""Seconds in which a peer must say, or take, something."""
+_MOST: Final = 200
+_LOOK: Final = 0.1
+"""So often the server looks whether it is to stop."""
+_log: Final = logging.getLogger(__name__)
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _SILENCE
+
+    def version_string(self) -> str:
+        return "kubectl-edl"
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Requests are no news."""
+
+    def log_error(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 (http.server's)
+        """Neither are peers that go or keep silent."""
+        _log.debug(format, *args)
+
+
+class _Server(ThreadedWSGIServer):
+    """At most so many connections; one more is closed at once."""
+
+    daemon_threads = True
+
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 (werkzeug's)
+        super().__init__(*args, **named)
+        self._seats = BoundedSemaphore(_MOST)
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        if self._seats.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._seats.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`host` is an address, not a name; `loopback`: nobody but this machine reaches it."""
+
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        return ip_address(self.host).is_loopback
+
+    @property
+    def url(self) -> str:
+        """How a browser on this machine reaches it."""
+        address = ip_address(self.host)
+        host = self.host
+        if address.is_unspecified:
+            host = "127.0.0.1" if address.version == 4 else "::1"  # noqa: PLR2004 (IPv4)
+        return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
+
+
+def listening(host: str, port: int) -> tuple[socket.socket, Address]:
+    """A socket that listens there; port 0 takes a free one. Raises Refused with the way out."""
+    try:
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        taken = socket.create_server((place[0], port), family=family)
+    except OSError as error:
+        raise Refused(way_out(host, port, error)) from error
+    return taken, Address(*taken.getsockname()[:2])
+
+
+def way_out(host: str, port: int, error: OSError) -> str:
+    """Why it cannot listen there, and what to do instead."""
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return (
+            f"--address {host} is no address of this machine ({error.strerror}); such as 127.0.0.1"
+        )
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} on {host} is taken, by another dashboard perhaps; "
+            f"another one: --port {port + 1}, or any free one: --port 0"
+        )
+    if error.errno == errno.EACCES:
+        return f"you may not listen on port {port}; one above 1023 may do: --port 8180"
+    return f"cannot listen on {host}:{port}: {error.strerror or error}"
+
+
+class Serving:
+    """An app that is served from a thread, until `stop`."""
+
+    def __init__(self, app: WSGIApplication, listener: socket.socket, address: Address) -> None:
+        # werkzeug's own way to bind ends the process when that fails; a descriptor it takes.
+        fd = listener.fileno()
+        self._server = _Server(address.host, address.port, app, handler=_Handler, fd=fd)
+        listener.close()
+        self._thread = Thread(target=self._serve, name="http", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _serve(self) -> None:
+        self._server.serve_forever(_LOOK)
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,32 @@
+"""A size from the page, by the code of `kubectl edl scale`."""
+
+from dataclasses import dataclass, replace
+from io import StringIO
+
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.options import Writing
+from kubectl_edl.scale import size_validation
+from kubectl_edl.scale.resize import Beside, Errand, carry_out
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A size to hold; None gives it back to the reconciler."""
+
+    namespace: str
+    name: str
+    size: int | None
+
+
+def resize(world: World, connection: Connection, wish: Wish) -> str:
+    """The sentence about what was done. Raises what `kubectl edl scale` prints as an error."""
+    if connection.namespace not in ("", wish.namespace):
+        raise Refused(f"{wish.namespace} is not shown here; only {connection.namespace} is")
+    scope = replace(connection.scope, namespace=wish.namespace, all_namespaces=False)
+    there = replace(connection, namespace=wish.namespace, scope=scope)
+    asked = size_validation.Wish(size=wish.size, auto=wish.size is None, flags=scope.flags)
+    said = replace(world, out=StringIO(), err=StringIO())
+    carry_out(Errand(said, there, wish.name, asked, Writing("none")), Beside())
+    assert isinstance(said.out, StringIO)  # noqa: S101 (two lines above)
+    return said.out.getvalue().strip()

@@ -1,0 +1,164 @@
+"""From a look to what the page shows, as JSON. Pure: the same look gives the same picture.
+
+`page` is {"at", "cluster", "nodes", "jobs", "queue", "hints"}; times are whole seconds since 1970.
+Everything has a most, so that a picture of the largest cluster is still small; the figures beside
+it count all.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+
+from edl.domain_counts import NodeLabels, labels_of, running
+from edl.history import Operation, entries
+from edl.model import Phase, Role, TrainingJob
+from edl.phases import phase
+from edl.simulator import ENDLESS, Training
+from edl.writes import Json
+from kubectl_edl.dashboard import node_load
+from kubectl_edl.dashboard.load_history import Sample
+from kubectl_edl.dashboard.observed import Seen
+from kubectl_edl.model import topology_view
+from kubectl_edl.model.start_estimates import when
+from kubectl_edl.model.training_job_view import view
+from kubectl_edl.queue.view import Waiting
+
+MOST_JOBS: Final = 200
+MOST_WAITING: Final = 100
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+_RESTS: Final = frozenset({Phase.QUEUED, Phase.INCOMPLETE, Phase.PAUSED})
+_STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
+_NO_SIZE: Final = frozenset({Operation.REMOVED})
+"""Named pods left; the size before and after is told by what shrank."""
+
+
+def page(seen: Seen, samples: Sequence[Sample]) -> Json:
+    """Everything that is shown."""
+    nodes = seen.state.nodes if seen.state else ()
+    jobs = sorted(seen.jobs, key=lambda job: (phase(job) in _OVER, job.key))
+    labels = labels_of(nodes)
+    rows = [_job(job) | {"domains": _domains(job, labels)} for job in jobs[:MOST_JOBS] if job.roles]
+    return {
+        "cluster": _cluster(seen, samples),
+        "nodes": {
+            "known": seen.state is not None,
+            "all": len(nodes),
+            "ready": sum(node.schedulable for node in nodes),
+            "titles": [node_load.title(name) for name in node_load.names(nodes)],
+            "rows": node_load.each(nodes),
+            "spread": node_load.spread(nodes),
+        },
+        "jobs": {"all": len(jobs), "rows": rows},
+        "queue": {
+            "all": len(seen.waiting),
+            "rows": [_waiting(one, seen.at) for one in seen.waiting[:MOST_WAITING]],
+        },
+        "hints": [hint.removeprefix("hint: ") for hint in seen.hints],
+    }
+
+
+def sample(seen: Seen) -> Sample:
+    """One moment, for the ring."""
+    nodes = seen.state.nodes if seen.state else ()
+    return Sample(
+        at=seen.at,
+        shares=tuple((one["title"], one["share"]) for one in node_load.totals(nodes)),
+        running=_running(seen),
+        queued=len(seen.waiting),
+    )
+
+
+def _cluster(seen: Seen, samples: Sequence[Sample]) -> Json:
+    nodes = seen.state.nodes if seen.state else ()
+    return {
+        "loads": node_load.totals(nodes),
+        "running": _running(seen),
+        "queued": len(seen.waiting),
+        "deciding": seen.deciding.says if seen.deciding else "",
+        "samples": [
+            {
+                "at": _second(one.at),
+                "shares": dict(one.shares),
+                "running": one.running,
+                "queued": one.queued,
+            }
+            for one in samples
+        ],
+    }
+
+
+def _running(seen: Seen) -> int:
+    return sum(phase(job) not in _OVER | _RESTS for job in seen.jobs)
+
+
+def _job(job: TrainingJob) -> Json:
+    shown = view(job)
+    name = Training(job, ENDLESS).counted
+    counted = next(role for role in shown.roles if role.role.name == name)
+    role = counted.role
+    return {
+        "namespace": job.key.namespace,
+        "name": job.key.name,
+        "framework": job.framework,
+        "phase": shown.phase.value,
+        "sizes": shown.sizes,
+        "role": role.name,
+        "size": counted.size,
+        "running": counted.running,
+        "min": role.min,
+        "max": role.max,
+        "wanted": role.wanted,
+        "imaginable": shown.phase not in _OVER and not (job.blocker or job.missing),
+        **shown.why.document,
+        "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
+        "ended": _second(role.ended_at) if role.ended_at else None,
+    }
+
+
+def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
+    """Of the labels of its topology, by role: where its pods are."""
+    return [
+        {
+            "role": one.role,
+            "label": one.label,
+            "required": one.required,
+            "pods": topology_view.domains(one.domains),
+        }
+        for one in running(job, labels)
+        if one.domains
+    ]
+
+
+def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime, int]]:
+    """The role's sizes since it began, (when, size) of each change, from what its Job remembers.
+
+    A Job that remembers nothing has had the size of now since its start.
+    """
+    told = [entry for entry in entries(role.history) if entry.operation not in _NO_SIZE]
+    found = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in told]
+    if not found and started and size:
+        found = [(started, size)]
+    return [
+        one for last, one in pairwise([None, *found]) if one and (not last or last[1] != one[1])
+    ]
+
+
+def _waiting(one: Waiting, now: datetime) -> Json:
+    ahead = [str(key) for key in one.ahead[:3]]
+    unnamed = max(len(one.ahead), (one.position or 1) - 1) - len(ahead)
+    return {
+        "namespace": one.job.key.namespace,
+        "name": one.job.key.name,
+        "position": one.position,
+        "priority": one.job.priority,
+        "asks": str(one.requests),
+        "ahead": [*ahead, *([f"{unnamed} more"] if unnamed > 0 else [])],
+        "starts": when(one.estimate, now) if one.estimate else "unknown",
+        **one.why.document,
+        "since": _second(one.job.queued_at),
+    }
+
+
+def _second(moment: datetime) -> int:
+    return round(moment.timestamp())

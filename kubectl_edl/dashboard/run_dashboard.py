@@ -1,0 +1,77 @@
+"""A dashboard from start to stop: one watcher, one app, one server."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from kubectl_edl.dashboard.app import Desk, create_app
+from kubectl_edl.dashboard.cluster_reader import looking
+from kubectl_edl.dashboard.http_server import Serving, listening
+from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.page_resize import resize
+from kubectl_edl.dashboard.request_auth import Gate
+from kubectl_edl.dashboard.watcher import Live
+from kubectl_edl.dashboard.what_if_job import Imagination
+
+if TYPE_CHECKING:
+    from kubectl_edl.cli.context import Connection, World
+    from kubectl_edl.dashboard.command import Asked
+    from kubectl_edl.dashboard.http_server import Address
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """One that runs. `url` opens it, with its token if it needs one."""
+
+    url: str
+    address: Address
+    live: Live
+    serving: Serving
+
+    def stop(self) -> None:
+        self.live.stop()
+        self.serving.stop()
+
+
+def started(world: World, connection: Connection, asked: Asked) -> Dashboard:
+    """It serves when this returns. Raises Refused, or ClusterError when the cluster says no."""
+    listener, address = listening(asked.address, asked.port)
+    try:
+        live = Live(looking(world, connection, time.monotonic), board := Board(), time.monotonic)
+    except BaseException:
+        listener.close()
+        raise
+    # Whoever reaches the port could use our rights: on loopback that is every user of the machine.
+    private = address.loopback and not asked.allow_scale
+    token = "" if private else secrets.token_urlsafe(32)
+    imagination = Imagination()
+    desk = Desk(
+        gate=Gate(secrets.token_urlsafe(32), _names(asked, address), token),
+        board=board,
+        imagine=lambda wish: imagination.answer(live.seen, wish),
+        about={
+            "server": connection.server,
+            "namespace": connection.namespace,
+            "version": version("kubectl-edl"),
+        },
+        resize=partial(resize, world, connection) if asked.allow_scale else None,
+        cookie=f"edl-dashboard-{address.port}",  # cookies do not know ports
+    )
+    serving = Serving(create_app(desk), listener, address)
+    live.start()
+    serving.start()
+    return Dashboard(address.url + (f"?token={token}" if token else ""), address, live, serving)
+
+
+def _names(asked: Asked, address: Address) -> frozenset[str]:
+    """How browsers may call us, besides by address."""
+    if address.loopback:
+        return frozenset({"localhost"})
+    own = (asked.address, socket.gethostname(), socket.getfqdn())
+    return frozenset({"localhost", *(name.lower() for name in own)})

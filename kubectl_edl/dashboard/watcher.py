@@ -1,0 +1,87 @@
+"""One watcher for everybody: it looks when something changed, and shows what it saw."""
+
+import logging
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Final
+
+import msgspec
+
+from edl.errors import EdlError
+from kubectl_edl.dashboard.cluster_reader import Look
+from kubectl_edl.dashboard.load_history import Samples
+from kubectl_edl.dashboard.observed import Seen
+from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.page_state import page, sample
+
+_log: Final = logging.getLogger(__name__)
+
+_GATHER: Final = 0.3
+"""Seconds in which several changes count as one: a resize touches many objects."""
+_REST: Final = 4
+"""After a look it rests so many times as long as that took: a large cluster costs no whole core."""
+_PATIENCE: Final = 5.0
+"""Seconds without a change after which time alone may have changed something."""
+
+
+class Live:
+    """The newest look, and its picture on the board."""
+
+    def __init__(self, look: Look, board: Board, monotonic: Callable[[], float]) -> None:
+        self._look = look
+        self._board = board
+        self._monotonic = monotonic
+        self._samples = Samples()
+        self._changed = Event()
+        self._stopped = Event()
+        self._seen: Seen | None = None
+        self._troubled = False
+
+    @property
+    def seen(self) -> Seen | None:
+        """None until the cluster was read once."""
+        return self._seen
+
+    def start(self) -> None:
+        self._look.start(self._changed.set)
+        Thread(target=self._run, name="live", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._changed.set()
+        self._look.stop()
+        self._board.close()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            begun = self._monotonic()
+            self.turn()
+            took = self._monotonic() - begun
+            self._stopped.wait(max(_GATHER, _REST * took))
+            self._changed.wait(_PATIENCE if self._seen else _GATHER)
+            self._changed.clear()
+
+    def turn(self) -> None:
+        """One look. What goes wrong is shown beside the last that was right."""
+        trouble = ""
+        try:
+            self._seen = self._look.seen() or self._seen
+            self._troubled = False
+        except EdlError as error:
+            trouble = str(error)
+        except Exception as error:  # noqa: BLE001 — a dead watcher would show old news for ever
+            trouble = f"unexpected {type(error).__name__}: {error}"
+            if not self._troubled:
+                _log.exception("cannot look at the cluster, will try again")
+            self._troubled = True
+        self._show(trouble)
+
+    def _show(self, trouble: str) -> None:
+        if self._seen is None:
+            if trouble:
+                self._board.show(msgspec.json.encode({"trouble": trouble}))
+            return
+        if not trouble:
+            self._samples.put(sample(self._seen))
+        shown = page(self._seen, self._samples.values()) | {"trouble": trouble}
+        self._board.show(msgspec.json.encode(shown))

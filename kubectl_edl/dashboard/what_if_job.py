@@ -1,0 +1,148 @@
+"""What if a job's max were another one: the engine of `kubectl edl simulate --live`."""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final
+
+from edl.model import ClusterState, TrainingJob
+from edl.simulator import Elastic, Result, Watcher, from_state, simulate
+from edl.simulator import World as SimulatedWorld
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.client.reconciler_settings import Deciding
+from kubectl_edl.dashboard.observed import Seen
+from kubectl_edl.simulate import what_if
+from kubectl_edl.simulate.run_variants import Run, Variant
+from kubectl_edl.simulate.what_if_view import what_if_report
+
+HORIZON: Final = 600.0
+"""Seconds that are looked ahead, as `kubectl edl simulate --live` does."""
+_PATIENCE: Final = 10.0
+_MOST: Final = 50
+_AS_IS: Final = "as-is"
+_WHAT_IF: Final = "what-if"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A job, and the max that it might have."""
+
+    namespace: str
+    name: str
+    max: int
+
+
+class _TooLongError(Exception):
+    """Out of the middle of a simulation."""
+
+
+@dataclass(slots=True)
+class Imagination:
+    """Answers one at a time: simulating takes the whole interpreter, and the page has to go on."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    patience: float = _PATIENCE
+    _lock: Lock = field(default_factory=Lock)
+    _known: tuple[ClusterState, Run] | None = None
+    """As it would go on without a change: the same for every place of the slider."""
+
+    def answer(self, seen: Seen | None, wish: Wish) -> Json:
+        """Who has which size at the end, as it is and what if. Raises Refused, Missing."""
+        if seen is None:
+            raise Refused("the cluster has not been read yet; try again in a moment")
+        if seen.state is None or seen.deciding is None:
+            raise Refused("what-if needs the whole cluster, and you may not read it")
+        state, by = seen.state, seen.deciding
+        setting = f"job/{wish.namespace}/{wish.name}.max={wish.max}"
+        try:
+            changed = what_if.with_setting(state, setting, wish.namespace)
+        except Refused as error:
+            raise Refused(re.sub(r"^--set [^:]*: ", "", str(error))) from None
+        shown = {job.key for job in seen.jobs}
+        jobs = [job for job in what_if.in_order(state.jobs) if job.live and job.key in shown]
+        late = self.monotonic() + self.patience
+        if not self._lock.acquire(timeout=self.patience):
+            raise Refused("others ask what if as well, and come first; try again in a moment")
+        try:
+            runs = [self._as_is(state, by, late), self._run(_WHAT_IF, changed, by, late)]
+        except _TooLongError:
+            raise Refused(_too_long(setting, self.patience)) from None
+        finally:
+            self._lock.release()
+        return _answer(jobs, runs, wish, by)
+
+    def _as_is(self, state: ClusterState, by: Deciding, late: float) -> Run:
+        if self._known is None or not _alike(self._known[0], state):
+            self._known = (state, self._run(_AS_IS, state, by, late))
+        return self._known[1]
+
+    def _run(self, name: str, state: ClusterState, by: Deciding, late: float) -> Run:
+        world = from_state(state, what_if.remaining(state))
+        manner = Elastic(by.settings.value(), by.settings.limits)
+        return Run(Variant(name, world, manner), self._result(world, manner, late))
+
+    def _result(self, world: SimulatedWorld, manner: Elastic, late: float) -> Result:
+        def passed(_now: float) -> None:
+            if self.monotonic() > late:
+                raise _TooLongError
+
+        return simulate(world, manner, HORIZON, Watcher(passed=passed))
+
+
+def _alike(one: ClusterState, other: ClusterState) -> bool:
+    """A census keeps what does not differ: these are the same objects then."""
+    return one.jobs is other.jobs and one.nodes is other.nodes and one.demands == other.demands
+
+
+def _too_long(setting: str, patience: float) -> str:
+    return (
+        f"{HORIZON / 60:g} minutes of this cluster take longer than {patience:g} s to simulate; "
+        f"with more patience: kubectl edl simulate --live -A --set {setting}"
+    )
+
+
+def _answer(jobs: list[TrainingJob], runs: list[Run], wish: Wish, by: Deciding) -> Json:
+    """The job itself first, then whom it would touch."""
+    found = [_row(one) for one in what_if_report(jobs, runs, "").objects]
+    asked = (wish.namespace, wish.name)
+    own = [row for row in found if (row["namespace"], row["name"]) == asked]
+    others = [row for row in found if row not in own and _differs(row)]
+    return {
+        "max": wish.max,
+        "minutes": HORIZON / 60,
+        "deciding": by.says,
+        "rows": [*own, *others[:_MOST]],
+        "untouched": len(found) - len(own) - len(others),
+        "more": len(others[_MOST:]),
+    }
+
+
+def _row(document: Json) -> Json:
+    runs = {run["name"]: run for run in document["runs"]}
+    return {
+        "namespace": document["metadata"]["namespace"],
+        "name": document["metadata"]["name"],
+        "now": document["size"],
+        "asIs": _outcome(runs[_AS_IS]),
+        "whatIf": _outcome(runs[_WHAT_IF]),
+    }
+
+
+def _differs(row: Json) -> bool:
+    """By what happens, not by how the reason reads."""
+    return any(row["asIs"][what] != row["whatIf"][what] for what in ("size", "starts", "ends"))
+
+
+def _outcome(run: Json) -> Json:
+    """`size` at the end, None for a job that has ended; seconds until it starts and ends."""
+    ended = run["endsAfterSeconds"]
+    return {
+        "size": None if ended is not None else run["size"],
+        "max": run["max"],
+        "starts": run["startsAfterSeconds"],
+        "ends": ended,
+        "message": run["message"],
+    }

@@ -1,0 +1,63 @@
+"""`kubectl edl delete`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.duration_type import Length
+from kubectl_edl.cli.options import DRY_RUNS, Command, bundled, one_namespace
+from kubectl_edl.delete.job_deletion import How
+from kubectl_edl.delete.job_deletion import delete as delete_jobs
+from kubectl_edl.model.job_selection import Choice, check, choosing
+
+_HELP: Final = """Delete training jobs: every Job of each, with its pods.
+
+What belongs to them (Service, PodDisruptionBudgets, a launcher's rights) goes with the Jobs.
+It asks for confirmation first, unless --yes is given. As kubectl delete it waits until the Jobs are
+gone; their pods end with their grace period. It needs the right to list and delete Jobs.
+
+\b
+Examples:
+  # One training job, whatever Jobs it has
+  kubectl edl delete mnist
+  # Several, without confirmation
+  kubectl edl delete mnist bert --yes
+  # All of an experiment
+  kubectl edl delete -l experiment=lr-sweep
+  # Which Jobs would go
+  kubectl edl delete --all --dry-run client -o name
+"""
+_HOW: Final = (
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option(
+        "--dry-run",
+        type=click.Choice(DRY_RUNS),
+        default="none",
+        help="client: send nothing. server: let the API server check, change nothing.",
+    ),
+    click.option("--wait/--no-wait", default=True, help="Until they are gone; default: wait."),
+    click.option(
+        "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
+    ),
+    click.option("--ignore-not-found", is_flag=True, help="What is not there is no error."),
+    click.option("-o", "--output", type=click.Choice(("name",)), help="The names of the Jobs."),
+)
+
+
+def _how(function: Command) -> Command:
+    return bundled(How, "how", _HOW)(function)
+
+
+@click.command("delete", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@choosing
+@_how
+@one_namespace
+@click.pass_obj
+def delete(world: World, choice: Choice, how: How, scope: Scope) -> None:
+    check(choice)
+    delete_jobs(world, scope, choice, how)
+
+
+COMMAND: Final = delete

@@ -1,0 +1,162 @@
+"""Deleting training jobs: every Job of each; what stands around them is the garbage collector's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from edl import contract
+from edl.errors import NotFound
+from edl.kube.cluster import ClusterWithLogs, Selection
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.candidates import decoded, training_job_name
+from kubectl_edl.cli.command_errors import Refused, TimedOut, no_such_job
+from kubectl_edl.cli.confirmation import confirmed
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.client.lookup import plain
+from kubectl_edl.model.job_selection import Choice, each, none_found
+
+_PAUSE: Final = timedelta(seconds=0.2)
+_NAMED: Final = 5
+_REMARKS: Final = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """`timeout` is for the Jobs to be gone; `output` is `name` or empty."""
+
+    yes: bool = False
+    dry_run: str = "none"
+    wait: bool = True
+    timeout: timedelta = timedelta(seconds=120)
+    ignore_not_found: bool = False
+    output: str = ""
+
+
+_Jobs = Mapping[str, Sequence[Json]]
+"""By training job."""
+
+
+def delete(world: World, scope: Scope, choice: Choice, how: How) -> None:
+    """Raises Missing before anything is deleted, Refused where nobody can say yes, TimedOut."""
+    connection = world.connect(scope)
+    found = _found(connection, choice, how)
+    if none_found(world, connection.namespace, found) or not _agreed(world, found, how):
+        return
+    each(world, found.items(), partial(_delete, world, connection, how))
+    if how.wait and how.dry_run == "none":
+        _wait_until_gone(world, connection, [job for jobs in found.values() for job in jobs], how)
+
+
+def _found(connection: Connection, choice: Choice, how: How) -> _Jobs:
+    listed: dict[str, list[Json]] = {}
+    for name, manifest in _list(connection, contract.FRAMEWORK):
+        listed.setdefault(name, []).append(manifest)
+    if choice.everything:
+        return listed
+    if choice.selector:
+        chosen = {name for name, _ in _list(connection, f"{contract.FRAMEWORK},{choice.selector}")}
+        return {name: jobs for name, jobs in listed.items() if name in chosen}
+    names = dict.fromkeys(map(plain, choice.names))
+    for name in names:
+        if name not in listed and not (how.ignore_not_found and not _is_known(name, listed)):
+            _refuse(name, listed, connection)
+    return {name: listed[name] for name in names if name in listed}
+
+
+def _list(connection: Connection, labels: str) -> list[tuple[str, Json]]:
+    items = connection.cluster.list(Selection("Job", connection.namespace, labels)).items
+    return [(training_job_name(raw), decoded(raw)) for raw in items]
+
+
+def _is_known(name: str, listed: _Jobs) -> bool:
+    return any(name == job["metadata"]["name"] for jobs in listed.values() for job in jobs)
+
+
+def _refuse(name: str, listed: _Jobs, connection: Connection) -> None:
+    """A Job's name means that Job alone, and never the training job around it."""
+    flags = connection.scope.flags
+    for whole, jobs in listed.items():
+        if any(name == job["metadata"]["name"] for job in jobs):
+            raise Refused(
+                f'"{name}" is one Job of the training job {whole}: kubectl edl delete '
+                f"{whole}{flags} deletes all of them, kubectl delete job {name}{flags} this one"
+            )
+    try:
+        connection.cluster.get(Target("Job", connection.namespace, name))
+    except NotFound:
+        raise no_such_job(name, sorted(listed), connection) from None
+    raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}')
+
+
+def _agreed(world: World, found: _Jobs, how: How) -> bool:
+    if how.yes or how.dry_run != "none" or confirmed(world, _question(found)):
+        return True
+    world.warn("nothing was deleted")
+    return False
+
+
+def _question(found: _Jobs) -> str:
+    jobs = [job for jobs in found.values() for job in jobs]
+    active = sum((job.get("status") or {}).get("active") or 0 for job in jobs)
+    more = len(found) - _NAMED
+    names = ", ".join([*list(found)[:_NAMED], *([f"{more} more"] if more > 0 else [])])
+    noun = "training job" if len(found) == 1 else f"{len(found)} training jobs:"
+    return f"Delete {noun} {names} ({_count(jobs, 'Job')}, {active} active pods)?"
+
+
+def _count(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+
+
+def _delete(
+    world: World, connection: Connection, how: How, found: tuple[str, Sequence[Json]]
+) -> None:
+    name, jobs = found
+    for job in jobs:
+        _delete_one(connection.cluster, job, how.dry_run)
+    names = [job["metadata"]["name"] for job in jobs]
+    if how.output == "name":
+        for one in names:
+            world.say(f"job.batch/{one}")
+        return
+    which = "" if names == [name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
+    remark = _REMARKS[how.dry_run]
+    world.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
+
+
+def _delete_one(cluster: ClusterWithLogs, job: Json, dry_run: str) -> None:
+    """That very Job: another one of its name may be there by now."""
+    if dry_run == "client":
+        return
+    try:
+        cluster.delete(_target(job), uid=job["metadata"]["uid"], dry_run=dry_run == "server")
+    except NotFound:  # somebody else was faster
+        return
+
+
+def _target(job: Json) -> Target:
+    return Target("Job", job["metadata"]["namespace"], job["metadata"]["name"])
+
+
+def _wait_until_gone(world: World, connection: Connection, jobs: Sequence[Json], how: How) -> None:
+    left = list(jobs)
+    for _ in range(max(1, round(how.timeout / _PAUSE))):
+        left = [job for job in left if _is_there(connection.cluster, job)]
+        if not left:
+            return
+        world.sleep(_PAUSE.total_seconds())
+    names = ", ".join(job["metadata"]["name"] for job in left)
+    raise TimedOut(
+        f"deleted, and after {how.timeout.total_seconds():g} s still there (a finalizer?): {names}"
+    )
+
+
+def _is_there(cluster: ClusterWithLogs, job: Json) -> bool:
+    try:
+        uid: str = cluster.get(_target(job))["metadata"]["uid"]
+    except NotFound:
+        return False
+    return uid == str(job["metadata"]["uid"])

@@ -1,0 +1,29 @@
+"""Whether there is an API server, and whether it is new enough."""
+
+import re
+from typing import Final
+
+from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+
+OLDEST: Final = (1, 33)
+"""On older ones nothing was tried (docs/compatibility.md)."""
+_NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
+
+
+def answers(patient: Patient) -> Findings:
+    server = patient.connection.server
+    release = patient.connection.cluster.version()
+    oldest = ".".join(map(str, OLDEST))
+    found = _NUMBERS.match(release)
+    if not found:
+        yield warning(
+            f'{server} answers, and calls itself "{release}": {oldest} or newer is needed',
+            "kubectl version",
+        )
+    elif (int(found[1]), int(found[2])) < OLDEST:
+        yield failure(
+            f"{server} runs Kubernetes {release}: {oldest} or newer is needed",
+            "upgrade the cluster",
+        )
+    else:
+        yield well(f"{server} answers: Kubernetes {release} ({oldest} and newer are supported)")

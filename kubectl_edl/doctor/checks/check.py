@@ -1,0 +1,83 @@
+"""The words that all checks share: who is looked at, what was found, and what helps."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from kubectl_edl.cli.context import Connection
+
+
+class Verdict(StrEnum):
+    """How bad it is: only a failure makes `doctor` fail."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One sentence about one thing; `fix` is a command to copy, empty where all is well."""
+
+    verdict: Verdict
+    says: str
+    fix: str = ""
+    check: str = ""
+    """The name of the look that found it, for scripts."""
+
+    def named(self, check: str) -> "Diagnosis":
+        return replace(self, check=check)
+
+
+def well(says: str) -> Diagnosis:
+    return Diagnosis(Verdict.OK, says)
+
+
+def warning(says: str, fix: str) -> Diagnosis:
+    return Diagnosis(Verdict.WARNING, says, fix)
+
+
+def failure(says: str, fix: str) -> Diagnosis:
+    return Diagnosis(Verdict.FAILURE, says, fix)
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A cluster, as one of its users reaches it, at one moment."""
+
+    connection: Connection
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One thing to look at. When a `vital` one fails, nothing after it can be judged.
+
+    `at` may raise any EdlError: a missing right becomes a warning, the rest a failure.
+    """
+
+    name: str
+    at: Callable[[Patient], Iterator[Diagnosis]]
+    vital: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Looks under one title."""
+
+    title: str
+    looks: tuple[Look, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What a section's looks found. `cut_short`: the rest hangs on it and was not looked at."""
+
+    title: str
+    found: tuple[Diagnosis, ...]
+    cut_short: bool = False
+
+
+Findings: TypeAlias = Iterator[Diagnosis]

@@ -1,0 +1,90 @@
+"""Whether kubectl-edl is there at all: its configurations, its Deployments, their release."""
+
+from importlib.metadata import version as installed
+from typing import Final
+
+from certs.installation import CONFIGURATION, WEBHOOK_KINDS
+from edl import contract
+from edl.errors import NotFound
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.certificates.certificate_store import served_outside
+from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+
+INSTALL: Final = "kubectl edl install --image IMAGE"
+DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
+_NAMESPACE: Final = contract.SYSTEM_NAMESPACE
+
+
+def configurations(patient: Patient) -> Findings:
+    missing = [
+        kind for kind in WEBHOOK_KINDS if found(patient, Target(kind, "", CONFIGURATION)) is None
+    ]
+    if missing:
+        whole = len(missing) == len(WEBHOOK_KINDS)
+        what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
+        yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", INSTALL)
+        return
+    yield well("kubectl-edl is installed: both webhook configurations are there")
+
+
+def deployments(patient: Patient) -> Findings:
+    """Outside of the cluster (a sandbox, a test) there are none, and nothing is wrong."""
+    outside = served_outside(patient.connection.cluster)
+    for name in DEPLOYMENTS:
+        deployment = found(patient, Target("Deployment", _NAMESPACE, name))
+        if deployment is not None:
+            yield from _replicas(name, deployment)
+        elif not outside:
+            yield failure(f"there is no Deployment {name} in namespace {_NAMESPACE}", INSTALL)
+    if outside:
+        yield well(f"the webhook is served from {outside}, by no Deployment of this cluster")
+
+
+def release(patient: Patient) -> Findings:
+    """The plugin and what runs in the cluster decide by the same code only in the same release."""
+    mine = installed(contract.MANAGED_BY)
+    images = {
+        name: _image(deployment)
+        for name in DEPLOYMENTS
+        if (deployment := found(patient, Target("Deployment", _NAMESPACE, name))) is not None
+    }
+    tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
+    others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
+    for name, tag in others.items():
+        yield warning(f"{name} runs {tag}, and this plugin is {mine}", "kubectl edl upgrade")
+    if tags and not others:
+        yield well(f"the cluster runs the plugin's own release, {mine}")
+
+
+def found(patient: Patient, target: Target) -> Json | None:
+    """None where there is none. Raises the other errors of the API server."""
+    try:
+        return patient.connection.cluster.get(target)
+    except NotFound:
+        return None
+
+
+def _replicas(name: str, deployment: Json) -> Findings:
+    wanted = (deployment.get("spec") or {}).get("replicas", 1)
+    ready = (deployment.get("status") or {}).get("readyReplicas") or 0
+    says = f"{name}: {ready} of {wanted} replicas ready"
+    pods = f"kubectl describe pods -n {_NAMESPACE} -l app.kubernetes.io/name={name}"
+    if not ready:
+        yield failure(says, pods)
+    elif ready < wanted:
+        yield warning(says, pods)
+    else:
+        yield well(says)
+
+
+def _image(deployment: Json) -> str:
+    template: Json = (deployment.get("spec") or {}).get("template") or {}
+    containers = (template.get("spec") or {}).get("containers") or ()
+    return next((str(one.get("image") or "") for one in containers), "")
+
+
+def _tag(image: str) -> str:
+    """Empty where an image is chosen by its digest or by nothing."""
+    name, colon, tag = image.rpartition("/")[2].partition(":")
+    return tag if name and colon and "@" not in image else ""

@@ -1,0 +1,86 @@
+"""Labels and annotations of ours that do nothing: slips of the pen, and those of a wrong place."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+from edl import contract
+from edl.errors import Forbidden
+from edl.inject import misplaced
+from edl.inject.shape import is_labelled
+from edl.kube.cluster import Selection
+from edl.writes import Json
+from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, warning
+
+_SHOWN: Final = 10
+_PODS: Final = f"!{contract.JOB_NAME_LABEL}"
+"""A Job's pods have what its template has."""
+
+
+def unheeded(patient: Patient) -> Findings:
+    """On Jobs and bare pods: the webhook's warnings reach only whom applies them by hand."""
+    yield from _first(_said(patient, "Job", ""), "kubectl get jobs -A --show-labels")
+    yield from _first(_said(patient, "Pod", _PODS), "kubectl get pods -A --show-labels")
+
+
+def cron_jobs(patient: Patient) -> Findings:
+    """On CronJobs and in their templates: no webhook is asked about them."""
+    yield from _first(_of_cron_jobs(patient), "kubectl get cronjobs -A")
+
+
+def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
+    for manifest in _listed(patient, kind, labels):
+        told = misplaced.unheeded(manifest)
+        if told and not _is_over(manifest) and not _is_made_by_a_controller(manifest):
+            again = "apply" if is_labelled(manifest) else "replace --force"
+            yield _slip(
+                kind, manifest, told, f"correct its manifest, then: kubectl {again} -f FILE"
+            )
+
+
+def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:
+    for manifest in _listed(patient, "CronJob"):
+        metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
+        if said := misplaced.on_cron_job(manifest):
+            move = (
+                f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
+                "| kubectl edl label -f - | kubectl apply -f -"
+            )
+            yield _slip("CronJob", manifest, (said,), move)
+        if told := misplaced.unheeded(template):
+            mend = "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
+            yield _slip("CronJob", manifest, told, mend)
+
+
+def _slip(kind: str, manifest: Json, told: Sequence[str], fix: str) -> Diagnosis:
+    metadata = manifest["metadata"]
+    return warning(f"{kind} {metadata['namespace']}/{metadata['name']}: {'; '.join(told)}", fix)
+
+
+def _first(found: Iterator[Diagnosis], others: str) -> Findings:
+    said = list(found)
+    yield from said[:_SHOWN]
+    if len(said) > _SHOWN:
+        yield warning(f"and {len(said) - _SHOWN} more like them", others)
+
+
+def _listed(patient: Patient, kind: str, labels: str = "") -> list[Json]:
+    """Everybody's, else one's own; none where they may not be listed: few have any of these."""
+    connection = patient.connection
+    for namespace in dict.fromkeys((connection.scope.namespace, connection.namespace)):
+        with suppress(Forbidden):
+            items = connection.cluster.list(Selection(kind, namespace, labels)).items
+            return [json.loads(item) for item in items]
+    return []
+
+
+def _is_over(manifest: Json) -> bool:
+    status = manifest.get("status") or {}
+    ends = (one.get("type") for one in status.get("conditions") or () if one["status"] == "True")
+    return status.get("phase") in ("Succeeded", "Failed") or bool({"Complete", "Failed"} & {*ends})
+
+
+def _is_made_by_a_controller(manifest: Json) -> bool:
+    owners = manifest["metadata"].get("ownerReferences") or ()
+    return any(owner.get("controller") for owner in owners)

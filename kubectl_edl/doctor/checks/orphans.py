@@ -1,0 +1,73 @@
+"""What stands around training jobs that are gone."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from edl import contract
+from edl.errors import NotFound
+from edl.kube.cluster import RESOURCES, Selection
+from edl.kube.facts import time
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.doctor.checks.check import Findings, Patient, warning, well
+
+_KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
+_OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+_SWEPT: Final = timedelta(minutes=2)
+"""The garbage collector needs a moment after a Job."""
+
+
+def orphans(patient: Patient) -> Findings:
+    """Objects that we made for Jobs that do not exist any more: nobody would ever delete them."""
+    namespace = patient.connection.scope.namespace
+    labelled = frozenset(_uids(patient, namespace))
+    alone = [
+        (kind, metadata)
+        for kind in _KINDS
+        for metadata in _listed(patient, Selection(kind, namespace, _OURS))
+        if _is_settled(metadata, patient) and not _has_owner(metadata, labelled, patient)
+    ]
+    for kind, metadata in alone:
+        plural = RESOURCES[kind].plural
+        where = f"{metadata['namespace']}/{metadata['name']}"
+        yield warning(
+            f"{kind} {where} belongs to no Job any more",
+            f"kubectl delete {plural} {metadata['name']} -n {metadata['namespace']}",
+        )
+    if not alone:
+        yield well("nothing of ours is left behind by Jobs that are gone")
+
+
+def _uids(patient: Patient, namespace: str) -> Iterator[str]:
+    for metadata in _listed(patient, Selection("Job", namespace, contract.FRAMEWORK)):
+        yield metadata["uid"]
+
+
+def _listed(patient: Patient, selection: Selection) -> Iterator[Json]:
+    """The metadata of each."""
+    for item in patient.connection.cluster.list(selection).items:
+        yield json.loads(item)["metadata"]
+
+
+def _is_settled(metadata: Json, patient: Patient) -> bool:
+    made = time(metadata.get("creationTimestamp") or "")
+    return made is None or patient.now - made > _SWEPT
+
+
+def _has_owner(metadata: Json, labelled: frozenset[str], patient: Patient) -> bool:
+    """Bare pods may be owners too, and Jobs that lost their labels: these are asked one by one."""
+    owners = metadata.get("ownerReferences") or ()
+    if any(owner["uid"] in labelled for owner in owners):
+        return True
+    return any(_exists(owner, metadata["namespace"], patient) for owner in owners)
+
+
+def _exists(owner: Json, namespace: str, patient: Patient) -> bool:
+    """The very one: another of the same name may have come after it."""
+    try:
+        found = patient.connection.cluster.get(Target(owner["kind"], namespace, owner["name"]))
+    except NotFound:
+        return False
+    return bool(found["metadata"]["uid"] == owner["uid"])

@@ -1,0 +1,191 @@
+"""Whether our service accounts may do what they must, and the user what the plugin offers.
+
+The API server is asked, right by right: roles can be read by few, and read wrongly by all.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from edl import contract
+from edl.errors import Forbidden
+from edl.kube.cluster import Cluster
+from edl.kube.rights import Right, is_granted, listed, whoami
+from edl.kube.roles import EDITOR, VIEWER
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.certificates.certificate_store import Keeper, keeper
+from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.installed_components import found
+from manifests.components import with_components
+from manifests.documents import load
+
+_ASKERS: Final = 8
+_SYSTEM: Final = contract.SYSTEM_NAMESPACE
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """As in a ClusterRole: every verb on every resource. No `namespace` is the whole cluster."""
+
+    verbs: tuple[str, ...]
+    resources: tuple[str, ...]
+    group: str = ""
+    namespace: str = ""
+    names: tuple[str, ...] = ("",)
+
+    def __iter__(self) -> Iterator[Right]:
+        for verb, resource, name in product(self.verbs, self.resources, self.names):
+            yield Right(verb, resource, self.group, self.namespace, name)
+
+
+ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a user's commands take. `role` is the ClusterRole of ours that has it."""
+
+    commands: str
+    rules: tuple[Rule, ...]
+    cluster_wide: bool = False
+    role: str = VIEWER
+
+
+YOURS: Final = (
+    Need(
+        "status, queue, history", (Rule(("list",), ("jobs",), "batch"), Rule(("list",), ("pods",)))
+    ),
+    Need("logs", (Rule(("get",), ("pods/log",)),)),
+    Need("scale, pause, resume", (Rule(("get", "patch"), ("jobs",), "batch"),), role=EDITOR),
+    Need("create, label, delete", (Rule(("create", "delete"), ("jobs",), "batch"),), role=EDITOR),
+    Need(
+        "plan, explain, simulate --live, positions in the queue",
+        (
+            Rule(("list",), ("nodes", "namespaces", "pods", "services")),
+            Rule(("list",), ("jobs",), "batch"),
+            Rule(("list",), ("priorityclasses",), "scheduling.k8s.io"),
+        ),
+        cluster_wide=True,
+    ),
+    Need(
+        "plan by the reconciler's settings",
+        (Rule(("get",), ("leases",), "coordination.k8s.io", _SYSTEM, ("edl-reconciler",)),),
+        cluster_wide=True,
+    ),
+)
+
+
+def ours(patient: Patient) -> Findings:
+    """All that the manifests grant. Raises Forbidden for a user who may not ask about others."""
+    cluster = patient.connection.cluster
+    documents = with_components(load(), ("cert-manager",) if _kept_elsewhere(cluster) else ())
+    well_off = 0
+    for account in ACCOUNTS:
+        runs_as = _account(patient, account)
+        lacking = _lacking(cluster, granted(account, documents), _subject(runs_as))
+        well_off += not lacking
+        if lacking:
+            yield failure(
+                f"ServiceAccount {_SYSTEM}/{runs_as} may not {listed(lacking)}",
+                "kubectl edl upgrade",
+            )
+    if well_off == len(ACCOUNTS):
+        yield well(f"{' and '.join(ACCOUNTS)} may do all that they must")
+
+
+def _account(patient: Patient, name: str) -> str:
+    """The ServiceAccount of its Deployment; that of the manifests where none is seen."""
+    try:
+        deployment = found(patient, Target("Deployment", _SYSTEM, name))
+    except Forbidden:
+        return name
+    if deployment is None:
+        return name
+    spec: Json = deployment["spec"]["template"]["spec"]
+    return str(spec.get("serviceAccountName") or "default")
+
+
+def _kept_elsewhere(cluster: Cluster) -> bool:
+    """Who may not know it may hardly ask about others either, and is told that instead."""
+    try:
+        return keeper(cluster) is Keeper.CERT_MANAGER
+    except Forbidden:
+        return False
+
+
+def granted(account: str, documents: Iterable[Json]) -> list[Right]:
+    """What the roles among these documents give one of our service accounts, each right once."""
+    found = tuple(documents)
+    roles = {(one["kind"], one["metadata"]["name"]): one for one in found if "rules" in one}
+    bound = (
+        roles[(one["roleRef"]["kind"], one["roleRef"]["name"])]
+        for one in found
+        for subject in one.get("subjects") or ()
+        if (subject["kind"], subject["name"]) == ("ServiceAccount", account)
+    )
+    return sorted({right for role in bound for right in _rights(role)})
+
+
+def _rights(role: Json) -> Iterator[Right]:
+    namespace = role["metadata"].get("namespace", "")
+    for rule in role["rules"] or ():
+        names = tuple(rule.get("resourceNames") or ("",))
+        for group in rule["apiGroups"]:
+            yield from Rule(rule["verbs"], rule["resources"], group, namespace, names)
+
+
+def yours(patient: Patient) -> Findings:
+    """What is missing is a pity, no illness: a user of one namespace needs no more than it."""
+    cluster, namespace = patient.connection.cluster, patient.connection.namespace
+    lacking = {}
+    for need in YOURS:
+        rights = tuple(_within(right, need, namespace) for rule in need.rules for right in rule)
+        if missing := _lacking(cluster, rights, {}):
+            lacking[need] = missing
+    me = whoami(cluster) if lacking else ""
+    for need, missing in lacking.items():
+        yield warning(
+            f"you may not {listed(missing)}: {need.commands} {_grant_takes(need)}",
+            _grant(need, me, namespace or "default"),
+        )
+    if not lacking:
+        yield well("you may do all that the plugin offers")
+
+
+def _grant_takes(need: Need) -> str:
+    return "need it in the whole cluster" if need.cluster_wide else "need it"
+
+
+def _within(right: Right, need: Need, namespace: str) -> Right:
+    """The same right in the namespace that the user works in."""
+    if need.cluster_wide or right.namespace:
+        return right
+    return Right(right.verb, right.resource, right.group, namespace, right.name)
+
+
+def _grant(need: Need, me: str, namespace: str) -> str:
+    """What an administrator types."""
+    who = f'--user="{me}"'
+    if need.cluster_wide:
+        return f"kubectl create clusterrolebinding {need.role} --clusterrole={need.role} {who}"
+    return f"kubectl create rolebinding {need.role} -n {namespace} --clusterrole={need.role} {who}"
+
+
+def _lacking(cluster: Cluster, rights: Sequence[Right], subject: Json) -> list[Right]:
+    with ThreadPoolExecutor(_ASKERS) as pool:
+        allowed = list(pool.map(lambda right: is_granted(cluster, right, subject), rights))
+    return [right for right, may in zip(rights, allowed, strict=True) if not may]
+
+
+def _subject(account: str) -> Json:
+    return {
+        "user": f"system:serviceaccount:{_SYSTEM}:{account}",
+        "groups": [
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{_SYSTEM}",
+            "system:authenticated",
+        ],
+    }

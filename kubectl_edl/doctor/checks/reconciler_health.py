@@ -1,0 +1,92 @@
+"""Whether somebody decides, and by what."""
+
+from typing import Final
+
+from edl import contract
+from edl.errors import Forbidden
+from edl.model import Target
+from kubectl_edl.certificates.certificate_store import served_outside
+from kubectl_edl.client.reconciler_lease import Lead, leadership
+from kubectl_edl.client.reconciler_settings import Asked, deciding
+from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.installed_components import INSTALL, found
+from kubectl_edl.output.age import duration
+
+_DEPLOYMENT: Final = Target("Deployment", contract.SYSTEM_NAMESPACE, "edl-reconciler")
+LOGS: Final = (
+    f"kubectl logs -n {contract.SYSTEM_NAMESPACE} "
+    "-l app.kubernetes.io/name=edl-reconciler --tail 50"
+)
+
+
+def way_out(patient: Patient, outside: str = "look at its log", inside: str = LOGS) -> str:
+    """`outside`: what to do where no Deployment of the cluster runs it."""
+    try:
+        if found(patient, _DEPLOYMENT):
+            return inside
+        if not served_outside(patient.connection.cluster):
+            return INSTALL
+    except Forbidden:
+        return inside
+    return (
+        f"no Deployment {_DEPLOYMENT.name} in namespace {_DEPLOYMENT.namespace}: the reconciler "
+        f"runs outside this cluster; {outside} where you started it"
+    )
+
+
+def leads(patient: Patient) -> Findings:
+    """Raises Forbidden where the Lease may not be read."""
+    lease = leadership(patient.connection, patient.now)
+    if lease.refusal:
+        raise lease.refusal
+    if lease.stalled:
+        what = {
+            Lead.ABSENT: "no reconciler has ever led:",
+            Lead.EXPIRED: f"no reconciler leads: {lease.holder} is silent,",
+        }.get(lease.lead, "no reconciler leads:")
+        yield failure(f"{what} {lease.why}", way_out(patient, "start it"))
+    elif lease.clock_is_ahead:
+        ahead = duration(-lease.silence)
+        yield warning(
+            f"{lease.holder} leads, its clock {ahead} ahead of the API server's",
+            "date -u; kubectl get nodes  # set the clocks by NTP",
+        )
+    elif lease.overdue:
+        ago, lasts = duration(lease.silence), duration(lease.lasts)
+        yield warning(
+            f"{lease.holder} leads, and is overdue: it renewed its Lease {ago} ago, for {lasts}",
+            way_out(patient),
+        )
+    else:
+        yield well(f"{lease.holder} leads, and renewed its Lease {duration(lease.silence)} ago")
+
+
+def writes(patient: Patient) -> Findings:
+    """What the leader says of its own rights; an older one says nothing."""
+    lease = leadership(patient.connection, patient.now)
+    missing = lease.missing
+    if missing is None or lease.lead is not Lead.LEADS:
+        return
+    if missing.rights:
+        start = f"start it as ServiceAccount {contract.SYSTEM_NAMESPACE}/edl-reconciler"
+        yield failure(
+            f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
+            "decisions that take such writes are not carried out",
+            way_out(patient, start, "kubectl edl upgrade"),
+        )
+        return
+    yield well(f"it may write all that it must, as {missing.user}")
+
+
+def settings(patient: Patient) -> Findings:
+    """Whoever plans and explains must know by what it is decided."""
+    by = deciding(patient.connection, Asked(), patient.now)
+    if by.source == "reconciler" and not by.settings.unknown:
+        yield well(f"it decides by {by.settings}")
+        return
+    if by.stalled:
+        fix = way_out(patient, "start it")
+        yield warning("how it decides is not known while none leads", fix)
+        return
+    hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
+    yield warning(f"how it decides is not known: {hints}", "kubectl edl upgrade")

@@ -1,0 +1,146 @@
+"""Whether the API server asks the webhook about the right objects, and gets an answer."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from certs.installation import CONFIGURATION, WEBHOOK_KINDS
+from edl import contract
+from edl.errors import Invalid, Unreachable
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.certificates.certificate_store import served_outside
+from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, failure, warning, well
+from kubectl_edl.doctor.checks.installed_components import found
+
+ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "MutatingWebhookConfiguration": {
+        "jobs.edl.dev": "Fail",
+        "pods.edl.dev": "Fail",
+        "namespaces.edl.dev": "Fail",
+    },
+    "ValidatingWebhookConfiguration": {
+        "jobs.edl.dev": "Fail",
+        "pods.edl.dev": "Fail",
+        "keys.edl.dev": "Ignore",
+        "settings.edl.dev": "Ignore",
+    },
+}
+"""Each entry of manifests/base/admission.yaml, and its failurePolicy."""
+_OF_OTHERS: Final[Mapping[str, str]] = {
+    "keys.edl.dev": "Jobs with a slip in a name of ours are refused while the webhook is away",
+    "settings.edl.dev": "namespaces cannot be changed while the webhook is away",
+}
+_UPGRADE: Final = "kubectl edl upgrade"
+_EXCLUDED: Final = frozenset({"kube-system", contract.SYSTEM_NAMESPACE})
+_LOGS: Final = (
+    f"kubectl get pods,endpointslices -n {contract.SYSTEM_NAMESPACE}; "
+    f"kubectl logs -n {contract.SYSTEM_NAMESPACE} deploy/edl-webhook"
+)
+
+
+def configuration(patient: Patient) -> Findings:
+    """Entries, failure policies and selectors: our outage must stop ours, and nobody else."""
+    wrong: list[Diagnosis] = []
+    for kind in WEBHOOK_KINDS:
+        webhooks = (found(patient, Target(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
+        entries = {str(one["name"]): one for one in webhooks}
+        wrong += _absent(kind, entries)
+        for name, entry in entries.items():
+            wrong += _misfits(f"{kind} {CONFIGURATION}, {name}", entry, ENTRIES[kind].get(name))
+    yield from wrong
+    if not wrong:
+        yield well("the API server asks it about labelled objects, and about no others")
+
+
+def answers(patient: Patient) -> Findings:
+    """The honest proof: a labelled Job must come back completed, on the API server's own way."""
+    namespace = patient.connection.namespace or "default"
+    probe = _probe(f"edl-doctor-{int(patient.now.timestamp())}", namespace)
+    target = Target("Job", namespace, probe["metadata"]["name"])
+    try:
+        answer = patient.connection.cluster.create(target, probe, dry_run=True)
+    except Unreachable as error:
+        outside = served_outside(patient.connection.cluster)
+        fix = f"start the webhook that is served from {outside}" if outside else _LOGS
+        yield failure(f"the API server does not reach the webhook: {error}", fix)
+        return
+    except Invalid as error:
+        yield warning(
+            f"namespace {namespace} takes no Job to try it with: {error}",
+            "kubectl edl doctor -n NAMESPACE",
+        )
+        return
+    if contract.INJECTED_MAX in (answer["metadata"].get("annotations") or {}):
+        yield well(f"the API server reaches it: a labelled Job came back completed ({namespace})")
+    else:
+        yield failure(
+            f"a labelled Job came back unchanged: no webhook is called in namespace {namespace}",
+            f"kubectl get mutatingwebhookconfiguration {CONFIGURATION} -o yaml",
+        )
+
+
+def _absent(kind: str, entries: Mapping[str, Json]) -> Iterator[Diagnosis]:
+    for name in ENTRIES[kind]:
+        if name not in entries:
+            yield failure(f"{kind} {CONFIGURATION} has no entry {name}", _UPGRADE)
+
+
+def _misfits(where: str, entry: Json, policy: str | None) -> Iterator[Diagnosis]:
+    found_policy = entry.get("failurePolicy", "Fail")
+    if policy and found_policy != policy:
+        meaning = (
+            "labelled objects start half made while the webhook is away"
+            if policy == "Fail"
+            else _OF_OTHERS[str(entry["name"])]
+        )
+        yield warning(f"{where}: failurePolicy is {found_policy}, so {meaning}", _UPGRADE)
+    if policy != "Ignore" and not _is_scoped(entry):
+        yield failure(
+            f"{where}: it selects objects without our labels, and its outage would stop them",
+            _UPGRADE,
+        )
+    if lacking := sorted(_EXCLUDED - _excluded(entry)):
+        yield failure(f"{where}: it does not leave out {' and '.join(lacking)}", _UPGRADE)
+
+
+def _is_scoped(entry: Json) -> bool:
+    """Only who carries our label, or lives in a namespace that opted in."""
+    label = (contract.FRAMEWORK, "Exists")
+    return label in _expressions(entry, "objectSelector") or any(
+        key == contract.INJECTION and operator == "In"
+        for key, operator in _expressions(entry, "namespaceSelector")
+    )
+
+
+def _expressions(entry: Json, selector: str) -> set[tuple[str, str]]:
+    expressions = (entry.get(selector) or {}).get("matchExpressions") or ()
+    return {(one["key"], one["operator"]) for one in expressions}
+
+
+def _excluded(entry: Json) -> frozenset[str]:
+    expressions = (entry.get("namespaceSelector") or {}).get("matchExpressions") or ()
+    return frozenset(
+        name
+        for one in expressions
+        if (one["key"], one["operator"]) == ("kubernetes.io/metadata.name", "NotIn")
+        for name in one.get("values") or ()
+    )
+
+
+def _probe(name: str, namespace: str) -> Json:
+    """An ordinary Job with the label that opts in, which the dry run never creates."""
+    container = {"name": "main", "image": "none"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {contract.FRAMEWORK: "none"},
+        },
+        "spec": {
+            "parallelism": 1,
+            "completions": 1,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        },
+    }

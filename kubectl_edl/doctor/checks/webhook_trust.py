@@ -1,0 +1,112 @@
+"""Whether the API server believes the webhook, and for how long."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from certs.bundle import CertificateError, Pair, each_certificate
+from certs.installation import usual
+from certs.renew import is_due
+from certs.verify import facts_of, misnamed, pair_problem
+from edl import contract
+from edl.errors import NotFound
+from kubectl_edl.certificates.certificate_store import (
+    Keeper,
+    Trusted,
+    days_left,
+    is_believed,
+    keeper,
+    served,
+    served_outside,
+)
+from kubectl_edl.certificates.certificate_store import trusted as entries
+from kubectl_edl.doctor.checks.check import Findings, Patient, failure, warning, well
+
+_RENEW: Final = "kubectl edl certs renew"
+_FIXES: Final[Mapping[Keeper, str]] = {
+    Keeper.RECONCILER: _RENEW,
+    Keeper.CERT_MANAGER: (
+        f"kubectl describe certificate,certificaterequest -n {contract.SYSTEM_NAMESPACE}"
+    ),
+    Keeper.DIRECTORY: "python -m certs issue --dir DIR",
+}
+
+
+def trusted(patient: Patient) -> Findings:
+    """The caBundle of each entry: there, readable, the same, and not about to expire."""
+    cluster = patient.connection.cluster
+    found, fix = list(entries(cluster)), _FIXES[keeper(cluster)]
+    bad = [(one, problem) for one in found if (problem := _problem(one, patient))]
+    for one, problem in bad:
+        yield failure(f"{one}: {problem}", fix)
+    if bad or not found:
+        return
+    if len({one.certificates for one in found}) > 1:
+        yield failure("the webhooks' entries trust different authorities", fix)
+        return
+    (authority, *older) = each_certificate(found[0].certificates)
+    facts = facts_of(authority)
+    also = " (and its predecessor, while it is replaced)" if older else ""
+    says = f'the API server trusts "{facts.subject}"{also}, {days_left(facts, patient.now)}'
+    yield (
+        warning(says, f"{fix} --authority" if fix == _RENEW else fix)
+        if is_due(authority, patient.now)
+        else well(says)
+    )
+
+
+def serving(patient: Patient) -> Findings:
+    """The serving certificate in its Secret: good, in time, and signed by the trusted authority."""
+    cluster = patient.connection.cluster
+    where, by = usual().serving, keeper(cluster)
+    named = f"Secret {where.namespace}/{where.name}"
+    if by is Keeper.DIRECTORY:
+        outside = served_outside(cluster)
+        yield well(f"the webhook at {outside} keeps its certificate itself, not in a Secret")
+        return
+    try:
+        found = served(cluster)
+    except (CertificateError, NotFound) as error:
+        yield failure(f"{named}: {error}", _FIXES[by])
+        return
+    yield from _served(found, named, patient, _FIXES[by])
+
+
+def _problem(one: Trusted, patient: Patient) -> str:
+    authorities = each_certificate(one.certificates)
+    if not authorities:
+        return "it has no caBundle, so the API server trusts no certificate of it"
+    try:
+        facts = [facts_of(authority) for authority in authorities]
+    except CertificateError as error:
+        return f"its caBundle: {error}"
+    if all(each.left(patient.now).total_seconds() < 0 for each in facts):
+        return f"the authority that it trusts has {days_left(facts[0], patient.now)}"
+    return ""
+
+
+def _served(found: Pair, named: str, patient: Patient, fix: str) -> Findings:
+    now = patient.now
+    problem = pair_problem(found, now) or misnamed(found.certificate, usual().names)
+    if problem:
+        yield failure(f"{named}: {problem}", fix)
+        return
+    certificate = found.certificate
+    if stranger := _stranger(certificate, patient):
+        yield failure(
+            f"{stranger} trusts another authority than the one that signed the certificate in "
+            f"{named}",
+            fix,
+        )
+        return
+    left = days_left(facts_of(certificate), now)
+    says = f"the serving certificate has {left}, signed by the trusted authority"
+    if is_due(certificate, now):
+        yield warning(f"{says}; it should have been renewed by now", fix)
+    else:
+        yield well(says)
+
+
+def _stranger(certificate: bytes, patient: Patient) -> Trusted | None:
+    """The first entry that does not believe it."""
+    found = entries(patient.connection.cluster)
+    return next((one for one in found if not is_believed(certificate, one.certificates)), None)

@@ -1,0 +1,53 @@
+"""`kubectl edl doctor`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Exit
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.options import Reading, one_namespace, printing
+
+_HELP: Final = """Look whether everything is well: each check in one sentence, with its fix.
+
+The cluster's release, the webhook (by a dry run of a labelled Job: the API server must reach it),
+its certificates, the reconciler's leader, the accounts' rights and yours, and jobs that will not
+get on by themselves. Nothing is changed. Checks that need
+more rights than yours are named.
+
+Exit code 1 when anything is broken (✗). Warnings (!) do not count.
+
+\b
+Examples:
+  # Is everything well?
+  kubectl edl doctor
+  # The jobs of one namespace, and whether the webhook is asked there
+  kubectl edl doctor -n team-a
+  # For a script: what is broken
+  kubectl edl doctor -o json | jq -r '.checks[] | select(.verdict=="failure") | .message'
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "Checkup", "result": VERDICT,
+  "complete" (false when a failure kept the other checks from being made),
+  "checks": [{"section", "check", "verdict": VERDICT, "message", "fix"}]}
+  VERDICT: ok, warning or failure. check: a name that stays the same.
+"""
+
+
+@click.command("doctor", help=_HELP, epilog=EXIT_CODES_HELP)
+@one_namespace
+@printing
+@click.pass_context
+def doctor(ctx: click.Context, scope: Scope, reading: Reading) -> None:
+    from kubectl_edl.doctor.checks import examine  # noqa: PLC0415 (cryptography, not for --help)
+    from kubectl_edl.doctor.view import is_ill, print_all, print_each  # noqa: PLC0415 (the same)
+
+    world = ctx.ensure_object(World)
+    examined = examine(lambda: world.connect(scope), world.now())
+    # People see each section as it comes: a look at a broken cluster takes its time.
+    printed = print_each if reading.output in ("table", "wide") else print_all
+    if is_ill(printed(world, reading, examined)):
+        ctx.exit(Exit.REFUSED)
+
+
+COMMAND: Final = doctor

@@ -1,0 +1,122 @@
+"""The screen of `kubectl edl doctor`."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from edl.writes import Json
+from kubectl_edl.cli.context import World
+from kubectl_edl.cli.options import Reading
+from kubectl_edl.doctor.checks.check import Diagnosis, Examined, Verdict
+from kubectl_edl.output import color
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.safe_text import ascii_only, harmless
+from kubectl_edl.output.table import Layout
+from kubectl_edl.output.watch_report import layout, show
+
+_SYMBOLS: Final[Mapping[Verdict, str]] = {
+    Verdict.OK: "✓",
+    Verdict.WARNING: "!",
+    Verdict.FAILURE: "✗",
+}
+_ASCII: Final[Mapping[Verdict, str]] = {
+    Verdict.OK: "ok  ",
+    Verdict.WARNING: "WARN",
+    Verdict.FAILURE: "FAIL",
+}
+_COLOURS: Final[Mapping[Verdict, str]] = {
+    Verdict.OK: color.GOOD,
+    Verdict.WARNING: color.WAITS,
+    Verdict.FAILURE: color.BAD,
+}
+CUT_SHORT: Final = "The other checks depend on this one, and were not made."
+
+
+def print_each(world: World, reading: Reading, examined: Iterable[Examined]) -> list[Examined]:
+    """Each section as it comes, and what they come to."""
+    sections: list[Examined] = []
+    how = layout(world, reading)
+    for section in examined:
+        world.out.write(("\n" if sections else "") + section_text(section, how))
+        world.out.flush()
+        sections.append(section)
+    world.say(f"\n{summary(sections)}")
+    return sections
+
+
+def print_all(world: World, reading: Reading, examined: Iterable[Examined]) -> list[Examined]:
+    """As a document for other programs."""
+    sections = list(examined)
+    report = Report(sections=(), objects=(document(sections),), names=("checkup/kubectl-edl",))
+    show(world, reading, lambda: report)
+    return sections
+
+
+def section_text(examined: Examined, how: Layout) -> str:
+    """A title, and one line a finding; a fix stands on a line of its own, to be copied."""
+    lines = [examined.title, *(line for one in examined.found for line in _lines(one, how))]
+    if examined.cut_short:
+        lines += ["", CUT_SHORT]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def summary(sections: Sequence[Examined]) -> str:
+    """The last line."""
+    counts = Counter(one.verdict for section in sections for one in section.found)
+    well = counts[Verdict.OK]
+    bad = [_count(counts[Verdict.FAILURE], "failure"), _count(counts[Verdict.WARNING], "warning")]
+    if not any(bad):
+        return f"All is well: {_count(well, 'check')}."
+    rest = f", {_count(well, 'check')} {'is' if well == 1 else 'are'} well" if well else ""
+    return f"{' and '.join(filter(None, bad))}{rest}."
+
+
+def document(sections: Sequence[Examined]) -> Json:
+    """For `-o json`. Documented in `kubectl edl doctor --help`."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Checkup",
+        "metadata": {"name": "kubectl-edl"},
+        "result": worst(sections).value,
+        "complete": not any(section.cut_short for section in sections),
+        "checks": [
+            {
+                "section": section.title,
+                "check": one.check,
+                "verdict": one.verdict.value,
+                "message": one.says,
+                "fix": one.fix,
+            }
+            for section in sections
+            for one in section.found
+        ],
+    }
+
+
+def worst(sections: Sequence[Examined]) -> Verdict:
+    found = {one.verdict for section in sections for one in section.found}
+    return next((each for each in reversed(Verdict) if each in found), Verdict.OK)
+
+
+def is_ill(sections: Sequence[Examined]) -> bool:
+    return worst(sections) is Verdict.FAILURE
+
+
+def _lines(one: Diagnosis, how: Layout) -> list[str]:
+    line = f"  {_mark(one.verdict, how)} {_shown(one.says, how)}"
+    return [line, f"      fix: {_shown(one.fix, how)}"] if one.fix else [line]
+
+
+def _mark(verdict: Verdict, how: Layout) -> str:
+    symbol = (_SYMBOLS if how.unicode else _ASCII)[verdict]
+    return color.painted(symbol, _COLOURS[verdict] if how.coloured else color.PLAIN)
+
+
+def _shown(text: str, how: Layout) -> str:
+    """On one line, as far as the terminal can show it."""
+    line = harmless(" ".join(text.split()))
+    return line if how.unicode else ascii_only(line)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}" if number else ""

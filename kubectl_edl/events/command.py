@@ -1,0 +1,85 @@
+"""`kubectl edl events`."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from edl.kube.cluster import Selection
+from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.options import Reading, everywhere, not_both, reading
+from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.event_reader import Happening, happenings
+from kubectl_edl.client.incarnations import jobs_of
+from kubectl_edl.client.lookup import training_job
+from kubectl_edl.events.view import events_report
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.watch_report import continued, show
+
+_TYPES: Final = ("Normal", "Warning")
+_HELP: Final = """List the Events of training jobs, their Jobs and their pods, the newest last.
+
+Ours (Started, Grown, Shrunk, …) and Kubernetes' own (Scheduled, Pulled, FailedScheduling, …) in
+one order, as kubectl events prints them. Kubernetes forgets Events after an hour; what a training
+job went through stays in kubectl edl history. Events of deleted pods are
+included, those of an earlier training job of the same name are not.
+
+\b
+Examples:
+  # What happens to a training job and its pods
+  kubectl edl events mnist
+  # All that is wrong in all namespaces, as it comes
+  kubectl edl events -A --types Warning -w
+  # For a script: why pods were not scheduled
+  kubectl edl events mnist -o json | jq -r '.items[]|select(.reason=="FailedScheduling").message'
+
+\b
+-o json: {"apiVersion": "v1", "kind": "EventList", "items": [Kubernetes' Event]}
+-o wide adds SOURCE, the component that reports it, and COUNT.
+"""
+
+
+@click.command("events", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", required=False, shell_complete=job_names)
+@everywhere
+@reading
+@click.option(
+    "--types",
+    multiple=True,
+    type=click.Choice(_TYPES, case_sensitive=False),
+    help="Only these; may be repeated.",
+)
+@click.pass_obj
+def events(
+    world: World, job: str | None, scope: Scope, reading: Reading, types: tuple[str, ...]
+) -> None:
+    not_both(job, reading)
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        found = _found(world, connection, job, reading.selector)
+        chosen = [one for one in found if not types or one.event.get("type") in types]
+        whose = job or "training jobs"
+        return events_report(chosen, world.now(), connection.namespace, whose)
+
+    if reading.watch:
+        changes = world.changes(connection.cluster, Selection("Event", connection.namespace))
+        continued(world, reading, read, changes)
+    else:
+        show(world, reading, read)
+
+
+COMMAND: Final = events
+
+
+def _found(
+    world: World, connection: Connection, job: str | None, selector: str
+) -> Sequence[Happening]:
+    survey = survey_training(connection, selector, world.now())
+    if job is None:
+        jobs = jobs_of(survey.jobs)
+        return happenings(connection.cluster, connection.namespace, jobs, ours=not selector)
+    found = training_job(job, survey, connection)
+    return happenings(connection.cluster, found.key.namespace, jobs_of([found]), ours=False)

@@ -1,0 +1,163 @@
+"""`kubectl edl explain`."""
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from edl.domain_counts import labels_of, running
+from edl.errors import Forbidden
+from edl.model import Caveat, ClusterState, TrainingJob
+from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.options import Reading, one_namespace, printing
+from kubectl_edl.cli.patience import patient
+from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
+from kubectl_edl.client.lookup import named_role, training_job
+from kubectl_edl.client.pending_pods import Unplaced, unplaced
+from kubectl_edl.client.reconciler_settings import Asked, Deciding, asking, deciding, unattended
+from kubectl_edl.model.role_history import past
+from kubectl_edl.model.training_job_view import view
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.watch_report import show
+
+if TYPE_CHECKING:
+    from edl.forecast.estimate import Estimate
+    from edl.planner.explain.explanation import Explanation
+
+_PAST: Final = 5
+_HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
+
+With the name of one of its Jobs only that role is explained. NEXT is the size after what the
+reconciler does next. Every explanation has been tried: the same decision was made again with all
+that it names out of the way, and the job got more; unless it says that there may be more in the
+way.
+
+An estimate of when it starts, or grows, comes from the other jobs' progress, work items done and
+declared lengths (annotation edl.dev/duration: 2h30m); where that is not known, it says so.
+
+\b
+Examples:
+  # Why it waits, or gets no more
+  kubectl edl explain mnist
+  # One of its roles
+  kubectl edl explain mnist-worker
+  # What another policy or load ceiling would do for it
+  kubectl edl explain mnist --policy fifo --load-ceiling 1
+  # In which racks its pods are, and which rack comes nearest while it waits
+  kubectl edl explain mnist -o json | jq .topology
+  # For a script: what it lacks
+  kubectl edl explain mnist -o json | jq '.start.causes[] | select(.kind=="Room").missing'
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobExplanation",
+  "metadata": {"name", "namespace"}, "phase", "reason", "message", "position", "ahead",
+  "complete": false where the cluster may not be read: then nothing but its state is known,
+  "settings": {"policy", "loadCeiling", "source"},
+  "cooldown": {"seconds", "source": "edl.dev/cooldown"|"reconciler"|PROGRAM,
+    "until": no resize before, or null} or null,
+  "topology": {"required": [{"role": null for all, "label"}], "preferred": [LABEL], "domains":
+    [{"role", "label", "value", "pods"}], "nearest": {"domains": [{"role", "label", "value"}],
+    "fitting", "pods", "never": so many even if no training job ran} or null: of a job that waits,
+    the domains with room for most of its pods} or null,
+  "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never", "at",
+    "message"} or null,
+  "caveats": [{"role", "code", "subject", "message"}]: devices that a plan counts otherwise than
+    kube-scheduler allocates them,
+  "start": STOPS or null (it is started), "roles": [{"name", "size", "next", "reason", "message",
+   "stops"}],
+  "waitingPods": [{"name", "job", "node", "message"}], "operations": as kubectl edl history}
+  STOPS: {"complete": false if there may be more, "causes": [{"kind", "says", "remedy", …}]}
+  kind: Room, TooLarge, NoNode, Kept, LoadCeiling, Budget, Bound, Until, Others, Promised, Itself
+  (docs/reasons.md has these and the other codes)
+"""
+
+
+@click.command("explain", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", shell_complete=job_names)
+@asking
+@one_namespace
+@printing
+@click.pass_obj
+def explain(world: World, job: str, scope: Scope, asked: Asked, reading: Reading) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        return _report(world, connection, job, asked)
+
+    show(world, reading, read)
+
+
+COMMAND: Final = explain
+
+
+def _report(world: World, connection: Connection, name: str, asked: Asked) -> Report:
+    from kubectl_edl.explain.view import Explained, explain_report  # noqa: PLC0415 (numpy)
+
+    now = world.now()
+    survey = survey_ruled(connection, now)
+    job = training_job(name, survey, connection)
+    by = deciding(connection, asked, now)
+    pods, hints = _unplaced(connection, job)
+    state, more = _cluster(world, connection)
+    explanation, estimate = _told(world, by, state, job) if state else (None, None)
+    named = named_role(name, job)
+    explained = Explained(
+        view=view(job),
+        roles=(named,) if named else tuple(role.name for role in job.roles),
+        deciding=by,
+        explanation=explanation,
+        estimate=estimate,
+        unplaced=pods,
+        past=past(job)[-_PAST:],
+        caveats=_caveats(state, job) if state else (),
+        domains=running(job, labels_of(state.nodes)) if state else None,
+    )
+    beside = (*survey.hints, *(by.hints if state else ()), *hints, *more)
+    return explain_report(explained, now).hinting(dict.fromkeys(beside))
+
+
+def _caveats(state: ClusterState, job: TrainingJob) -> tuple[tuple[str, Caveat], ...]:
+    """By role; only who reads the whole cluster knows of devices."""
+    found = (one for one in state.jobs if one.key == job.key)
+    return tuple(
+        (role.name, caveat) for one in found for role in one.live for caveat in role.caveats
+    )
+
+
+def _cluster(world: World, connection: Connection) -> tuple[ClusterState | None, tuple[str, ...]]:
+    hints: list[str] = []
+    try:
+        return survey_cluster(connection.cluster, world.now(), hints), tuple(hints)
+    except Forbidden as error:
+        hint = f"hint: what is in its way needs the whole cluster: {error}"
+        return None, (hint,)
+
+
+def _told(
+    world: World, by: Deciding, state: ClusterState, job: TrainingJob
+) -> tuple["Explanation | None", "Estimate | None"]:
+    from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
+    from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)
+    from edl.planner.explain.situation import Situation  # noqa: PLC0415 (the same)
+
+    settings = by.settings
+    situation = Situation(state, settings.value(), settings.limits)
+    explanation = explain_job(situation, job.key)
+    could = explanation and (explanation.start or any(role.stops for role in explanation.roles))
+    if not could:
+        return explanation, None
+    if by.stalled:
+        return explanation, unattended(by)
+    found = forecast(state, settings, [job.key], patient(world))
+    return explanation, found.starts.get(job.key) or found.grows.get(job.key)
+
+
+def _unplaced(
+    connection: Connection, job: TrainingJob
+) -> tuple[tuple[Unplaced, ...], tuple[str, ...]]:
+    try:
+        jobs = {role.job for role in job.roles}
+        return unplaced(connection.cluster, job.key.namespace, jobs), ()
+    except Forbidden as error:
+        return (), (f"hint: pods that wait are missing: {error}",)

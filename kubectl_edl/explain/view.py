@@ -1,0 +1,298 @@
+"""The screen of `kubectl edl explain`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from edl.domain_counts import DomainCounts
+from edl.forecast.estimate import Estimate
+from edl.frameworks.needs import Cooldown
+from edl.inject import unrequested
+from edl.messages import cause, remedy
+from edl.messages.devices import caveat
+from edl.model import Caveat, Reason, Role
+from edl.model.causes import Hindrance, Itself
+from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
+from edl.writes import Json
+from kubectl_edl.client.pending_pods import Unplaced
+from kubectl_edl.client.reconciler_settings import Deciding
+from kubectl_edl.explain.cause_documents import stops_document
+from kubectl_edl.history.view import operation_document
+from kubectl_edl.model import resize_limits, topology_view
+from kubectl_edl.model.role_history import Past
+from kubectl_edl.model.start_estimates import document as when_document
+from kubectl_edl.model.start_estimates import when
+from kubectl_edl.model.training_job_view import JobView, Why, time_text, why_of, why_of_role
+from kubectl_edl.output.age import age
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.table import Column, Table
+from kubectl_edl.status.blockers import in_the_way, incomplete
+
+_LABEL: Final = 13
+_NAMED: Final = 3
+_ROLES: Final = tuple(
+    Column(title, shrinks=title == "WHY THIS SIZE")
+    for title in ("ROLE", "NOW", "NEXT", "MIN", "MAX", "WHY THIS SIZE")
+)
+_PODS: Final = (
+    Column("PENDING POD"),
+    Column("NODE"),
+    Column("AGE"),
+    Column("WHY", shrinks=True),
+)
+_PAST: Final = (
+    Column("AGO"),
+    Column("WHAT HAPPENED"),
+    Column("SIZES"),
+    Column("MESSAGE", shrinks=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One training job, as far as it may be explained.
+
+    `explanation` and `estimate` are None where the whole cluster may not be read. `roles` are the
+    names of those that are shown.
+    """
+
+    view: JobView
+    roles: tuple[str, ...]
+    deciding: Deciding
+    explanation: Explanation | None
+    estimate: Estimate | None
+    unplaced: tuple[Unplaced, ...]
+    past: tuple[Past, ...]
+    caveats: tuple[tuple[str, Caveat], ...] = ()
+    """By role."""
+    domains: tuple[DomainCounts, ...] | None = None
+    """Where its pods are; None where the nodes may not be read."""
+
+
+def explain_report(explained: Explained, now: datetime) -> Report:
+    """Where it stands, each role's size and why, what is in the way, its pods, its past."""
+    return Report(
+        sections=(
+            _header(explained, now),
+            Table(_ROLES, tuple(_role_rows(explained))),
+            topology_view.table(_domains(explained) or ()),
+            *(tuple(_obstacles(explained)) or (in_the_way(incomplete(explained.view)),)),
+            Table(_PODS, tuple(_pod_row(pod, now) for pod in explained.unplaced)),
+            Table(_PAST, tuple(_past_row(one, now) for one in explained.past)),
+        ),
+        objects=(_document(explained),),
+        names=(explained.view.name,),
+    )
+
+
+def _header(explained: Explained, now: datetime) -> str:
+    job, found = explained.view.job, explained.explanation
+    lines = {
+        "Name": job.key.name,
+        "Namespace": job.key.namespace,
+        "Phase": explained.view.phase.value,
+        "Reason": explained.view.why.message,
+        "Queue": _place(found) if found else "",
+        "Nearest": topology_view.nearest(_waits_for(explained)),
+        **_when(explained, now),
+        "Held at": ", ".join(_held(role) for role in _wishes(explained)),
+        "Cooldown": _pacing(explained),
+        "Requests": _unrequested(explained),
+        "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
+        "Decided by": explained.deciding.says if found else "",
+    }
+    return "".join(f"{f'{label}:'.ljust(_LABEL)}{text}\n" for label, text in lines.items() if text)
+
+
+def _caveats(explained: Explained) -> Iterator[tuple[str, Caveat]]:
+    return ((role, one) for role, one in explained.caveats if role in explained.roles)
+
+
+def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
+    """Of the roles that are shown."""
+    found = explained.domains
+    return found and [one for one in found if one.role in explained.roles]
+
+
+def _waits_for(explained: Explained) -> Reason | None:
+    """What the plan says of a job that waits, or may not grow."""
+    found, key = explained.explanation, explained.view.job.key
+    held = found.plan.held if found else ()
+    return next((one.reason for one in held if one.job == key), None)
+
+
+def _topology(explained: Explained) -> Json | None:
+    found = topology_view.document(explained.view.job.topology, _domains(explained))
+    near = topology_view.nearest_document(_waits_for(explained))
+    return found and found | {"nearest": near}
+
+
+def _wishes(explained: Explained) -> Iterator[Role]:
+    """The roles of which a size is held."""
+    for role in explained.view.job.live:
+        if role.wanted is not None and role.name in explained.roles:
+            yield role
+
+
+def _held(role: Role) -> str:
+    """A size that is not reached says what it waits for."""
+    short = (role.wanted or 0) - role.size
+    if role.suspended or short <= 0:
+        return f"{role.name}={role.wanted}"
+    return (
+        f"{role.name}={role.wanted}, {short} short: it grows into idle room, "
+        "and jobs of the same priority give none up for it"
+    )
+
+
+def _cooldown(explained: Explained) -> Cooldown | None:
+    limits = explained.deciding.settings.limits
+    growth, restart = limits.growth_cooldown, limits.restart_cooldown
+    usual = resize_limits.Pacing(growth.total_seconds(), restart.total_seconds())
+    return resize_limits.pace(explained.view.job, usual)
+
+
+def _until(explained: Explained) -> datetime | None:
+    """The end of a cooldown or back-off, as the plan says it."""
+    found, key = explained.explanation, explained.view.job.key
+    held = found.plan.held if found else ()
+    return next((one.until for one in held if one.job == key), None)
+
+
+def _pacing(explained: Explained) -> str:
+    text, until = resize_limits.text(_cooldown(explained)), _until(explained)
+    return f"{text}, not before {until:%H:%M:%S} UTC" if text and until else text
+
+
+def _unrequested(explained: Explained) -> str:
+    if explained.view.job.problem:  # perhaps of a quota that refuses them
+        return ""
+    roles = [role for role in unrequested.roles(explained.view.job) if role.name in explained.roles]
+    if not roles:
+        return ""
+    names = " and ".join(role.name for role in roles)
+    verb = "requests" if len(roles) == 1 else "request"
+    return f"{names} {verb} no CPU and no memory: such pods count as nothing and fit anywhere"
+
+
+def _when(explained: Explained, now: datetime) -> dict[str, str]:
+    """When it starts, or grows; nothing where no role may grow: the table says why not."""
+    live = explained.view.job.live
+    if explained.estimate is None:
+        return {}
+    if any(role.suspended for role in live):
+        return {"Starts": when(explained.estimate, now)}
+    may_grow = any(role.wanted is None and role.size < role.max for role in live)
+    return {"Grows": when(explained.estimate, now)} if may_grow else {}
+
+
+def _place(found: Explanation) -> str:
+    if not found.position:
+        return ""
+    if found.position == 1:
+        return "first in the queue"
+    names = ", ".join(map(str, found.ahead[:_NAMED]))
+    unnamed = found.position - 1 - len(found.ahead[:_NAMED])
+    rest = f" and {unnamed} more" if unnamed else ""
+    return f"position {found.position}, behind {names}{rest}"
+
+
+def _role_rows(explained: Explained) -> Iterator[tuple[str, ...]]:
+    told = {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
+    for shown in explained.view.roles:
+        role, one = shown.role, told.get(shown.role.name)
+        if role.name in explained.roles:
+            sizes = (one.now, one.after) if one else (shown.size, shown.size)
+            figures = (*sizes, role.min, role.max)
+            yield (role.name, *map(str, figures), _why(role, one).message)
+
+
+def _why(role: Role, one: RoleExplained | None) -> Why:
+    return why_of(one.why) if one and one.why else why_of_role(role)
+
+
+def _obstacles(explained: Explained) -> Iterator[str]:
+    """Why it does not start, or why each role has no more: with what would change it."""
+    found = explained.explanation
+    if found and found.start:
+        yield _stops(f"Why {found.job.name} does not start:", found.start)
+    for role in found.roles if found else ():
+        if role.stops and role.role in explained.roles and not _is_fixed(role.stops):
+            yield _stops(
+                f"Why not one more {role.role} (now {role.now}, next {role.after}):", role.stops
+            )
+
+
+def _is_fixed(stops: Stops) -> bool:
+    """The table says it."""
+    return any(isinstance(one, Itself) and one.what is Hindrance.FIXED for one in stops.causes)
+
+
+def _stops(title: str, stops: Stops) -> str:
+    lines = [title]
+    for number, one in enumerate(stops.causes, 1):
+        then = "and then, " if number > 1 else ""
+        lines.append(f"  {number}. {then}{cause(one)}")
+        if helps := remedy(one):
+            lines.append(f"     would help: {helps}")
+    if not stops.complete and any(map(remedy, stops.causes)):
+        lines.append("  There may be more in the way behind this.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _pod_row(pod: Unplaced, now: datetime) -> tuple[str, ...]:
+    return (pod.name, pod.node, age(pod.since, now), pod.why)
+
+
+def _past_row(one: Past, now: datetime) -> tuple[str, ...]:
+    return (age(one.at, now), one.operation.value, one.text, one.message)
+
+
+def _document(explained: Explained) -> Json:
+    job, found, estimate = explained.view.job, explained.explanation, explained.estimate
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJobExplanation",
+        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "phase": explained.view.phase.value,
+        **explained.view.why.document,
+        "complete": found is not None,
+        "settings": explained.deciding.document,
+        "topology": _topology(explained),
+        "cooldown": _cooldown_document(explained),
+        "position": (found.position or None) if found else None,
+        "ahead": [str(key) for key in found.ahead] if found else [],
+        "estimate": when_document(estimate) if estimate else None,
+        "caveats": [
+            {"role": role, "code": one.code.value, "subject": one.subject, "message": caveat(one)}
+            for role, one in _caveats(explained)
+        ],
+        "start": stops_document(found.start) if found else None,
+        "roles": _role_documents(explained, found) if found else [],
+        "waitingPods": [
+            {"name": pod.name, "job": pod.job, "node": pod.node or None, "message": pod.why}
+            for pod in explained.unplaced
+        ],
+        "operations": [operation_document(one) for one in explained.past],
+    }
+
+
+def _cooldown_document(explained: Explained) -> Json | None:
+    found = resize_limits.document(_cooldown(explained))
+    return found and found | {"until": time_text(_until(explained))}
+
+
+def _role_documents(explained: Explained, found: Explanation) -> list[Json]:
+    roles = {role.name: role for role in explained.view.job.roles}
+    return [
+        {
+            "name": one.role,
+            "size": one.now,
+            "next": one.after,
+            **_why(roles[one.role], one).document,
+            "stops": stops_document(one.stops),
+        }
+        for one in found.roles
+        if one.role in explained.roles
+    ]

@@ -1,0 +1,82 @@
+"""`kubectl edl history`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.options import Reading, one_namespace, printing
+from kubectl_edl.client.cluster_view import allowed, survey_training
+from kubectl_edl.client.event_reader import happenings
+from kubectl_edl.client.incarnations import jobs_of
+from kubectl_edl.client.lookup import training_job
+from kubectl_edl.history.view import history_report
+from kubectl_edl.model.role_history import past
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.watch_report import show
+
+_WARNINGS: Final = 10
+_HELP: Final = """List what a training job went through: starts, resizes, pauses, its end.
+
+It is kept on the Jobs themselves (edl.dev/history), so it outlives their Events: the last 50
+operations of each role. Below them stands what Kubernetes warned of in the last hour: the last ten
+Warning Events about its Jobs and pods; kubectl edl events has the others. Nothing here is of
+an earlier training job of this name.
+
+\b
+PHASE is what became of it:
+  Running         it was started, resumed after a pause, or restarted at a new size
+  Starting        it is being started now
+  Scaling         the new size is on its way now
+  ScaleSucceeded  the new size came
+  ScaleFailed     it did not come in time, or no node took its pods: the size before is back
+  Suspended       it was paused, or went back to the queue
+  Succeeded, Failed
+
+\b
+Examples:
+  # What happened to it
+  kubectl edl history mnist
+  # For a script: when it last grew
+  kubectl edl history mnist -o json | jq -r '[.operations[]|select(.operation=="grown")][-1].at'
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "TrainingJobHistory",
+  "metadata": {"name", "namespace"},
+  "operations": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason",
+                  "message"}],
+  "warnings": [{"at", "object", "reason", "message", "count"}]}
+  operation: started, restarted, resumed, grown, shrunk, removed, failed, suspended or ended.
+"""
+
+
+@click.command("history", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", shell_complete=job_names)
+@one_namespace
+@printing
+@click.pass_obj
+def history(world: World, job: str, scope: Scope, reading: Reading) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        now = world.now()
+        survey = survey_training(connection, "", now)
+        found = training_job(job, survey, connection)
+        hints: list[str] = []
+        seen = allowed(
+            lambda: happenings(
+                connection.cluster, found.key.namespace, jobs_of([found]), ours=False
+            ),
+            "what Kubernetes warned of is missing",
+            hints,
+        )
+        warned = [one for one in seen if one.warning][-_WARNINGS:]
+        report = history_report(found.key, past(found), now, warned)
+        return report.hinting((*survey.hints, *hints))
+
+    show(world, reading, read)
+
+
+COMMAND: Final = history

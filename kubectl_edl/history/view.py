@@ -1,0 +1,84 @@
+"""The screen of `kubectl edl history`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from edl.model import JobKey
+from edl.writes import Json
+from kubectl_edl.client.event_reader import Happening
+from kubectl_edl.events.view import warnings_table
+from kubectl_edl.model.role_history import Past
+from kubectl_edl.model.training_job_view import RESOURCE, time_text
+from kubectl_edl.output.age import age
+from kubectl_edl.output.color import meaning
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.table import Column, Table
+
+_COLUMNS: Final = (
+    Column("OPERATION"),
+    Column("PHASE", colour=meaning),
+    Column("SIZES"),
+    Column("REASON", wide=True),
+    Column("MESSAGE", shrinks=True),
+    Column("AGE"),
+)
+
+
+def history_report(
+    key: JobKey, past: Sequence[Past], now: datetime, warnings: Sequence[Happening] = ()
+) -> Report:
+    """One line an operation, the newest last, and what Kubernetes warned of."""
+    rows = tuple(
+        (
+            one.operation.value,
+            one.phase.value,
+            one.text,
+            one.code.value if one.code else "",
+            one.message,
+            age(one.at, now),
+        )
+        for one in past
+    )
+    return Report(
+        sections=(
+            Table(_COLUMNS, rows) if rows else f"{key.name}: nothing has happened yet.\n",
+            warnings_table(warnings, now, key.namespace),
+        ),
+        objects=(_document(key, past, warnings),),
+        names=(f"{RESOURCE}/{key.name}",),
+    )
+
+
+def _document(key: JobKey, past: Sequence[Past], warnings: Sequence[Happening]) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJobHistory",
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "operations": [operation_document(one) for one in past],
+        "warnings": [_warning_document(one) for one in warnings],
+    }
+
+
+def _warning_document(one: Happening) -> Json:
+    return {
+        "at": time_text(one.last),
+        "object": one.about,
+        "reason": one.event.get("reason") or "",
+        "message": one.event.get("message") or "",
+        "count": one.count,
+    }
+
+
+def operation_document(one: Past) -> Json:
+    """One operation for `-o json`."""
+    return {
+        "at": time_text(one.at),
+        "operation": one.operation.value,
+        "phase": one.phase.value,
+        "sizes": [
+            {"role": role, "before": before, "after": after} for role, before, after in one.sizes
+        ],
+        "reason": one.code.value if one.code else None,
+        "message": one.message,
+    }

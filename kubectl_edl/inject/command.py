@@ -1,0 +1,112 @@
+"""`kubectl edl inject`: what the webhook would do, without a cluster."""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import World
+from kubectl_edl.cli.image_type import Image
+from kubectl_edl.cli.options import FILENAMES, Command, bundled
+
+_HELP: Final = """Show what the webhook would do to the Jobs and pods in some manifests.
+
+No cluster is asked. What carries edl.dev/framework comes out completed, by the webhook's own
+function; everything else comes out as it went in, comments too. A folder stands for the .yaml,
+.yml and .json files in it and below it. If anything is refused, nothing is printed but the
+findings of all documents. A completed manifest can be applied: the webhook finds nothing left to
+do.
+
+\b
+Examples:
+  # The Jobs as they will be stored
+  kubectl edl inject -f job.yaml -n team-a
+  # Only what is added
+  kubectl edl inject -f examples/tensorflow --diff
+  # And why
+  kubectl edl inject -f job.yaml --explain
+  # Check every manifest of a folder, in CI
+  kubectl edl inject -f manifests/ > /dev/null
+
+\b
+--diff exits with 0 also where there are differences, unlike kubectl diff: there always are, and 1
+says that something was refused. To test for them: kubectl edl inject -f FILE --diff | grep -q .
+"""
+
+
+_YAML: Final = "yaml"
+_NOTHING: Final = (
+    "hint: no Job or pod here carries edl.dev/framework, or all of them are complete already; "
+    "a CronJob's Jobs are completed when it makes them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which manifests, where they will live, and what is to be printed."""
+
+    filenames: tuple[str, ...]
+    namespace: str
+    image: str
+    output: str = _YAML
+    diff: bool = False
+    explain: bool = False
+
+    @property
+    def form(self) -> str:
+        """`diff` and `explain` are forms, too."""
+        return "diff" if self.diff else "explain" if self.explain else self.output
+
+
+_OPTIONS: Final = (
+    FILENAMES,
+    click.option("-o", "--output", type=click.Choice((_YAML, "json")), help="Default: yaml."),
+    click.option("--diff", is_flag=True, help="What would be added and changed."),
+    click.option("--explain", is_flag=True, help="Each change with its reason."),
+    click.option(
+        "-n",
+        "--namespace",
+        default="default",
+        show_default=True,
+        help="Of manifests that name none: it is part of addresses.",
+    ),
+    click.option(
+        "--image",
+        type=Image(),
+        envvar="EDL_IMAGE",
+        default=f"kubectl-edl:{version('kubectl-edl')}",
+        show_default=True,
+        help="Where launchers get kubectl: your installation's image.",
+    ),
+)
+
+
+def _asked(function: Command) -> Command:
+    return bundled(Asked, "asked", _OPTIONS)(function)
+
+
+@click.command("inject", help=_HELP, epilog=EXIT_CODES_HELP)
+@_asked
+@click.pass_obj
+def inject(world: World, asked: Asked) -> None:
+    if [asked.diff, asked.explain, asked.output != _YAML].count(True) > 1:
+        raise click.UsageError("--diff, --explain and -o are three forms: choose one.")
+    from kubectl_edl.inject import injector, view  # noqa: PLC0415 (frameworks, YAML)
+    from kubectl_edl.output.table import Layout  # noqa: PLC0415 (the same)
+    from kubectl_edl.resources.manifest_sources import sources  # noqa: PLC0415 (the same)
+
+    found = sources(asked.filenames, world.stdin)
+    stream = injector.inject(found, injector.Setting(asked.namespace, asked.image))
+    for injection in stream.injections:
+        for warning in injection.warnings:
+            world.warn(f"warning: {injection.where}: {injection.name}: {warning}")
+    for remark in stream.remarks:
+        world.warn(f"warning: {remark}")
+    if not (stream.injections or stream.remarks):
+        world.warn(_NOTHING)
+    world.out.write(view.FORMS[asked.form](stream, Layout(width=world.width)))
+
+
+COMMAND: Final = inject

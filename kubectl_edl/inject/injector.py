@@ -1,0 +1,213 @@
+"""Injection without a cluster: the webhook's own function on every manifest of some files.
+
+Defaults and ceilings of a namespace count where the Namespace itself is among the manifests.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from edl import namespaces
+from edl.errors import Denied, Finding
+from edl.inject import misplaced
+from edl.inject.admission import Context, Request, advise, mutate, validate
+from edl.namespaces import NamespacePolicy
+from edl.writes import Json
+from kubectl_edl.resources.manifest_schema import misshapen
+from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.yaml_reader import Document, documents
+from kubectl_edl.resources.yaml_writer import dump
+
+_USER: Final = "kubectl-edl inject"
+_KINDS: Final = ("Job", "Pod")
+"""What the webhook completes."""
+_NAMES: Final = {"Job": "job.batch", "Pod": "pod", "Namespace": "namespace"}
+"""As kubectl names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where the manifests will be applied, and the image from which launchers take kubectl."""
+
+    namespace: str
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """One manifest that the webhook completes; `where` is its file and document."""
+
+    where: str
+    before: Json
+    after: Json
+    warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`job.batch/mnist-worker`, as kubectl names it."""
+        return named(self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """All documents of some files, in order: as text (a changed one written anew), and as values.
+
+    `injections` are those of them, and of their Lists' items, that were completed.
+    """
+
+    texts: tuple[str, ...]
+    values: tuple[Json, ...]
+    injections: tuple[Injection, ...]
+    remarks: tuple[str, ...] = ()
+    """About what is not completed."""
+
+
+def named(manifest: Json) -> str:
+    metadata = manifest.get("metadata") or {}
+    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
+    return f"{_NAMES[manifest['kind']]}/{name}"
+
+
+def inject(sources: Sequence[Source], setting: Setting) -> Stream:
+    """Raises Denied with the findings of all documents, Unreadable for what is no manifest."""
+    found = [document for source in sources for document in documents(source)]
+    injector = _Injector(setting, _policies(found))
+    pairs = [injector.document(document) for document in found]
+    if injector.findings:
+        raise Denied(injector.findings)
+    return Stream(
+        texts=tuple(text for text, _ in pairs),
+        values=tuple(value for _, value in pairs),
+        injections=tuple(injector.injections),
+        remarks=tuple(injector.remarks),
+    )
+
+
+class _Injector:
+    """Completes one manifest after the other, and gathers what is wrong with any."""
+
+    def __init__(self, setting: Setting, policies: Mapping[str, NamespacePolicy]) -> None:
+        self._namespace = setting.namespace
+        self._policies = policies
+        self._context = Context(frozenset(), setting.image)
+        self.injections: list[Injection] = []
+        self.findings: list[Finding] = []
+        self.remarks: list[str] = []
+
+    def document(self, document: Document) -> tuple[str, Json]:
+        """Its text and value; both as they were where nothing is to be done."""
+        after = self._manifest(document.value, str(document.origin))
+        return (document.origin.text if after is document.value else dump(after)), after
+
+    def _manifest(self, manifest: Json, where: str) -> Json:
+        if manifest.get("kind") == "List":
+            return self._list(manifest, where)
+        if manifest.get("kind") == "Namespace":
+            self._judge(manifest, where)
+        if manifest.get("kind") == "CronJob":
+            self._remark(manifest, where)
+        if manifest.get("kind") not in _KINDS:
+            return manifest
+        if found := misshapen(manifest):
+            self.findings.extend(_placed(found, where))
+            return manifest
+        before = _as_sent(manifest, self._namespace)
+        try:
+            mutate(self._creation(_defaulted(before)), self._context)
+            verdict = mutate(self._creation(before), self._context)
+        except Denied as denied:
+            self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
+            return manifest
+        if verdict.manifest == before:
+            told = advise(self._creation(before))
+            self.remarks += [f"{where}: {named(manifest)}: {said}" for said in told]
+            return manifest
+        after = _in_order_of(before, verdict.manifest)
+        self.injections.append(Injection(where, before, after, verdict.warnings))
+        return after
+
+    def _remark(self, manifest: Json, where: str) -> None:
+        if isinstance(manifest.get("metadata"), dict) and (said := misplaced.on_cron_job(manifest)):
+            name = manifest["metadata"].get("name", "")
+            self.remarks.append(
+                f"{where}: cronjob.batch/{name}: {said}; kubectl edl label -f FILE puts them there"
+            )
+
+    def _judge(self, manifest: Json, where: str) -> None:
+        """A Namespace is completed by nobody, but it may be refused."""
+        try:
+            validate(Request("CREATE", manifest, None, _USER), self._context)
+        except Denied as denied:
+            self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
+
+    def _creation(self, manifest: Json) -> Request:
+        policy = self._policies.get(manifest["metadata"]["namespace"], namespaces.SILENT)
+        return Request("CREATE", manifest, None, _USER, policy)
+
+    def _list(self, manifest: Json, where: str) -> Json:
+        items = manifest.get("items") or []
+        done = [
+            self._manifest(item, f"{where}, item {number}") if isinstance(item, dict) else item
+            for number, item in enumerate(items, 1)
+        ]
+        same = all(new is old for new, old in zip(done, items, strict=True))
+        return manifest if same else manifest | {"items": done}
+
+
+def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
+    """What the Namespaces among the documents say about the Jobs in them."""
+    items = [item for document in found for item in _flat(document.value)]
+    policies = [namespaces.read(item) for item in items if item.get("kind") == "Namespace"]
+    return {policy.namespace: policy for policy in policies}
+
+
+def _flat(manifest: Json) -> list[Json]:
+    """A manifest, or the items of a List."""
+    items = manifest.get("items") or [] if manifest.get("kind") == "List" else [manifest]
+    return [item for item in items if isinstance(item, dict)]
+
+
+def _as_sent(manifest: Json, namespace: str) -> Json:
+    """With its namespace: addresses hold it."""
+    metadata = manifest.get("metadata") or {}
+    return manifest if metadata.get("namespace") else _with_namespace(manifest, namespace)
+
+
+def _with_namespace(manifest: Json, namespace: str) -> Json:
+    metadata = manifest.get("metadata") or {}
+    first = {"name": metadata["name"]} if "name" in metadata else {}
+    return manifest | {"metadata": first | {"namespace": namespace} | metadata}
+
+
+def _defaulted(manifest: Json) -> Json:
+    """What is judged: batch/v1 makes a Job that says neither one run of one pod."""
+    spec = manifest.get("spec") or {}
+    said = spec.get("completions") is not None or spec.get("parallelism") is not None
+    if manifest["kind"] != "Job" or said:
+        return manifest
+    return manifest | {"spec": spec | {"completions": 1, "parallelism": 1}}
+
+
+def _in_order_of(before: Json, after: Json) -> Json:
+    """The same with the members that were there first where they were: a diff shows what is new."""
+    kept = {name: _ordered(before[name], after[name]) for name in before if name in after}
+    return kept | {name: value for name, value in after.items() if name not in kept}
+
+
+def _ordered(old: object, new: object) -> object:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _in_order_of(old, new)
+    if isinstance(old, list) and isinstance(new, list):
+        known = {name: item for item in old if (name := _name(item))}
+        return [_ordered(known.get(_name(item)), item) for item in new]
+    return new
+
+
+def _name(item: object) -> str:
+    """Empty for what has none."""
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _placed(findings: Iterable[Finding], where: str) -> list[Finding]:
+    return [Finding(f"{where}: {one.path}", one.what, one.allowed) for one in findings]

@@ -1,0 +1,55 @@
+"""What `kubectl edl inject` prints: manifests, what differs, or why."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from edl.inject.explain import changes
+from kubectl_edl.inject.injector import Injection, Stream
+from kubectl_edl.output import serialize
+from kubectl_edl.output.table import Column, Layout, Table, render
+from kubectl_edl.resources.yaml_writer import dump, joined
+
+_CHANGES: Final = (Column("PATH"), Column("VALUE", shrinks=True), Column("WHY"))
+
+
+def yaml_stream(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (every form's shape)
+    """As it came, the completed documents written anew."""
+    return joined(stream.texts)
+
+
+def json_stream(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (the same)
+    return serialize.json_stream(stream.values)
+
+
+def differences(stream: Stream, layout: Layout) -> str:  # noqa: ARG001 (the same)
+    """A unified diff for each manifest that was completed."""
+    return "".join(_difference(injection) for injection in stream.injections)
+
+
+def reasons(stream: Stream, layout: Layout) -> str:
+    """A table for each manifest that was completed: where, what, why."""
+    return "\n".join(_explained(injection, layout) for injection in stream.injections)
+
+
+FORMS: Final[Mapping[str, Callable[[Stream, Layout], str]]] = {
+    "yaml": yaml_stream,
+    "json": json_stream,
+    "diff": differences,
+    "explain": reasons,
+}
+
+
+def _difference(injection: Injection) -> str:
+    before, after = (dump(one).splitlines() for one in (injection.before, injection.after))
+    title = f"{injection.name} ({injection.where})"
+    lines = difflib.unified_diff(before, after, f"given {title}", f"stored {title}", lineterm="")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _explained(injection: Injection, layout: Layout) -> str:
+    rows = [
+        (change.path, " ".join(change.what.split()), change.why)
+        for change in changes(injection.before, injection.after)
+    ]
+    return f"{injection.name} ({injection.where})\n{render(Table(_CHANGES, tuple(rows)), layout)}"

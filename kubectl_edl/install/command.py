@@ -1,0 +1,45 @@
+"""`kubectl edl install`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.options import a_cluster
+from kubectl_edl.install import install_release as installing
+from kubectl_edl.install.install_release import How
+from kubectl_edl.install.installation_values import Asked
+from kubectl_edl.install.options import asked, how
+
+_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler, their rights.
+
+Everything goes into the namespace edl-system, by server-side apply, in order; then both are waited
+for. Your rights are checked first. What you chose is kept in the cluster, for the
+next upgrade. The values are those of the Helm chart: manifests/chart/README.md.
+
+\b
+Examples:
+  # With an image that the cluster can pull
+  kubectl edl install --image registry.example/kubectl-edl:0.1.0
+  # Another policy, and a NetworkPolicy
+  kubectl edl install --image registry.example/kubectl-edl:0.1.0 \\
+    --set reconciler.planning.policy=throughput --set networkPolicy.enabled=true
+  # The manifests, for git
+  kubectl edl install -f values.yaml --dry-run client -o yaml > edl.yaml
+
+\b
+Exit code 5: installed, but not ready in time; it may still become so.
+"""
+
+
+@click.command("install", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@asked
+@how
+@a_cluster
+@click.pass_obj
+def install(world: World, asked: Asked, how: How, scope: Scope) -> None:
+    installing.install(world, scope, asked, how)
+
+
+COMMAND: Final = install

@@ -1,0 +1,121 @@
+"""`kubectl edl install` and `upgrade`: render, apply, prune, wait."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from edl import contract
+from edl.kube.cluster import ClusterWithLogs
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.certificates.certificate_store import served_outside
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.install import installation_values, preflight, prune, rollout
+from kubectl_edl.install.installation_values import Asked
+from kubectl_edl.install.server_side_apply import (
+    Applied,
+    Apply,
+    found,
+    in_order,
+    name_of,
+    refuse_helm,
+    target_of,
+)
+from kubectl_edl.output.serialize import json_stream, yaml_text
+
+_WEBHOOK: Final = Target("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook")
+_REMARKS: Final = {"none": "", "server": " (server dry run)"}
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How it is done; an empty `output` are sentences, `timeout` for both to be ready."""
+
+    dry_run: str = "none"
+    output: str = ""
+    wait: bool = True
+    timeout: timedelta = timedelta(seconds=120)
+    force_conflicts: bool = False
+
+
+def install(world: World, scope: Scope, asked: Asked, how: How) -> None:
+    """Where nothing of ours is, or half of it."""
+    if how.dry_run == "client":
+        _print(
+            world,
+            how.output or "yaml",
+            installation_values.documents(installation_values.chosen(asked, {}, world.stdin)),
+        )
+        return
+    cluster = world.connect(scope).cluster
+    if found(cluster, _WEBHOOK) is not None:
+        raise Refused(
+            "kubectl-edl is installed already; another image or other values: kubectl edl upgrade"
+        )
+    _put(world, cluster, installation_values.chosen(asked, {}, world.stdin), how)
+
+
+def upgrade(world: World, scope: Scope, asked: Asked, how: How) -> None:
+    """To this plugin's version, with the values of before where nothing else is said."""
+    cluster = world.connect(scope).cluster
+    if found(cluster, _WEBHOOK) is None:
+        if outside := served_outside(cluster):
+            raise Refused(
+                f"nothing to upgrade: the webhook is served from {outside}, by no Deployment of "
+                "this cluster; restart it there in the new version"
+            )
+        raise Refused(
+            "kubectl-edl is not installed in this cluster: kubectl edl install --image IMAGE"
+        )
+    refuse_helm(cluster, lambda release, place: f"helm upgrade {release} CHART -n {place}")
+    given = installation_values.chosen(asked, installation_values.kept(cluster), world.stdin)
+    if how.dry_run == "client":
+        _print(world, how.output or "yaml", installation_values.documents(given))
+        return
+    _put(world, cluster, given, how)
+
+
+def _put(world: World, cluster: ClusterWithLogs, given: Json, how: How) -> None:
+    documents = installation_values.documents(given)
+    preflight.check(cluster, documents)
+    apply = Apply(cluster, dry_run=how.dry_run == "server", force=how.force_conflicts)
+    sentences = not how.output
+    done = [_told(world, one, how) if sentences else one for one in in_order(documents, apply)]
+    old = prune.superseded(cluster, [one.target for one in done])
+    for target in old if apply.dry_run else prune.remove(cluster, old):
+        if sentences:
+            world.say(f"{name_of(target)} deleted{_REMARKS[how.dry_run]}")
+    if not sentences:
+        _print(world, how.output, [one.after for one in done])
+    if how.wait and not apply.dry_run:
+        rollout.wait(world, cluster, how.timeout)
+        if sentences:
+            world.say("kubectl-edl is ready: kubectl edl status -A")
+
+
+def _told(world: World, one: Applied, how: How) -> Applied:
+    world.say(f"{name_of(one.target)} {one.verb}{_REMARKS[how.dry_run]}")
+    for difference in one.differences:
+        world.say(f"  {difference}")
+    return one
+
+
+def _print(world: World, output: str, documents: Sequence[Json]) -> None:
+    world.out.write(_PRINTERS[output](documents))
+
+
+def _names(documents: Sequence[Json]) -> str:
+    return "".join(f"{name_of(target_of(document))}\n" for document in documents)
+
+
+def _yaml(documents: Sequence[Json]) -> str:
+    return "---\n".join(map(yaml_text, documents))
+
+
+_PRINTERS: Final[Mapping[str, Callable[[Sequence[Json]], str]]] = {
+    "name": _names,
+    "yaml": _yaml,
+    "json": json_stream,
+}

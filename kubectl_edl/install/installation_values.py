@@ -1,0 +1,121 @@
+"""What the user chose for an installation: a file, `--set`, `--image`, and the choice of before."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+import click
+import yaml
+
+from edl import contract
+from edl.errors import NotFound
+from edl.kube.cluster import Cluster
+from edl.merge import merged
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.resources.manifest_sources import TOO_DEEP, Source, Unreadable, sources
+from manifests import installation, values
+from manifests.documents import Documents
+
+KEPT: Final = Target("ConfigMap", contract.SYSTEM_NAMESPACE, "edl-values")
+"""What was chosen: an upgrade starts from it."""
+_FILE: Final = "values.yaml"
+_DOT: Final = re.compile(r"(?<!\\)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line's words."""
+
+    image: str = ""
+    settings: tuple[str, ...] = ()
+    filenames: tuple[str, ...] = ()
+
+
+def chosen(asked: Asked, before: Json, stdin: TextIO) -> Json:
+    """What differs from the defaults, by its names; the later wins, file by file as with Helm.
+
+    Raises Refused and Unreadable for files, click.UsageError for the rest.
+    """
+    found = before
+    for source in sources(asked.filenames, stdin):
+        found = merged(found, _read(source))
+    for setting in asked.settings:
+        found = _set(found, setting)
+    return merged(found, {"image": asked.image} if asked.image else {})
+
+
+def documents(given: Json) -> Documents:
+    """Everything that is installed, and what was chosen last. Raises ValuesError."""
+    first, *rest = installation.documents(values.read(given))
+    return (first, _kept(given), *rest)
+
+
+def kept(cluster: Cluster) -> Json:
+    """What was chosen before; nothing where kubectl-edl was installed in another way."""
+    try:
+        found = cluster.get(KEPT)
+    except NotFound:
+        return {}
+    given: Json = yaml.safe_load(found["data"][_FILE]) or {}
+    return given
+
+
+def _kept(given: Json) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": KEPT.kind,
+        "metadata": {
+            "name": KEPT.name,
+            "namespace": KEPT.namespace,
+            "labels": {"app.kubernetes.io/part-of": contract.MANAGED_BY},
+        },
+        "data": {_FILE: yaml.safe_dump(given)},
+    }
+
+
+def _read(source: Source) -> Json:
+    try:
+        found = yaml.safe_load(source.text)
+        if found is not None and not isinstance(found, dict):
+            raise Unreadable(f"{source.name}: no map of values")
+        return _named(found or {})
+    except (yaml.YAMLError, ValueError) as error:
+        problem = " ".join(str(error).split())
+        raise Unreadable(f"{source.name}: not YAML: {problem}") from error
+    except RecursionError as error:
+        raise Unreadable(f"{source.name}: {TOO_DEEP}") from error
+
+
+def _named(found: Json) -> Json:
+    """Names are text, also those that YAML takes for numbers (priorities)."""
+    return {
+        str(name): _named(value) if isinstance(value, dict) else value
+        for name, value in found.items()
+    }
+
+
+def _set(found: Json, setting: str) -> Json:
+    path, equals, text = setting.partition("=")
+    if not (path and equals):
+        raise click.UsageError(f'--set "{setting}": write NAME=VALUE, or NAME= for its default.')
+    try:
+        value = yaml.safe_load(text) if text else None
+    except yaml.YAMLError:
+        raise click.UsageError(f'--set "{setting}": the value is no YAML.') from None
+    names: Sequence[str] = [name.replace("\\.", ".") for name in _DOT.split(path)]
+    if unknown := values.unknown(names):
+        raise click.UsageError(f'--set "{setting}": there is no such value; {unknown}.')
+    return _put(found, names, _named(value) if isinstance(value, dict) else value)
+
+
+def _put(found: Json, names: Sequence[str], value: object) -> Json:
+    """With the value at the path; None takes it away, so that its default is back."""
+    name, *rest = names
+    if not rest:
+        return {key: each for key, each in found.items() if key != name} | (
+            {} if value is None else {name: value}
+        )
+    inner = found.get(name)
+    return found | {name: _put(inner if isinstance(inner, dict) else {}, rest, value)}

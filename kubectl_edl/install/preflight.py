@@ -1,0 +1,34 @@
+"""Whether the user may install: asked before anything is half done."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from edl.kube.cluster import RESOURCES, Cluster
+from edl.kube.rights import Right, is_granted
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
+
+_ASKERS: Final = 8
+_APPLY: Final = ("get", "create", "patch")
+
+
+def check(cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _APPLY) -> None:
+    """Raise Refused with every right that is missing."""
+    if is_granted(cluster, Right("*", "*", "*")):
+        return
+    needed = sorted({right for document in documents for right in _rights(document, verbs)})
+    with ThreadPoolExecutor(_ASKERS) as pool:
+        allowed = list(pool.map(lambda right: is_granted(cluster, right), needed))
+    missing = [str(right) for right, may in zip(needed, allowed, strict=True) if not may]
+    if missing:
+        raise Refused(
+            f"you may not {', '.join(missing)}; nothing was changed: ask a cluster-admin to "
+            "do it, or choose other credentials with --context"
+        )
+
+
+def _rights(document: Json, verbs: Sequence[str]) -> list[Right]:
+    resource = RESOURCES[document["kind"]]
+    namespace = document["metadata"].get("namespace", "")
+    return [Right(verb, resource.plural, resource.group, namespace) for verb in verbs]

@@ -1,0 +1,86 @@
+"""What is ours in the cluster, by its label: what an upgrade leaves behind, or all of it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from edl import contract
+from edl.errors import NotFound
+from edl.kube.cluster import RESOURCES, ClusterWithLogs, Selection
+from edl.model import Target
+from kubectl_edl.cli.command_errors import TimedOut
+from kubectl_edl.cli.context import World
+from kubectl_edl.install.rollout import PART_OF
+from kubectl_edl.install.server_side_apply import found
+
+WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+KINDS: Final = (
+    *WEBHOOKS,
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ServiceMonitor",
+    "PrometheusRule",
+    "Certificate",
+    "Issuer",
+    "Deployment",
+    "PodDisruptionBudget",
+    "NetworkPolicy",
+    "Service",
+    "RoleBinding",
+    "Role",
+    "ClusterRoleBinding",
+    "ClusterRole",
+    "ServiceAccount",
+    "Secret",
+    "ConfigMap",
+    "ResourceQuota",
+    "Namespace",
+)
+"""All that any version of ours installs, as it goes: first nobody waits for us any more."""
+_PAUSE: Final = 0.5
+
+
+def installed(cluster: ClusterWithLogs) -> tuple[Target, ...]:
+    """Everything that carries our label, in the order of `KINDS`."""
+    return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
+
+
+def superseded(cluster: ClusterWithLogs, wanted: Sequence[Target]) -> tuple[Target, ...]:
+    """What is installed and no longer wanted."""
+    return tuple(target for target in installed(cluster) if target not in set(wanted))
+
+
+def remove(cluster: ClusterWithLogs, targets: Sequence[Target]) -> Iterator[Target]:
+    """Each that was there."""
+    for target in targets:
+        try:
+            cluster.delete(target)
+        except NotFound:
+            continue
+        yield target
+
+
+def wait_until_gone(
+    world: World, cluster: ClusterWithLogs, targets: Sequence[Target], timeout: timedelta
+) -> None:
+    """Raise TimedOut, naming what is still there."""
+    until = world.now() + timeout
+    while left := [target for target in targets if found(cluster, target) is not None]:
+        if world.now() >= until:
+            names = ", ".join(f"{target.kind} {target.name}" for target in left)
+            raise TimedOut(
+                f"{names} still there after {timeout.total_seconds():g} s; its finalizers and "
+                f"conditions say why: kubectl get {left[0].kind.lower()} {left[0].name} -o yaml"
+            )
+        world.sleep(_PAUSE)
+
+
+def _labelled(cluster: ClusterWithLogs, kind: str) -> Iterator[Target]:
+    namespace = contract.SYSTEM_NAMESPACE if RESOURCES[kind].namespaced else ""
+    try:
+        listing = cluster.list(Selection(kind, namespace, PART_OF))
+    except NotFound:  # a kind of another project's, which is not in this cluster
+        return
+    for item in listing.items:
+        yield Target(kind, namespace, json.loads(item)["metadata"]["name"])

@@ -1,0 +1,107 @@
+"""Until webhook and reconciler are ready; and why they are not."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from edl import contract
+from edl.kube.cluster import ClusterWithLogs, Selection
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused, TimedOut
+from kubectl_edl.cli.context import World
+from kubectl_edl.client.pending_pods import NO_IMAGE
+from kubectl_edl.install.server_side_apply import found
+
+DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
+_PAUSE: Final = 0.5
+_CRASHES: Final = 3
+_CONFIGURATION: Final = Target("MutatingWebhookConfiguration", "", "edl")
+
+
+def wait(world: World, cluster: ClusterWithLogs, timeout: timedelta) -> None:
+    """Raise Refused for what will not come by itself, TimedOut for what has not come yet."""
+    until = world.now() + timeout
+    while waiting := _missing(cluster):
+        for reason in _hopeless(cluster):
+            raise Refused(reason)
+        if world.now() >= until:
+            why = "; ".join([waiting, *_pending(cluster)])
+            raise TimedOut(
+                f"not ready after {timeout.total_seconds():g} s: {why}; kubectl edl doctor"
+            )
+        world.sleep(_PAUSE)
+
+
+def _missing(cluster: ClusterWithLogs) -> str:
+    """Who is not ready; empty when everybody is."""
+    late = [name for name in DEPLOYMENTS if not _rolled_out(cluster, name)]
+    if late:
+        return f"{' and '.join(late)} {'are' if len(late) > 1 else 'is'} not rolled out"
+    webhooks = (found(cluster, _CONFIGURATION) or {}).get("webhooks") or ()
+    trusted = all(webhook["clientConfig"].get("caBundle") for webhook in webhooks)
+    return "" if trusted else "the API server has no caBundle for it yet"
+
+
+def _rolled_out(cluster: ClusterWithLogs, name: str) -> bool:
+    deployment = found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, name))
+    if deployment is None:
+        return False
+    status, wanted = deployment.get("status") or {}, deployment["spec"]["replicas"]
+    seen = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    counts = ("replicas", "updatedReplicas", "availableReplicas")
+    return bool(seen and all(status.get(count, 0) == wanted for count in counts))
+
+
+def _hopeless(cluster: ClusterWithLogs) -> Iterator[str]:
+    for pod in _pods(cluster):
+        for status in (pod.get("status") or {}).get("containerStatuses") or ():
+            waiting = (status.get("state") or {}).get("waiting") or {}
+            name = pod["metadata"]["name"]
+            if waiting.get("reason") in NO_IMAGE:
+                yield _no_image(status["image"], waiting)
+            if status.get("restartCount", 0) >= _CRASHES and waiting:
+                yield (
+                    f"pod {name} crashes again and again: "
+                    f"kubectl logs -n {contract.SYSTEM_NAMESPACE} {name} --previous"
+                )
+
+
+def _no_image(image: str, waiting: Json) -> str:
+    said = " ".join(str(waiting.get("message", waiting["reason"])).split())
+    return (
+        f"no node gets the image {image} ({said}); build and push it where the cluster finds it: "
+        "docker build -t REGISTRY/kubectl-edl:0.1.0 . && docker push REGISTRY/kubectl-edl:0.1.0, "
+        "then: kubectl edl upgrade --image REGISTRY/kubectl-edl:0.1.0"
+    )
+
+
+def _pending(cluster: ClusterWithLogs) -> Iterator[str]:
+    """What the scheduler says of pods without a node."""
+    for pod in _pods(cluster):
+        for condition in (pod.get("status") or {}).get("conditions") or ():
+            if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                yield f"pod {pod['metadata']['name']}: {condition.get('message', 'has no node')}"
+
+
+def _pods(cluster: ClusterWithLogs) -> list[Json]:
+    """Those of the newest templates: what is wrong with older ones is about to go."""
+    selection = Selection("Pod", contract.SYSTEM_NAMESPACE, PART_OF)
+    pods = [json.loads(item) for item in cluster.list(selection).items]
+    wanted = [_runs(template) for template in _templates(cluster)]
+    return [pod for pod in pods if _runs(pod) in wanted]
+
+
+def _templates(cluster: ClusterWithLogs) -> Iterator[Json]:
+    for name in DEPLOYMENTS:
+        if deployment := found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, name)):
+            yield deployment["spec"]["template"]
+
+
+def _runs(pod: Json) -> list[tuple[str, list[str]]]:
+    """Images and arguments of a pod, or of a template."""
+    return [(each["image"], each.get("args", [])) for each in pod["spec"]["containers"]]
+
+
+PART_OF: Final = f"app.kubernetes.io/part-of={contract.MANAGED_BY}"

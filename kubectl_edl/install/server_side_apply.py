@@ -1,0 +1,148 @@
+"""Documents into the cluster, in order, by server-side apply; and what that changes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from edl import contract
+from edl.errors import Conflict, Invalid, NotFound
+from edl.kube.cluster import RESOURCES, ClusterWithLogs
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
+
+_HELM: Final = "meta.helm.sh/release-name"
+_SERVERS: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
+_NAMESPACE: Final = Target("Namespace", "", contract.SYSTEM_NAMESPACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One object before (None: there was none) and after."""
+
+    target: Target
+    before: Json | None
+    after: Json
+
+    @property
+    def verb(self) -> str:
+        if self.before is None:
+            return "created"
+        return "changed" if _said(self.before) != _said(self.after) else "unchanged"
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """`spec.replicas: 2 → 3`, a line each; none of a new object."""
+        if self.before is None or self.target.kind == "Secret":
+            return ()
+        return tuple(_differences(_said(self.before), _said(self.after), ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """How: `dry_run` lets the API server check it, `force` takes fields that others wrote."""
+
+    cluster: ClusterWithLogs
+    dry_run: bool = False
+    force: bool = False
+
+    def __call__(self, document: Json) -> Applied:
+        """Raise Refused with the way out, or ClusterError."""
+        target = target_of(document)
+        before = found(self.cluster, target)
+        try:
+            after = self.cluster.apply(target, document, force=self.force, dry_run=self.dry_run)
+        except NotFound as error:
+            after = self._missing(document, error)
+        except Conflict as error:
+            raise Refused(
+                f"{name_of(target)}: {' '.join(str(error).split())}; "
+                "to have it our way: --force-conflicts"
+            ) from error
+        except Invalid as error:
+            raise Refused(f"{name_of(target)}: {error}") from error
+        return Applied(target, before, after)
+
+    def _missing(self, document: Json, error: NotFound) -> Json:
+        """Our namespace, which a dry run does not make; or a kind that the cluster lacks."""
+        if self.dry_run and found(self.cluster, _NAMESPACE) is None:
+            return document
+        kind, version = document["kind"], document["apiVersion"]
+        raise Refused(
+            f"this cluster knows no {kind} ({version}): install what brings it first, "
+            f"or switch off the value that asks for it ({error})"
+        ) from error
+
+
+def found(cluster: ClusterWithLogs, target: Target) -> Json | None:
+    try:
+        return cluster.get(target)
+    except NotFound:
+        return None
+
+
+def target_of(document: Json) -> Target:
+    metadata = document["metadata"]
+    return Target(document["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+def name_of(target: Target) -> str:
+    """`deployment.apps/edl-webhook`, as kubectl names it."""
+    resource = RESOURCES[target.kind]
+    group = f".{resource.group}" if resource.group else ""
+    return f"{target.kind.lower()}{group}/{target.name}"
+
+
+def refuse_helm(cluster: ClusterWithLogs, instead: Callable[[str, str], str]) -> None:
+    """Raise Refused where Helm installed it; `instead` says what to type, by release and place."""
+    deployment = found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook"))
+    notes = (deployment or {}).get("metadata", {}).get("annotations") or {}
+    if release := notes.get(_HELM):
+        place = notes.get("meta.helm.sh/release-namespace", "default")
+        raise Refused(f"Helm installed kubectl-edl here: {instead(release, place)}")
+
+
+def _said(document: Json) -> Json:
+    """What somebody said: without the server's own notes."""
+    metadata = {name: value for name, value in document["metadata"].items() if name not in _SERVERS}
+    return {name: value for name, value in document.items() if name != "status"} | {
+        "metadata": metadata
+    }
+
+
+def _differences(before: object, after: object, path: str) -> Iterator[str]:
+    if before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in sorted(before.keys() | after.keys()):
+            yield from _differences(before.get(name), after.get(name), f"{path}.{name}")
+    elif _named(before) and _named(after):
+        yield from _differences(_by_name(before), _by_name(after), path)
+    else:
+        yield f"{path.removeprefix('.')}: {_short(before)} → {_short(after)}"
+
+
+def _named(value: object) -> bool:
+    """Containers, variables, webhooks: lists of what has a name."""
+    return isinstance(value, list) and all(
+        isinstance(each, dict) and "name" in each for each in value
+    )
+
+
+def _by_name(value: object) -> Json:
+    assert isinstance(value, list)  # noqa: S101 - `_named`
+    return {each["name"]: each for each in value}
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        return f"[{' '.join(map(str, value))}]"
+    return " ".join(str(value).split())
+
+
+def in_order(documents: Sequence[Json], apply: Apply) -> Iterator[Applied]:
+    """One after the other: who is needed by others comes first."""
+    for document in documents:
+        yield apply(document)

@@ -1,0 +1,56 @@
+"""`kubectl edl uninstall`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.duration_type import Length
+from kubectl_edl.cli.options import Command, a_cluster, bundled
+from kubectl_edl.install import uninstall_release as installing
+from kubectl_edl.install.uninstall_release import How
+
+_HELP: Final = """Take kubectl-edl out of a cluster: everything but your Jobs.
+
+Jobs that run go on at the size that they have. Queued Jobs stay suspended: their number, and
+how to start one by hand, is printed first. Each has its own ttlSecondsAfterFinished again. Nothing
+else of ours stays behind.
+
+\b
+Examples:
+  # What would go, and what becomes of the Jobs
+  kubectl edl uninstall --dry-run client
+  # In a script
+  kubectl edl uninstall --yes
+
+Exit code 5: deleted, but something is still there when the time is up; it may still go.
+"""
+_HOW: Final = (
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option(
+        "--dry-run",
+        type=click.Choice(("none", "client")),
+        default="none",
+        help="client: say what would go, delete nothing.",
+    ),
+    click.option("--wait/--no-wait", default=True, help="Until it is gone; default: wait."),
+    click.option(
+        "--timeout", type=Length(), default="120s", show_default=True, help="How long it may take."
+    ),
+)
+
+
+def _how(function: Command) -> Command:
+    return bundled(How, "how", _HOW)(function)
+
+
+@click.command("uninstall", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@_how
+@a_cluster
+@click.pass_obj
+def uninstall(world: World, how: How, scope: Scope) -> None:
+    installing.uninstall(world, scope, how)
+
+
+COMMAND: Final = uninstall

@@ -1,0 +1,61 @@
+"""`kubectl edl uninstall`: everything of ours, and no Job of anybody."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from edl.kube.cluster import ClusterWithLogs
+from edl.model import Target
+from kubectl_edl.cli.confirmation import confirmed
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.install import prune, ttl_restore, uninstall_summary
+from kubectl_edl.install.server_side_apply import name_of, refuse_helm
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How it is done; `timeout` for it to be gone."""
+
+    yes: bool = False
+    dry_run: str = "none"
+    wait: bool = True
+    timeout: timedelta = timedelta(seconds=120)
+
+
+def uninstall(world: World, scope: Scope, how: How) -> None:
+    """Raise Refused where nobody can say yes, TimedOut when something stays."""
+    cluster = world.connect(scope).cluster
+    refuse_helm(cluster, lambda release, place: f"helm uninstall {release} -n {place}")
+    targets = prune.installed(cluster)
+    if not targets:
+        world.say("nothing of kubectl-edl is installed in this cluster")
+        return
+    for sentence in uninstall_summary.sentences(cluster):
+        world.warn(sentence)
+    if how.dry_run == "client":
+        for target in targets:
+            world.say(f"{name_of(target)} deleted (dry run)")
+        return
+    if not how.yes and not confirmed(
+        world, f"Delete kubectl-edl, {len(targets)} objects, from this cluster?"
+    ):
+        world.warn("kubectl-edl stays as it is")
+        return
+    webhooks = [target for target in targets if target.kind in prune.WEBHOOKS]
+    _remove(world, cluster, webhooks)
+    _give_back(world, cluster)
+    _remove(world, cluster, targets[len(webhooks) :])
+    if how.wait:
+        prune.wait_until_gone(world, cluster, targets, how.timeout)
+
+
+def _remove(world: World, cluster: ClusterWithLogs, targets: Sequence[Target]) -> None:
+    for target in prune.remove(cluster, targets):
+        world.say(f"{name_of(target)} deleted")
+
+
+def _give_back(world: World, cluster: ClusterWithLogs) -> None:
+    """Jobs have their own time to live again: nothing else would give it back."""
+    for job, seconds in ttl_restore.held(uninstall_summary.elastic_jobs(cluster)):
+        if why := ttl_restore.give_back(cluster, job, world.sleep):
+            world.warn(uninstall_summary.kept(job, seconds, why))

@@ -1,0 +1,44 @@
+"""`kubectl edl upgrade`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.options import a_cluster
+from kubectl_edl.install import install_release as installing
+from kubectl_edl.install.install_release import How
+from kubectl_edl.install.installation_values import Asked
+from kubectl_edl.install.options import asked, how
+
+_HELP: Final = """Bring an installation to this plugin's version, or to other values.
+
+Values of before stay, NAME= takes one back to its default. Each change is shown; objects of ours
+that the new version lacks are deleted. Running jobs do not notice: webhook and reconciler are
+replaced one pod at a time.
+
+\b
+Examples:
+  # What would change
+  kubectl edl upgrade --image registry.example/kubectl-edl:0.2.0 --dry-run server
+  # A new image, everything else as before
+  kubectl edl upgrade --image registry.example/kubectl-edl:0.2.0
+  # The policy's default again
+  kubectl edl upgrade --set reconciler.planning.policy=
+
+\b
+Exit code 5: installed, but not ready in time; it may still become so.
+"""
+
+
+@click.command("upgrade", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@asked
+@how
+@a_cluster
+@click.pass_obj
+def upgrade(world: World, asked: Asked, how: How, scope: Scope) -> None:
+    installing.upgrade(world, scope, asked, how)
+
+
+COMMAND: Final = upgrade

@@ -1,0 +1,105 @@
+"""`kubectl edl label`: from a file to a labelled file, or a live Job made anew."""
+
+from typing import Final
+
+import click
+
+from edl.frameworks import FRAMEWORKS
+from kubectl_edl.cli.candidates import plain_job_names
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.duration_type import Length
+from kubectl_edl.cli.options import FILENAMES_IF_ANY, Command, bundled, one_namespace
+from kubectl_edl.label.job_labels import Labels
+from kubectl_edl.label.label_files import label_files
+from kubectl_edl.label.recreate import Recreation, label_job
+from kubectl_edl.resources.manifest_sources import Named
+
+_HELP: Final = """Make an ordinary Job elastic.
+
+With -f: prints the manifests with the labels, for kubectl apply. Jobs, CronJobs and bare pods
+get them; with JOB only the one of that name; everything else comes out as it went in.
+
+With JOB alone: a Job that exists. Nothing can be injected into it any more, so --recreate
+deletes it and creates it again with the labels; its pods end, and it starts from the beginning
+or its checkpoint.
+
+\b
+Examples:
+  # One Job, 1 to 12 workers
+  kubectl edl label -f job.yaml --framework tensorflow --min 1 --max 12 | kubectl apply -f -
+  # Three Jobs that form one training job; they are named mnist-chief, mnist-ps, mnist-worker
+  kubectl edl label -f mnist.yaml --framework tensorflow --job mnist \\
+    --roles chief=1,ps=2,worker=1..12 | kubectl apply -f -
+  # A Job that exists already
+  kubectl edl label resnet --framework none --min 1 --max 8 --recreate
+  # The same, only to see what would be created
+  kubectl edl label resnet --framework none --min 1 --max 8 --recreate --dry-run client
+"""
+
+
+_SOURCE: Final = (
+    click.argument("name", metavar="[JOB]", required=False, shell_complete=plain_job_names),
+    FILENAMES_IF_ANY,
+)
+_LABELS: Final = (
+    click.option("--framework", type=click.Choice(tuple(FRAMEWORKS)), help="Needed once."),
+    click.option("--min", metavar="N", help="Fewest replicas; default: parallelism."),
+    click.option("--max", metavar="N", help="Most replicas; default: parallelism."),
+    click.option("--job", help="The training job that several Jobs form."),
+    click.option("--role", help="The role; default: the framework's worker role."),
+    click.option("--roles", metavar="CAST", help="chief=1,ps=2,worker=1..12"),
+    click.option("--mode", help="The framework's mode."),
+    click.option("--gpu", metavar="N", help="GPUs per pod: 2, or a share: 0.5."),
+)
+
+
+_RECREATION: Final = (
+    click.option("--recreate", is_flag=True, help="Delete the Job and create it again."),
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option(
+        "--timeout", type=Length(), default="120s", show_default=True, help="Until it is gone."
+    ),
+    click.option(
+        "--dry-run",
+        type=click.Choice(("none", "client")),
+        default="none",
+        help="client: print what would be created.",
+    ),
+)
+
+
+def _source(function: Command) -> Command:
+    return bundled(Named, "source", _SOURCE)(function)
+
+
+def _labels(function: Command) -> Command:
+    return bundled(Labels, "labels", _LABELS)(function)
+
+
+def _recreation(function: Command) -> Command:
+    return bundled(Recreation, "recreation", _RECREATION)(function)
+
+
+@click.command("label", help=_HELP, epilog=EXIT_CODES_HELP)
+@_source
+@_labels
+@_recreation
+@one_namespace
+@click.pass_obj
+def label(
+    world: World, source: Named, labels: Labels, recreation: Recreation, scope: Scope
+) -> None:
+    if source.filenames and (recreation.recreate or recreation.yes):
+        raise click.UsageError(
+            "--recreate and --yes are for a Job that exists: leave them out, or -f."
+        )
+    if source.filenames:
+        world.out.write(label_files(world.stdin, source, labels))
+    elif source.name:
+        label_job(world, world.connect(scope), source.name, labels, recreation)
+    else:
+        raise click.UsageError("What? Give a manifest with -f, or the name of a Job.")
+
+
+COMMAND: Final = label

@@ -1,0 +1,121 @@
+"""Putting the contract's labels on a manifest: values in, values out."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from typing import Final
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.parse import parse
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
+
+_LABELS: Final[Mapping[str, str]] = {
+    "framework": contract.FRAMEWORK,
+    "job": contract.JOB,
+    "role": contract.ROLE,
+    "min": contract.MIN,
+    "max": contract.MAX,
+    "gpu": contract.GPU,
+}
+_ANNOTATIONS: Final[Mapping[str, str]] = {"roles": contract.ROLES, "mode": contract.MODE}
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What the user asked for; empty where he said nothing."""
+
+    framework: str = ""
+    min: str = ""
+    max: str = ""
+    job: str = ""
+    role: str = ""
+    roles: str = ""
+    mode: str = ""
+    gpu: str = ""
+
+    @property
+    def flags(self) -> str:
+        """The same on a command line: `--framework horovod --min 2`."""
+        given = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return " ".join(f"--{name} {value}" for name, value in given if value)
+
+
+def labelled(manifest: Json, labels: Labels) -> Json:
+    """A Job, a CronJob or a bare pod with the labels; raises Denied with every finding."""
+    changed: Json = deepcopy(manifest)
+    target = _labelled_part(changed)
+    metadata = target.setdefault("metadata", {}) or {}
+    target["metadata"] = metadata
+    if target is not changed:
+        _move_down(changed.get("metadata") or {}, metadata)
+    _put(metadata, "labels", _chosen(_LABELS, labels) | _role(metadata.get("name", ""), labels))
+    _put(metadata, "annotations", _chosen(_ANNOTATIONS, labels))
+    _check(target, changed)
+    return changed
+
+
+def _labelled_part(manifest: Json) -> Json:
+    """A CronJob's Jobs get what its jobTemplate has."""
+    if manifest.get("kind") != "CronJob":
+        return manifest
+    part: Json = manifest["spec"]["jobTemplate"]
+    return part
+
+
+def _move_down(above: Json, below: Json) -> None:
+    """What of ours stands on a CronJob itself, where it does nothing, into its jobTemplate."""
+    for place in ("labels", "annotations"):
+        ours = {name: text for name, text in (above.get(place) or {}).items() if _is_ours(name)}
+        if ours:
+            above[place] = {name: text for name, text in above[place].items() if name not in ours}
+            below[place] = ours | (below.get(place) or {})
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(contract.PREFIX)
+
+
+def _chosen(names: Mapping[str, str], labels: Labels) -> dict[str, str]:
+    given = {name: getattr(labels, field) for field, name in names.items()}
+    return {name: value for name, value in given.items() if value}
+
+
+def _role(name: str, labels: Labels) -> dict[str, str]:
+    """In a cast the Jobs are named JOB-ROLE: the role need not be said for each."""
+    prefix = f"{labels.job}-"
+    if labels.role or not labels.job or not labels.roles or not name.startswith(prefix):
+        return {}
+    return {contract.ROLE: name.removeprefix(prefix)}
+
+
+def _put(metadata: Json, place: str, values: Mapping[str, str]) -> None:
+    if values:
+        metadata[place] = {**(metadata.get(place) or {}), **values}
+
+
+def _check(target: Json, whole: Json) -> None:
+    name = (whole.get("metadata") or {}).get("name") or "(no name)"
+    if contract.FRAMEWORK not in (target["metadata"].get("labels") or {}):
+        raise Refused(f'"{name}" needs a framework: add --framework, e.g. --framework tensorflow')
+    try:
+        parse(_as_job(target, whole))
+    except Denied as denied:
+        raise Denied(
+            [Finding(f"{name}: {one.path}", one.what, one.allowed) for one in denied.findings]
+        ) from None
+
+
+def _as_job(target: Json, whole: Json) -> Json:
+    """What the webhook will see: with the API server's defaults, and a CronJob's names."""
+    if whole.get("kind") == "Pod":
+        return whole
+    spec = target.get("spec") or {}
+    # batch/v1 SetDefaults_Job: a Job that says neither is one run of one pod.
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec = {**spec, "completions": 1, "parallelism": 1}
+    metadata = target["metadata"]
+    if target is not whole:
+        metadata = {"name": f"{whole['metadata']['name']}-00000000", **metadata}
+    return {"kind": "Job", "metadata": metadata, "spec": spec}

@@ -1,0 +1,69 @@
+"""A file of manifests in, the same with labels out."""
+
+from typing import TYPE_CHECKING, Final, TextIO
+
+from edl.errors import Denied
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused, no_such_job_in
+from kubectl_edl.client.lookup import plain
+from kubectl_edl.label.job_labels import Labels, labelled
+from kubectl_edl.resources.manifest_sources import Named, sources
+from kubectl_edl.resources.yaml_writer import joined, rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edl.errors import Finding
+    from kubectl_edl.resources.manifest_sources import Source
+
+KINDS: Final = frozenset({"Job", "CronJob", "Pod"})
+
+
+def label_files(stdin: TextIO, named: Named, labels: Labels) -> str:
+    """The files' text (`-` is stdin) with labels on each Job, CronJob and pod, or on one only.
+
+    Raises Denied with the findings of all of them, Missing without the one that was named, Refused
+    when there is nothing to label, Unreadable for what is no manifest.
+    """
+    found = sources(named.filenames, stdin)
+    name, where = plain(named.name), names_of(found)
+    labeller = _Labeller(name, labels)
+    documents = rewrite(found, labeller.change)
+    if labeller.findings:
+        raise Denied(labeller.findings)
+    if name and name not in labeller.names:
+        raise no_such_job_in(where, name, labeller.names)
+    if not labeller.names:
+        raise Refused(f"{where} has no Job, CronJob or Pod to label")
+    return joined(text for text, _ in documents)
+
+
+def names_of(found: "Sequence[Source]") -> str:
+    return ", ".join(source.name for source in found)
+
+
+class _Labeller:
+    """Labels one manifest after the other and gathers what is wrong with any."""
+
+    def __init__(self, name: str, labels: Labels) -> None:
+        self._name = name
+        self._labels = labels
+        self.names: list[str] = []
+        self.findings: list[Finding] = []
+
+    def change(self, manifest: Json) -> Json | None:
+        """The labelled manifest, None for one that stays as it is."""
+        if manifest.get("kind") == "List":
+            items = [self.change(item) or item for item in manifest.get("items") or ()]
+            return {**manifest, "items": items}
+        name = str((manifest.get("metadata") or {}).get("name") or "")
+        if manifest.get("kind") not in KINDS:
+            return None
+        self.names.append(name)
+        if self._name and name != self._name:
+            return None
+        try:
+            return labelled(manifest, self._labels)
+        except Denied as denied:
+            self.findings.extend(denied.findings)
+            return None

@@ -1,0 +1,158 @@
+"""A live Job made anew with labels: delete, wait until it is gone, create.
+
+Between the two the Job exists only here, so whatever goes wrong then prints its manifest.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from edl import contract
+from edl.errors import ClusterError, Conflict, NotFound
+from edl.kube.cluster import Selection
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.candidates import object_name
+from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
+from kubectl_edl.cli.confirmation import confirmed
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.client.lookup import plain
+from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.client.retry_on_conflict import with_fresh_state
+from kubectl_edl.create.prerequisites import hints
+from kubectl_edl.label.job_labels import Labels, labelled
+from kubectl_edl.label.source_manifest import controller_of, source_of
+from kubectl_edl.resources.yaml_writer import dump
+
+_PAUSE: Final = timedelta(seconds=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Recreation:
+    """Whether and how a live Job is made anew; `timeout` for the old one to be gone."""
+
+    recreate: bool
+    yes: bool
+    timeout: timedelta
+    dry_run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebirth:
+    """The Job as it was found, and the manifest that replaces it."""
+
+    target: Target
+    found: Json
+    fresh: Json
+
+
+def label_job(
+    world: World, connection: Connection, name: str, labels: Labels, how: Recreation
+) -> None:
+    """Make the Job anew if that is what the user wants; else raise Refused with how to."""
+    target = Target("Job", connection.namespace, plain(name))
+    try:
+        rebirth = _plan(connection, target, labels)
+    except NotFound:
+        raise _unknown(target.name, connection) from None
+    if not how.recreate:
+        flags = f"{labels.flags}{connection.scope.flags}".strip()
+        raise Refused(
+            f'Job "{target.name}" exists, and nothing can be injected into it any more; delete it '
+            f"and create it again with: kubectl edl label {target.name} {flags} --recreate"
+        )
+    if how.dry_run == "client":
+        world.out.write(dump(rebirth.fresh))
+        return
+    _check_welcome(connection, rebirth)
+    if how.yes or confirmed(world, _question(rebirth)):
+        fresh = _recreate(world, connection, target, labels, how.timeout)
+        now = world.now()
+        needed = hints(connection, [fresh], now, "set resources.requests")
+        for hint in (*unattended(connection, now), *needed):
+            world.warn(hint)
+        _say_created(world, target.name, fresh, connection.scope.flags)
+    else:
+        world.warn(f"{target.name} stays as it is")
+
+
+def _say_created(world: World, name: str, fresh: Json, flags: str) -> None:
+    metadata = fresh["metadata"]
+    if contract.INJECTED_MAX not in (metadata.get("annotations") or {}):
+        world.warn(
+            f"warning: no webhook completed {name}, it runs as an ordinary Job: "
+            "is the webhook of kubectl-edl installed in this cluster?"
+        )
+    job = (metadata.get("labels") or {}).get(contract.JOB) or name
+    world.say(f"{name}: created again with labels: kubectl edl status {job}{flags}")
+
+
+def _plan(connection: Connection, target: Target, labels: Labels) -> Rebirth:
+    """Raises NotFound, Denied with every finding, Refused for a Job that somebody else makes."""
+    found = connection.cluster.get(target)
+    if controller := controller_of(found):
+        raise Refused(
+            f'Job "{target.name}" is made by {controller}, which would not know the labels: '
+            "label that one's manifest: kubectl edl label -f …"
+        )
+    return Rebirth(target, found, labelled(source_of(found), labels))
+
+
+def _check_welcome(connection: Connection, rebirth: Rebirth) -> None:
+    """Raises what the API server says against the new Job, while the old one still exists.
+
+    Above all the ceilings of its namespace, which its user may not be able to read.
+    """
+    with suppress(Conflict):  # its name is taken, by itself
+        connection.cluster.create(rebirth.target, rebirth.fresh, dry_run=True)
+
+
+def _recreate(
+    world: World, connection: Connection, target: Target, labels: Labels, timeout: timedelta
+) -> Json:
+    """The new Job. Raises Refused when the old one does not go or the new one is not accepted."""
+    cluster = connection.cluster
+
+    def take_away() -> Rebirth:
+        rebirth = _plan(connection, target, labels)
+        cluster.delete(target, version=rebirth.found["metadata"]["resourceVersion"])
+        return rebirth
+
+    rebirth = with_fresh_state(take_away, world.sleep)
+    try:
+        _wait_until_gone(world, connection, rebirth, timeout)
+        return cluster.create(target, rebirth.fresh)
+    except (ClusterError, Refused, KeyboardInterrupt) as error:
+        world.out.write(dump(rebirth.fresh))
+        why = str(error) or "interrupted"
+        raise Refused(
+            f'Job "{target.name}" was deleted and not created again: {why}; '
+            "its manifest is on stdout, for kubectl apply -f -"
+        ) from error
+
+
+def _question(rebirth: Rebirth) -> str:
+    active = (rebirth.found.get("status") or {}).get("active") or 0
+    return f'Job "{rebirth.target.name}" has {active} active pods: end them and start over?'
+
+
+def _wait_until_gone(
+    world: World, connection: Connection, rebirth: Rebirth, timeout: timedelta
+) -> None:
+    uid = rebirth.found["metadata"]["uid"]
+    for _ in range(max(1, round(timeout / _PAUSE))):
+        try:
+            now = connection.cluster.get(rebirth.target)
+        except NotFound:
+            return
+        if now["metadata"]["uid"] != uid:
+            raise Refused("another client created a Job of this name meanwhile")
+        world.sleep(_PAUSE.total_seconds())
+    seconds = timeout.total_seconds()
+    raise Refused(f"it is still there after {seconds:g} s (a finalizer?); --timeout waits longer")
+
+
+def _unknown(name: str, connection: Connection) -> Exception:
+    listing = connection.cluster.list(Selection("Job", connection.namespace))
+    return no_such_plain_job(name, [object_name(item) for item in listing.items], connection)

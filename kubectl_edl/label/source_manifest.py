@@ -1,0 +1,100 @@
+"""A live Job's manifest as its user would write it: without what the API server added."""
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+from edl import contract, entries
+from edl.entries import Setter
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
+
+_SERVER_METADATA: Final = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "selfLink",
+    "finalizers",
+)
+_CONTROLLER_LABELS: Final = (
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+)
+_CONTROLLER_ANNOTATIONS: Final = ("batch.kubernetes.io/job-tracking",)
+_SETTINGS: Final = frozenset(entry.name for entry in entries.ENTRIES if entry.setter is Setter.USER)
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def source_of(manifest: Json) -> Json:
+    """What to make the Job from again.
+
+    The webhook has put more into a labelled Job than its user wrote. So that one is made from what
+    was last given to `kubectl apply`, with the labels as they are now; raises Refused without it.
+    """
+    if contract.INJECTED_MAX not in _annotations(manifest):
+        return reborn(manifest)
+    applied = _annotations(manifest).get(LAST_APPLIED)
+    if not applied:
+        name = manifest["metadata"]["name"]
+        raise Refused(
+            f'Job "{name}" is elastic already and was not made with kubectl apply, so what its '
+            "user wrote is not known; from the file: kubectl edl label -f FILE … "
+            "| kubectl replace --force -f -"
+        )
+    return _with_settings(json.loads(applied), manifest)
+
+
+def controller_of(manifest: Json) -> str:
+    """`CronJob/nightly` for a Job that somebody else makes, else empty."""
+    owners = manifest["metadata"].get("ownerReferences") or ()
+    return next((f"{one['kind']}/{one['name']}" for one in owners if one.get("controller")), "")
+
+
+def reborn(manifest: Json) -> Json:
+    """The manifest to create again; a selector that the user chose himself stays."""
+    fresh: Json = deepcopy(manifest)
+    fresh.pop("status", None)
+    _drop(fresh["metadata"], _SERVER_METADATA)
+    _strip_metadata(fresh["metadata"])
+    template = fresh["spec"]["template"]
+    _strip_metadata(template.setdefault("metadata", {}))
+    _drop(template["metadata"], ("creationTimestamp",))
+    if not template["metadata"]:
+        _drop(template, ("metadata",))
+    if not fresh["spec"].get("manualSelector"):
+        fresh["spec"].pop("selector", None)
+    return {"apiVersion": "batch/v1", "kind": "Job"} | fresh
+
+
+def _with_settings(source: Json, live: Json) -> Json:
+    """Labels and annotations of the contract may have been changed since."""
+    metadata = source["metadata"]
+    for place in ("labels", "annotations"):
+        now = live["metadata"].get(place) or {}
+        settings = {name: value for name, value in now.items() if name in _SETTINGS}
+        metadata[place] = {**(metadata.get(place) or {}), **settings}
+    return source
+
+
+def _strip_metadata(metadata: Json) -> None:
+    for place, names in (("labels", _CONTROLLER_LABELS), ("annotations", _CONTROLLER_ANNOTATIONS)):
+        if metadata.get(place):
+            _drop(metadata[place], names)
+        if not metadata.get(place):
+            metadata.pop(place, None)
+
+
+def _drop(part: Json, names: tuple[str, ...]) -> None:
+    for name in names:
+        part.pop(name, None)
+
+
+def _annotations(manifest: Json) -> Mapping[str, Any]:
+    return manifest["metadata"].get("annotations") or {}

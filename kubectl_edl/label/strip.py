@@ -1,0 +1,195 @@
+"""The opposite of labels: manifests and Jobs without anything of ours."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Final
+
+from edl import contract
+from edl.errors import Forbidden
+from edl.frameworks import FRAMEWORKS
+from edl.inject import gates, ttl
+from edl.kube.cluster import Selection
+from edl.model import Target
+from edl.model.names import JOB_TYPE
+from edl.writes import Json, Patch
+from kubectl_edl.cli.candidates import decoded, training_job_name
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.options import Writing
+from kubectl_edl.client.cluster_view import survey_jobs
+from kubectl_edl.client.lookup import plain, training_job
+from kubectl_edl.client.patcher import ACTUATORS, Actuator
+from kubectl_edl.client.retry_on_conflict import with_fresh_state
+from kubectl_edl.output.change_report import say_changed
+
+_PLACES: Final = ("labels", "annotations")
+_OPEN: Final = """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
+_START: Final = """kubectl patch job {name}{flags} -p '{{"spec":{{"suspend":false}}}}'"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """The Jobs as they are now, and what their user should know."""
+
+    sentence: str
+    manifests: tuple[Json, ...]
+    hints: tuple[str, ...] = ()
+
+
+def unlabelled(manifest: Json) -> Json:
+    """The manifest without our labels and annotations, wherever a Job, CronJob or pod has them."""
+    changed: Json = deepcopy(manifest)
+    for metadata in _metadata(changed):
+        for place in _PLACES:
+            before = metadata.get(place) or {}
+            after = {name: text for name, text in before.items() if not ours(name)}
+            if not after and before:
+                del metadata[place]
+            elif after != before:
+                metadata[place] = after
+    return ttl.give_back(_ungated(changed), manifest)
+
+
+def _ungated(part: Json) -> Json:
+    """Without our gates, in a pod or in the template from which pods are made."""
+    spec = part.get("spec") or {}
+    for field in ("jobTemplate", "template"):
+        if field in spec:
+            return part | {"spec": spec | {field: _ungated(spec[field])}}
+    return gates.without_ours(part)
+
+
+def ours(name: str) -> bool:
+    return name.startswith(contract.PREFIX)
+
+
+def unlabel_job(world: World, connection: Connection, name: str, writing: Writing) -> None:
+    """Take everything of ours off every Job of the training job, as one user's change.
+
+    Raises Missing, Refused, ClusterError.
+    """
+    actuator = ACTUATORS[writing.dry_run](connection.cluster)
+
+    def change() -> _Done:
+        jobs = _jobs_of(name, connection, world)
+        return _hand_back(jobs, connection, actuator)
+
+    done = with_fresh_state(change, world.sleep)
+    say_changed(world, writing.output, done.sentence, done.manifests)
+    for hint in (*done.hints, *_lift_budgets(connection, done, writing)):
+        world.warn(hint)
+
+
+def _metadata(manifest: Json) -> Iterator[Json]:
+    """Of the object itself, of a CronJob's Jobs, and of their pods."""
+    part: Json | None = manifest
+    for field in ("", "jobTemplate", "template"):
+        if field:
+            part = ((part or {}).get("spec") or {}).get(field) or part
+        if part and part.get("metadata"):
+            yield part["metadata"]
+
+
+def _jobs_of(name: str, connection: Connection, world: World) -> list[Json]:
+    """The Jobs of a training job, by its name or by that of one of them; also unreadable ones."""
+    name = plain(name)
+    selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+    listed = [
+        (training_job_name(raw), decoded(raw)) for raw in connection.cluster.list(selection).items
+    ]
+    whole = next((job for job, manifest in listed if manifest["metadata"]["name"] == name), name)
+    found = [manifest for job, manifest in listed if job == whole]
+    if not found:
+        training_job(name, survey_jobs(connection, world.now()), connection)
+    return found
+
+
+def _hand_back(jobs: list[Json], connection: Connection, actuator: Actuator) -> _Done:
+    changed = [
+        actuator.patch(Patch(_target(job), job["metadata"]["resourceVersion"], _removal(job)))
+        for job in jobs
+    ]
+    flags = connection.scope.flags
+    lines = [f"{_outcome(job, flags)}{actuator.remark}" for job in jobs]
+    return _Done("\n".join(lines), tuple(changed), tuple(_hints(jobs)))
+
+
+def _target(job: Json) -> Target:
+    metadata = job["metadata"]
+    return Target("Job", metadata["namespace"], metadata["name"])
+
+
+def _removal(job: Json) -> Json:
+    """A merge patch that takes the names out: null removes."""
+    metadata: Json = {
+        place: {name: None for name in job["metadata"].get(place) or {} if ours(name)}
+        for place in _PLACES
+    }
+    if all(map(ours, job["metadata"].get("labels") or {})):
+        metadata["labels"] |= _others_labels(job)
+    patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
+    before, after = job["spec"], gates.give_back(ttl.give_back(job, job), job)["spec"]
+    spec = {} if after == before else {ttl.FIELD: after.get(ttl.FIELD)}
+    if after["template"] != before["template"]:
+        left = after["template"]["spec"].get(gates.FIELD)
+        spec |= {"template": {"spec": {gates.FIELD: left}}}
+    return patch | ({"spec": spec} if spec else {})
+
+
+def _others_labels(job: Json) -> dict[str, str]:
+    """What a Job without any label would get besides ours.
+
+    The API server gives it those of its pod template (batch/v1, SetDefaults_Job), which has ours.
+    """
+    template = (job["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    kept = {name: text for name, text in template.items() if not ours(name)}
+    return kept or {contract.JOB_NAME_LABEL: job["metadata"]["name"]}
+
+
+def _outcome(job: Json, flags: str) -> str:
+    name, spec = job["metadata"]["name"], job.get("spec") or {}
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    if any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions):
+        return f"{name}: an ordinary Job again; it has ended"
+    if spec.get("suspend"):
+        start = _START.format(name=name, flags=flags)
+        return f"{name}: an ordinary Job again; it stays suspended until: {start}"
+    return f"{name}: an ordinary Job again; it runs on, {spec.get('parallelism', 1)} at a time"
+
+
+def _hints(jobs: list[Json]) -> Iterator[str]:
+    """What nobody does for them any more."""
+    gated = [job["metadata"]["name"] for job in jobs if gates.has_ours(gates.give_back(job, job))]
+    if gated:
+        yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {_OPEN}"
+    for job in jobs:
+        labels = job["metadata"].get("labels") or {}
+        framework = FRAMEWORKS.get(labels.get(contract.FRAMEWORK, ""))
+        kind = framework.kinds.get(labels.get(contract.ROLE, "")) if framework else None
+        if kind and kind.serves:
+            name = job["metadata"]["name"]
+            yield f"hint: nothing ends {name} when the training is done: kubectl delete job {name}"
+
+
+def _lift_budgets(connection: Connection, done: _Done, writing: Writing) -> Iterator[str]:
+    """Our disruption budgets would hold a drain back for ever; addresses and rights stay."""
+    if writing.dry_run != "none":
+        return
+    names = {one["metadata"]["name"] for one in done.manifests}
+    for manifest in done.manifests:
+        yield from _lift(connection, manifest["metadata"]["namespace"], names)
+        return
+
+
+def _lift(connection: Connection, namespace: str, jobs: set[str]) -> Iterator[str]:
+    managed = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+    cluster = connection.cluster
+    try:
+        listing = cluster.list(Selection("PodDisruptionBudget", namespace, managed))
+        for metadata in (decoded(raw)["metadata"] for raw in listing.items):
+            owners = metadata.get("ownerReferences") or ()
+            ours = {one["name"] for one in owners if (one["apiVersion"], one["kind"]) == JOB_TYPE}
+            if not jobs.isdisjoint(ours):
+                cluster.delete(Target("PodDisruptionBudget", namespace, metadata["name"]))
+    except Forbidden as error:
+        yield f"hint: its disruption budgets stay, and hold drains back: {error}"

@@ -1,0 +1,69 @@
+"""`kubectl edl unlabel`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.options import (
+    FILENAMES_IF_ANY,
+    Command,
+    Writing,
+    bundled,
+    one_namespace,
+    writing,
+)
+from kubectl_edl.resources.manifest_sources import Named
+
+_HELP: Final = """Hand an elastic Job back to its user, as an ordinary one.
+
+With JOB: takes our labels and annotations off every Job of the training job. What runs goes on
+running at the size that it has; what is queued stays suspended until you start it. It is not
+queued, resized or ended any more; its pods keep their environment and addresses. Where pods wait
+for the node that the plan has for them, those that come after this wait for you: it says how to let
+them go. Afterwards kubectl edl label --recreate is the way back.
+
+With -f: prints the manifests without the labels, for kubectl apply; with JOB only the one of that
+name, everything else comes out as it went in.
+
+\b
+Examples:
+  # It runs on, and is not resized any more
+  kubectl edl unlabel mnist
+  # Let the API server check it, and change nothing
+  kubectl edl unlabel mnist -n team-a --dry-run server
+  # The file that it came from
+  kubectl edl unlabel -f mnist.yaml > plain.yaml
+"""
+_SOURCE: Final = (
+    click.argument("name", metavar="[JOB]", required=False, shell_complete=job_names),
+    FILENAMES_IF_ANY,
+)
+
+
+def _source(function: Command) -> Command:
+    return bundled(Named, "named", _SOURCE)(function)
+
+
+@click.command("unlabel", help=_HELP, epilog=EXIT_CODES_HELP)
+@_source
+@one_namespace
+@writing
+@click.pass_obj
+def unlabel(world: World, named: Named, scope: Scope, writing: Writing) -> None:
+    from kubectl_edl.label.strip import unlabel_job  # noqa: PLC0415 (the same)
+    from kubectl_edl.label.unlabel_files import FORMS, unlabel_files  # noqa: PLC0415 (not for --help)
+
+    if named.filenames and writing.output == "name":
+        raise click.UsageError("-o name is for a Job of the cluster; with -f it is yaml or json.")
+    if named.filenames:
+        world.out.write(FORMS[writing.output](unlabel_files(world.stdin, named)))
+    elif named.name:
+        unlabel_job(world, world.connect(scope), named.name, writing)
+    else:
+        raise click.UsageError("What? Give the name of a Job, or a manifest with -f.")
+
+
+COMMAND: Final = unlabel

@@ -1,0 +1,71 @@
+"""Files of manifests in, the same without anything of ours out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TextIO
+
+from edl import contract
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused, no_such_job_in
+from kubectl_edl.client.lookup import plain
+from kubectl_edl.label.label_files import KINDS, names_of
+from kubectl_edl.label.strip import unlabelled
+from kubectl_edl.output.serialize import json_stream
+from kubectl_edl.resources.manifest_sources import Named, sources
+from kubectl_edl.resources.yaml_writer import joined, rewrite
+
+Documents = Sequence[tuple[str, Json]]
+"""Each one's text and value."""
+
+
+def unlabel_files(stdin: TextIO, named: Named) -> Documents:
+    """Every document of the files (`-` is stdin); with a name only that Job is changed.
+
+    Raises Missing without the Job that was named, Refused when nothing of ours is there,
+    Unreadable for what is no manifest.
+    """
+    found = sources(named.filenames, stdin)
+    name, where = plain(named.name), names_of(found)
+    remover = _Remover(name)
+    documents = rewrite(found, remover.change)
+    if remover.changed:
+        return documents
+    if name and name not in remover.names:
+        raise no_such_job_in(where, name, remover.names)
+    whose = f'on Job "{name}"' if name else "on any Job, CronJob or Pod"
+    raise Refused(f"{where} has no label of {contract.PREFIX} {whose}: nothing to take off")
+
+
+class _Remover:
+    """Takes ours off one manifest after the other, and remembers which there were."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.names: list[str] = []
+        self.changed = False
+
+    def change(self, manifest: Json) -> Json | None:
+        """The manifest without ours, None for one that stays as it is."""
+        if manifest.get("kind") == "List":
+            items = [self.change(item) or item for item in manifest.get("items") or ()]
+            return {**manifest, "items": items}
+        name = str((manifest.get("metadata") or {}).get("name") or "")
+        if manifest.get("kind") in KINDS:
+            self.names.append(name)
+        if self._name not in ("", name):
+            return None
+        bare = unlabelled(manifest)
+        if bare == manifest:
+            return None
+        self.changed = True
+        return bare
+
+
+def _yaml(documents: Documents) -> str:
+    return joined(text for text, _ in documents)
+
+
+def _json(documents: Documents) -> str:
+    return json_stream([value for _, value in documents])
+
+
+FORMS: Final[Mapping[str, Callable[[Documents], str]]] = {"": _yaml, "yaml": _yaml, "json": _json}

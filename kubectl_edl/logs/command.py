@@ -1,0 +1,168 @@
+"""`kubectl edl logs`."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import click
+
+from edl import contract
+from edl.kube.cluster import Selection
+from edl.model import JobKey, Phase, TrainingJob
+from edl.phases import phase
+from kubectl_edl.cli.candidates import job_names, role_names
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Refused
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.options import Command, bundled, one_namespace
+from kubectl_edl.client.cluster_view import survey_jobs
+from kubectl_edl.client.lookup import named_role, only, training_job
+from kubectl_edl.logs.follow_logs import Follower, Look, Output
+from kubectl_edl.logs.log_format import Style, colours, shown
+from kubectl_edl.logs.log_targets import Source, Wanted
+from kubectl_edl.logs.read_logs import Part, find, no_pods, read, request
+from kubectl_edl.model.training_job_view import why
+
+_HELP: Final = """Print what the pods of a training job print.
+
+All roles, in the cast's order, then by index; each line begins with its role and index: [worker-3].
+With -f it goes on, takes in pods that come later, and ends when the training job has ended.
+JOB is a training job, or one of its Jobs for that role alone.
+
+\b
+Examples:
+  # Everything so far
+  kubectl edl logs mnist
+  # From now on, until it has ended
+  kubectl edl logs mnist -f --tail 0
+  # One worker's last ten minutes, without the prefix
+  kubectl edl logs mnist --role worker --index 3 --since 10m --no-prefix
+  # Why a chief was restarted
+  kubectl edl logs mnist --role chief --previous
+"""
+_DURATION: Final = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?")
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+
+
+class Duration(click.ParamType[int]):
+    """`90s`, `10m`, `1h30m`, in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        match = _DURATION.fullmatch(str(value))
+        seconds = (
+            sum(
+                int(part or 0) * unit
+                for part, unit in zip(match.groups(), (3600, 60, 1), strict=True)
+            )
+            if match
+            else 0
+        )
+        if not seconds:
+            self.fail(f'"{value}" is no duration; write 90s, 10m or 1h30m', param, ctx)
+        return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whose logs, which part of them, and how they are printed."""
+
+    follow: bool
+    role: tuple[str, ...]
+    previous: bool
+    timestamps: bool
+    prefix: bool
+    index: int | None = None
+    container: str = ""
+    tail: int | None = None
+    since: int | None = None
+
+    def wanted(self, name: str, job: TrainingJob) -> Wanted:
+        """The name of one of its Jobs chooses that one's role."""
+        named = named_role(name, job)
+        return Wanted(self.role or ((named,) if named else ()), self.index, self.container)
+
+    @property
+    def part(self) -> Part:
+        return Part(self.tail, self.since, self.previous)
+
+
+_OPTIONS: Final = (
+    click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended."),
+    click.option(
+        "--role", multiple=True, shell_complete=role_names, help="Only this one; repeatable."
+    ),
+    click.option("--index", type=click.IntRange(min=0), metavar="N", help="Only these pods."),
+    click.option("-c", "--container", help="Default: as kubectl logs chooses it."),
+    click.option(
+        "--tail", type=click.IntRange(min=0), metavar="N", help="The last lines of each log."
+    ),
+    click.option("--since", type=Duration(), metavar="TIME", help="Not older than 90s, 10m, 1h."),
+    click.option("-p", "--previous", is_flag=True, help="Of containers before their restart."),
+    click.option("--timestamps", is_flag=True, help="Each line with its time."),
+    click.option("--prefix/--no-prefix", default=True, help="Each line with its role and index."),
+)
+
+
+def _asked(function: Command) -> Command:
+    return bundled(Asked, "asked", _OPTIONS)(function)
+
+
+@click.command("logs", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", shell_complete=job_names)
+@_asked
+@one_namespace
+@click.pass_obj
+def logs(world: World, job: str, asked: Asked, scope: Scope) -> None:
+    if asked.follow and asked.previous:
+        raise click.UsageError("--previous has ended and cannot be followed: leave out one.")
+    connection = world.connect(scope)
+    found = training_job(job, survey_jobs(connection, world.now()), connection)
+    coloured = colours(role.name for role in found.roles) if world.coloured else {}
+    style = Style(asked.prefix, asked.timestamps, coloured)
+    wanted = asked.wanted(job, found)
+    if asked.follow:
+        looking = partial(_look, world, connection, found.key, wanted)
+        _follow(world, connection, looking, asked.part, style)
+        return
+    sources = find(connection, found, wanted)
+    if not sources:
+        raise Refused(no_pods(found, wanted))
+    read(world, connection, sources, asked.part, style)
+
+
+COMMAND: Final = logs
+
+
+def _look(world: World, connection: Connection, key: JobKey, wanted: Wanted) -> Look:
+    job = only(key, survey_jobs(connection, world.now()))
+    if job is None:
+        return Look((), f"{key.name} is gone", over=True)
+    sources = find(connection, job, wanted)
+    if phase(job) in _OVER:
+        return Look(sources, why(job).message, over=True)
+    if not sources:
+        return Look((), f"{no_pods(job, wanted)}; waiting for them")
+    return Look(sources, _not_begun(sources))
+
+
+def _not_begun(sources: Sequence[Source]) -> str:
+    first = next((source for source in sources if source.waiting), sources[0])
+    return f"{first.label} has no log yet: {first.waiting}; waiting for it"
+
+
+def _follow(
+    world: World, connection: Connection, look: Callable[[], Look], part: Part, style: Style
+) -> None:
+    def line(text: str, source: Source) -> None:
+        world.say(shown(text, source, style))
+        world.out.flush()
+
+    output = Output(line, world.warn)
+    follower = Follower(connection.cluster, look, lambda source: request(source, part), output)
+    selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+    follower.run(world.changes(connection.cluster, selection))

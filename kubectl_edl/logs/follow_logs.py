@@ -1,0 +1,238 @@
+"""Logs of a training job as they grow: of pods that come later too, until the job has ended.
+
+Every log has a thread that reads it; one more waits for changes in the cluster. All of them only
+put what they find into one inbox, and the main thread does everything else.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from queue import Queue
+from threading import Semaphore, Thread
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import structs
+
+from edl.errors import ClusterError, Invalid, NotFound, Unreachable
+from edl.kube.cluster import ClusterWithLogs, LogRequest
+from kubectl_edl.logs.log_format import time_of
+from kubectl_edl.logs.log_targets import SIMULATED, Source
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import Log
+
+MOST: Final = 100
+"""Logs that are followed at once: each is a connection through the API server to a kubelet."""
+_WAITING: Final = 10_000
+"""Lines that readers may be ahead of the printer."""
+_Run: TypeAlias = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The training job at one moment: its logs, and how it stands, in a sentence.
+
+    `over`: it has ended, nobody comes any more.
+    """
+
+    sources: tuple[Source, ...]
+    standing: str
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    run: _Run
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A log ended, cleanly without an `error`."""
+
+    run: _Run
+    error: ClusterError | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wake:
+    """Something may have changed; `last`: nobody will say so again."""
+
+    last: bool = False
+
+
+_Message: TypeAlias = _Line | _End | _Wake
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where lines go, and what is said beside them."""
+
+    line: Callable[[str, Source], None]
+    beside: Callable[[str], None]
+
+
+class Reader:
+    """A thread that reads one log."""
+
+    def __init__(self, cluster: ClusterWithLogs, wanted: LogRequest) -> None:
+        self._cluster = cluster
+        self._wanted = wanted
+        self._log: Log | None = None
+        self._closed = False
+
+    def start(self, run: _Run, inbox: "Queue[_Message]") -> None:
+        Thread(target=self._read, args=(run, inbox), daemon=True).start()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._log is not None:
+            self._log.close()
+
+    def _read(self, run: _Run, inbox: "Queue[_Message]") -> None:
+        error: ClusterError | None = None
+        try:
+            self._log = self._cluster.log(self._wanted)
+            if self._closed:  # while it was being opened
+                self._log.close()
+            for line in self._log:
+                inbox.put(_Line(run, line))
+        except ClusterError as caught:
+            error = caught
+        finally:
+            inbox.put(_End(run, error))
+
+
+@dataclass(slots=True)
+class _Track:
+    """What is known of one log: its reader while it is read, and the time of its last line."""
+
+    source: Source
+    reader: Reader | None = None
+    last: str = ""
+    resumed: bool = False
+    complete: bool = False
+    excused: bool = False
+    """That it cannot be read now has been said; each wake tries again."""
+
+
+class Follower:
+    """Follows the logs of one training job. `first` says how each of those there now begins."""
+
+    def __init__(
+        self,
+        cluster: ClusterWithLogs,
+        look: Callable[[], Look],
+        first: Callable[[Source], LogRequest],
+        output: Output,
+    ) -> None:
+        self._cluster = cluster
+        self._look = look
+        self._first: Callable[[Source], LogRequest] | None = first
+        self._output = output
+        self._inbox: Queue[_Message] = Queue(_WAITING)
+        self._tracks: dict[_Run, _Track] = {}
+        self._said = ""
+        self._verdict = ""
+        self._over = False
+
+    def run(self, changes: Iterator[None]) -> None:
+        """Until the training job has ended, or `changes` have. Raises what a look or a log does."""
+        self._look_again()
+        seen = Semaphore(0)
+        Thread(target=self._watch, args=(changes, seen), daemon=True).start()
+        while not self._over or any(track.reader for track in self._tracks.values()):
+            match self._inbox.get():
+                case _Line(run, text):
+                    self._take(self._tracks[run], text)
+                case _End(run, error):
+                    self._finish(self._tracks[run], error)
+                case _Wake(last=True):
+                    self._stop()
+                case _Wake():
+                    self._look_again()
+                    seen.release()
+        self._say(self._verdict)
+
+    def _watch(self, changes: Iterator[None], seen: Semaphore) -> None:
+        try:
+            for _ in changes:
+                self._inbox.put(_Wake())
+                seen.acquire()
+        finally:
+            self._inbox.put(_Wake(last=True))
+
+    def _look_again(self) -> None:
+        """Start reading what has begun since; when the job is over, leave what goes on anyway."""
+        if self._over:
+            return
+        try:
+            look = self._look()
+        except Unreachable as error:
+            self._say(f"waiting: {error}")
+            return
+        begun = [source for source in look.sources if not source.waiting]
+        for source in begun[:MOST]:
+            self._start(source)
+        if len(begun) > MOST:
+            self._say(f"hint: follows {MOST} of {len(begun)} logs; choose with --role or --index")
+        elif not begun and not look.over:
+            self._say(look.standing)
+        self._first = None
+        if look.over:
+            self._over, self._verdict = True, look.standing
+            for source in look.sources:
+                if source.stays and (track := self._tracks.get(source.run)):
+                    _close(track)
+
+    def _start(self, source: Source) -> None:
+        track = self._tracks.setdefault(source.run, _Track(source))
+        track.source = source
+        if track.reader or (track.complete and source.ended):
+            return
+        track.reader = Reader(self._cluster, self._request(track))
+        track.reader.start(source.run, self._inbox)
+
+    def _request(self, track: _Track) -> LogRequest:
+        source = track.source
+        if track.last:
+            track.resumed = True
+            return LogRequest(source.pod, source.container, follow=True, after=track.last)
+        if self._first is None:
+            return LogRequest(source.pod, source.container, follow=True)
+        return structs.replace(self._first(source), follow=True)
+
+    def _take(self, track: _Track, text: str) -> None:
+        time = time_of(text)
+        if track.resumed and time <= track.last:  # the API resumes at whole seconds
+            return
+        # From here on the lines are new, also several of one moment.
+        track.last, track.resumed, track.excused = time, False, False
+        self._output.line(text, track.source)
+
+    def _finish(self, track: _Track, error: ClusterError | None) -> None:
+        track.reader = None
+        track.complete = error is None or isinstance(error, NotFound)
+        if isinstance(error, Unreachable):
+            if not track.excused:
+                self._say(SIMULATED if track.source.simulated else f"waiting: {error}")
+            track.excused = True
+        elif error is not None and not isinstance(error, Invalid | NotFound):
+            raise error
+
+    def _stop(self) -> None:
+        """Leave every log: who watches has seen enough, unless the job is over anyway."""
+        if self._over:
+            return
+        self._over = True
+        for track in self._tracks.values():
+            _close(track)
+
+    def _say(self, text: str) -> None:
+        if text and text != self._said:
+            self._output.beside(text)
+        self._said = text
+
+
+def _close(track: _Track) -> None:
+    if track.reader:
+        track.reader.close()

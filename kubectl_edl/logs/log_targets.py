@@ -1,0 +1,166 @@
+"""Whose logs are meant: the containers of a training job's pods, in the cast's order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from edl import contract
+from edl.model import Role, Target, TrainingJob
+from edl.model.names import JOB_TYPE
+from edl.texts import whole
+from edl.writes import Json
+from kubectl_edl.cli.command_errors import Refused
+
+_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_GATED: Final = "it waits behind a scheduling gate"
+SIMULATED: Final = (
+    "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
+    "happened to them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user chose; empty and None where he said nothing."""
+
+    roles: tuple[str, ...] = ()
+    index: int | None = None
+    container: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One container of one pod, as it is now; `restarts` tells its runs apart."""
+
+    label: str
+    """`worker-3`: the role and the index; without ranks, the end of the pod's name."""
+    role: str
+    pod: Target
+    uid: str
+    container: str
+    restarts: int
+    waiting: str
+    """Why it has no log yet; empty once it has started."""
+    ended: bool
+    stays: bool
+    """It runs on although its training job has ended."""
+    simulated: bool = False
+    """It runs, and no runtime has a container for it: kwok's nodes are so."""
+
+    @property
+    def run(self) -> tuple[str, str, int]:
+        """What is the same as long as its log is one log."""
+        return self.uid, self.container, self.restarts
+
+
+def sources(job: TrainingJob, pods: Iterable[Json], wanted: Wanted) -> tuple[Source, ...]:
+    """By role in the cast's order, index and age. Raises Refused for names that are unknown."""
+    roles = _chosen_roles(job, wanted.roles)
+    mine = _pods_by_role(roles, pods)
+    found = [
+        (role, pod)
+        for role in roles
+        for pod in sorted(mine[role.name], key=_order)
+        if wanted.index in (None, _index(pod))
+    ]
+    named = [(role, pod, _container(pod, wanted.container)) for role, pod in found]
+    if found and all(container is None for *_, container in named):
+        known = dict.fromkeys(name for _, pod in found for name in _containers(pod))
+        raise Refused(f'no container "{wanted.container}" in these pods; {", ".join(known)}')
+    return tuple(_source(role, pod, name) for role, pod, name in named if name is not None)
+
+
+def _chosen_roles(job: TrainingJob, names: Sequence[str]) -> list[Role]:
+    known = [role.name for role in job.roles] + list(job.missing)
+    for name in names:
+        if name not in known:
+            one_of = ", ".join(known)
+            raise Refused(f'{job.key.name} has no role "{name}"; --role is one of {one_of}')
+    return [role for role in job.roles if not names or role.name in names]
+
+
+def _pods_by_role(roles: Sequence[Role], pods: Iterable[Json]) -> Mapping[str, list[Json]]:
+    by_job: dict[str, list[Json]] = {role.job: [] for role in roles}
+    for pod in pods:
+        for owner in pod["metadata"].get("ownerReferences") or ():
+            if (owner["apiVersion"], owner["kind"]) == JOB_TYPE and owner["name"] in by_job:
+                by_job[owner["name"]].append(pod)
+    return {role.name: by_job[role.job] for role in roles}
+
+
+def _order(pod: Json) -> tuple[int, str, str]:
+    metadata = pod["metadata"]
+    return _index(pod), metadata.get("creationTimestamp") or "", metadata["name"]
+
+
+def _index(pod: Json) -> int:
+    annotations = pod["metadata"].get("annotations") or {}
+    index = whole(annotations.get(contract.COMPLETION_INDEX_ANNOTATION, ""))
+    return -1 if index is None else index
+
+
+def _containers(pod: Json) -> list[str]:
+    spec = pod["spec"]
+    return [one["name"] for one in (*spec["containers"], *(spec.get("initContainers") or ()))]
+
+
+def _container(pod: Json, name: str) -> str | None:
+    """The chosen one, or the one that kubectl would choose; None for a pod without it."""
+    known = _containers(pod)
+    if name:
+        return name if name in known else None
+    usual = (pod["metadata"].get("annotations") or {}).get(_DEFAULT_CONTAINER)
+    return usual if usual in known else known[0]
+
+
+def _source(role: Role, pod: Json, container: str) -> Source:
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    index = _index(pod)
+    suffix = str(index) if index >= 0 else metadata["name"].rpartition("-")[2]
+    found = _container_status(status, container)
+    ended = status.get("phase") in _ENDED or "terminated" in (found.get("state") or {})
+    leaving = ended or "deletionTimestamp" in metadata
+    return Source(
+        label=f"{role.name}-{suffix}",
+        role=role.name,
+        pod=Target("Pod", metadata["namespace"], metadata["name"]),
+        uid=metadata["uid"],
+        container=container,
+        restarts=found.get("restartCount") or 0,
+        waiting=_waiting(pod, found),
+        ended=ended,
+        stays=not leaving and role.ending is None,
+        simulated="running" in (found.get("state") or {}) and not found.get("containerID"),
+    )
+
+
+def _container_status(status: Json, name: str) -> Json:
+    listed = [
+        one
+        for field in ("containerStatuses", "initContainerStatuses")
+        for one in status.get(field) or ()
+    ]
+    return next((one for one in listed if one.get("name") == name), {})
+
+
+def _waiting(pod: Json, found: Json) -> str:
+    """Why a container has nothing to show; empty where it has, or may have."""
+    state = found.get("state") or {}
+    if "waiting" in state and "terminated" not in (found.get("lastState") or {}):
+        return _said(state["waiting"], "it is waiting to start")
+    status = pod.get("status") or {}
+    if state or status.get("phase") != "Pending":
+        return ""
+    if pod["spec"].get("schedulingGates"):
+        return _GATED
+    conditions = {one["type"]: one for one in status.get("conditions") or ()}
+    placed = conditions.get("PodScheduled") or {}
+    return _said(placed, "it is Pending") if placed.get("status") == "False" else "it is Pending"
+
+
+def _said(told: Json, otherwise: str) -> str:
+    """`ImagePullBackOff: Back-off pulling image …`."""
+    return (
+        ": ".join(text for name in ("reason", "message") if (text := told.get(name))) or otherwise
+    )

@@ -1,0 +1,76 @@
+"""The logs of a training job as they are now: its pods, one after the other."""
+
+import json
+from dataclasses import dataclass
+
+from edl import contract
+from edl.errors import Invalid, NotFound, Unreachable
+from edl.kube.cluster import LogRequest, Selection
+from edl.model import TrainingJob
+from edl.phases import phase
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.logs.log_format import Style, shown
+from kubectl_edl.logs.log_targets import SIMULATED, Source, Wanted, sources
+from kubectl_edl.model.training_job_view import why
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How much of each log; `since` in seconds back, None for all."""
+
+    tail: int | None = None
+    since: int | None = None
+    previous: bool = False
+
+
+def find(connection: Connection, job: TrainingJob, wanted: Wanted) -> tuple[Source, ...]:
+    """The sources of a training job now. Raises Refused for names that are unknown."""
+    selection = Selection("Pod", job.key.namespace, contract.FRAMEWORK)
+    pods = (json.loads(item) for item in connection.cluster.list(selection).items)
+    return sources(job, pods, wanted)
+
+
+def no_pods(job: TrainingJob, wanted: Wanted) -> str:
+    """Why there is nothing to show; of one index the whole job's phase says nothing."""
+    chosen = ", ".join(wanted.roles) + ("" if wanted.index is None else f" index {wanted.index}")
+    whose = f" of {chosen.strip()}" if chosen else ""
+    if wanted.index is not None:
+        return f"{job.key.name} has no pods{whose}"
+    reason = why(job).message
+    said = f"{phase(job).value}{f': {reason}' if reason else ''}"
+    return f"{job.key.name} has no pods{whose}: it is {said}"
+
+
+def read(
+    world: World, connection: Connection, found: tuple[Source, ...], part: Part, style: Style
+) -> None:
+    """Print the log of each source. Raises Refused where none of them has any."""
+    missing = [why for source in found if (why := _print(world, connection, source, part, style))]
+    told = dict.fromkeys(missing)
+    if missing and len(missing) == len(found):
+        raise Refused("; ".join(told))
+    for why in told:
+        world.warn(f"hint: {why}")
+
+
+def request(source: Source, part: Part) -> LogRequest:
+    return LogRequest(
+        source.pod, source.container, previous=part.previous, tail=part.tail, since=part.since
+    )
+
+
+def _print(world: World, connection: Connection, source: Source, part: Part, style: Style) -> str:
+    """Empty, or why there is no log."""
+    if source.waiting and not part.previous:
+        return f"{source.label} has no log yet: {source.waiting}"
+    try:
+        for line in connection.cluster.log(request(source, part)):
+            world.say(shown(line, source, style))
+    except (Invalid, NotFound) as error:
+        return f"{source.label} has no log: {error}"
+    except Unreachable:
+        if source.simulated:
+            return SIMULATED
+        raise
+    return ""

@@ -1,0 +1,1 @@
+"""Training jobs as users read them: values, no cluster."""

@@ -1,0 +1,74 @@
+"""How full the cluster is and how many wait, in a line, read anew every few seconds."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from edl.errors import ClusterError
+from edl.phases import waits
+from edl.resources import CPU, MEMORY, Resources
+from kubectl_edl.client.cluster_view import survey_cluster
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from datetime import datetime
+
+    from edl.model import ClusterState
+    from kubectl_edl.cli.context import Connection
+
+_FRESH: Final = timedelta(seconds=10)
+_PATIENCE: Final = 1.0
+"""Seconds that the first picture waits for it: of a large cluster it may not be there by then."""
+
+
+class ClusterLoad:
+    """Empty where the whole cluster may not be read. Used by one thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._cluster = connection.cluster
+        self._pool = ThreadPoolExecutor(1)
+        self._asked: Future[str] | None = None
+        self._asked_at: datetime | None = None
+        self._text = ""
+
+    def text(self, now: datetime) -> str:
+        first = self._asked_at is None
+        if self._asked is None and (first or now - self._asked_at >= _FRESH):  # type: ignore[operator]
+            self._asked, self._asked_at = self._pool.submit(self._read, now), now
+        if self._asked and first:
+            wait([self._asked], _PATIENCE)
+        if self._asked and self._asked.done():
+            self._text, self._asked = self._asked.result(), None
+        return self._text
+
+    def _read(self, now: datetime) -> str:
+        try:
+            return sentence(survey_cluster(self._cluster, now, []))
+        except ClusterError:
+            return ""
+
+
+def sentence(state: ClusterState) -> str:
+    """`Cluster: 3 queued; requested: CPU 76 % of 80, memory 38 % of 320Gi`."""
+    nodes = [node for node in state.nodes if node.schedulable]
+    room = sum((node.allocatable for node in nodes), Resources())
+    used = sum((node.used for node in nodes), Resources())
+    parts = [
+        f"{_named(name)} {100 * used.get(name) // amount} % of {_amount(name, amount)}"
+        for name, amount in room
+        if amount and (name in (CPU, MEMORY) or "/" in name)
+    ]
+    queued = sum(map(waits, state.jobs))
+    requested = f"requested: {', '.join(parts)}" if parts else "no node is ready"
+    return f"Cluster: {queued} queued; {requested}"
+
+
+def _named(name: str) -> str:
+    return "CPU" if name == CPU else name
+
+
+def _amount(name: str, amount: int) -> str:
+    """`320Gi`, without the name behind it."""
+    return str(Resources.of({name: amount})).split(" ")[0]

@@ -1,0 +1,74 @@
+"""Which training jobs a command is for: by their names, by a selector, or all of the namespace."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import click
+
+from edl.errors import EdlError
+from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.context import World
+from kubectl_edl.cli.options import SELECTOR, Command, bundled
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Exactly one of the three."""
+
+    names: tuple[str, ...] = ()
+    selector: str = ""
+    everything: bool = False
+
+    @property
+    def by_name(self) -> bool:
+        return bool(self.names)
+
+
+_OPTIONS: Final = (
+    click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names),
+    SELECTOR,
+    click.option("--all", "everything", is_flag=True, help="All of the namespace."),
+)
+
+
+def choosing(function: Command) -> Command:
+    """`JOB... | -l SELECTOR | --all`, as `choice`."""
+    return bundled(Choice, "choice", _OPTIONS)(function)
+
+
+def check(choice: Choice) -> None:
+    """Raises click.UsageError unless it is one of the three ways to choose."""
+    given = [bool(choice.names), bool(choice.selector), choice.everything]
+    if not any(given):
+        raise click.UsageError("Which? Name training jobs, or give -l SELECTOR or --all.")
+    if given.count(True) > 1:
+        raise click.UsageError(
+            "Names, a selector (-l) and --all exclude each other: leave two out."
+        )
+
+
+def each(world: World, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
+    """One after the other, as kubectl: one that fails keeps no other from its turn.
+
+    Raises the last error; the others are said before.
+    """
+    errors: list[EdlError] = []
+    for item in items:
+        try:
+            do(item)
+        except EdlError as error:
+            errors.append(error)
+    for earlier in errors[:-1]:
+        world.warn(f"error: {earlier}")
+    if errors:
+        raise errors[-1]
+
+
+def none_found(world: World, namespace: str, chosen: Collection[object]) -> bool:
+    """Whether a selector or --all chose nothing, which is said and no error."""
+    if not chosen:
+        world.warn(f"No training jobs found in {namespace} namespace.")
+    return not chosen

@@ -1,0 +1,69 @@
+"""How often a training job is resized at most: as a sentence, and for documents."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract
+from edl.cooldowns import cooldown
+from edl.model import Resizing
+from kubectl_edl.output.age import duration
+
+if TYPE_CHECKING:
+    from edl.frameworks.needs import Cooldown
+    from edl.model import TrainingJob
+    from edl.writes import Json
+
+_RECONCILER: Final = "reconciler"
+_LONGEST: Final = 3650 * 24 * 3600.0
+
+
+class Pacing(msgspec.Struct, frozen=True):
+    """The reconciler's cooldowns in seconds, None where they are not known."""
+
+    growth_cooldown: float | None = None
+    restart_cooldown: float | None = None
+
+
+class _Settings(msgspec.Struct, frozen=True):
+    limits: Pacing = Pacing()
+
+
+def published(settings: str | None) -> Pacing:
+    """From the annotation of the reconciler's Lease; what it does not say is not known."""
+    try:
+        found = msgspec.json.decode(settings or "{}", type=_Settings).limits
+    except msgspec.DecodeError:
+        return Pacing()
+    known = (found.growth_cooldown or 0, found.restart_cooldown or 0)
+    return found if all(0 <= seconds <= _LONGEST for seconds in known) else Pacing()
+
+
+def pace(job: TrainingJob, usual: Pacing) -> Cooldown | None:
+    """Its cooldown, with the source; None if it is never resized, or if that is unknown."""
+    ways = {role.resizing for role in job.live} - {Resizing.FIXED}
+    seconds = usual.restart_cooldown if Resizing.RESTART in ways else usual.growth_cooldown
+    found = cooldown(job, timedelta(seconds=seconds or 0))
+    if not ways or (not found.source and seconds is None):
+        return None
+    return replace(found, source=found.source or _RECONCILER)
+
+
+def text(found: Cooldown | None) -> str:
+    """`resizes at most every 60s (torchrun's default)`; empty for None."""
+    if found is None:
+        return ""
+    source, own = found.source, found.source == contract.COOLDOWN
+    whose = source if own else f"{'the ' * (source == _RECONCILER)}{source}'s default"
+    return f"resizes at most every {duration(found.least)} ({whose})"
+
+
+def document(found: Cooldown | None) -> Json | None:
+    """For `-o json`."""
+    if found is None:
+        return None
+    return {"seconds": found.least.total_seconds(), "source": found.source}

@@ -1,0 +1,78 @@
+"""Sizes over time, from the histories that the Jobs themselves carry."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+
+from edl.history import MOST, Operation
+from edl.model import Role, TrainingJob
+from kubectl_edl.model.role_history import known
+
+SIGNS: Final = 16
+"""Of a trend: so many moments are looked at."""
+_WINDOWS: Final = tuple(
+    timedelta(minutes=minutes) for minutes in (5, 15, 30, 60, 180, 720, 1440, 10_080)
+)
+_GONE: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
+
+
+class Steps(msgspec.Struct, frozen=True):
+    """From each time on, so many replicas; the oldest first, and before it nobody knows.
+
+    `whole`: the first is the start of the job, not where an old history was cut.
+    """
+
+    points: tuple[tuple[datetime, int], ...]
+    whole: bool = True
+
+    def at(self, moment: datetime) -> int | None:
+        """None before all that is known."""
+        return next((size for since, size in reversed(self.points) if since <= moment), None)
+
+    def spans(self, until: datetime) -> list[tuple[timedelta, int]]:
+        """How long which size lasted."""
+        ends = (*self.points, (until, 0))
+        return [(max(end - begin, timedelta()), size) for (begin, size), (end, _) in pairwise(ends)]
+
+
+def steps(job: TrainingJob, role: Role) -> Steps:
+    """A role's sizes: 0 while it was suspended, and after its end."""
+    told = known(role.history)
+    points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in told]
+    whole = len(told) < MOST and (not told or told[0].operation is Operation.STARTED)
+    now = 0 if role.suspended or role.ending else role.size
+    if role.ended_at:
+        before = points or _since(job, role.size)
+        return Steps((*before, (max(role.ended_at, before[-1][0]), 0)) if before else (), whole)
+    if not points:
+        return Steps(tuple(_since(job, now)) if now else ())
+    last_at, last = points[-1]
+    if last != now:  # an update of ours that a user's patch came before
+        points.append((max(last_at, role.resized_at or last_at), now))
+    return Steps(tuple(points), whole)
+
+
+def _since(job: TrainingJob, size: int) -> list[tuple[datetime, int]]:
+    return [(job.started_at or job.queued_at, size)] if size else []
+
+
+def window(jobs: Iterable[TrainingJob], now: datetime) -> timedelta:
+    """How far back a trend goes, so that all of these have begun in it; a week at most."""
+    begun = (job.queued_at for job in jobs)
+    wanted = now - min(begun, default=now)
+    return next((length for length in _WINDOWS if wanted <= length), _WINDOWS[-1])
+
+
+def trend(
+    job: TrainingJob, roles: Sequence[Role], now: datetime, length: timedelta
+) -> list[int | None]:
+    """Replicas of these roles together at `SIGNS` moments up to now; None before the job was."""
+    lines = [steps(job, role) for role in roles]
+    moments = [now - length * back / SIGNS for back in reversed(range(SIGNS))]
+    return [
+        None if moment < job.queued_at else sum(line.at(moment) or 0 for line in lines)
+        for moment in moments
+    ]

@@ -1,0 +1,44 @@
+"""When something happens, as users read it: how far away that is, and how sure."""
+
+from datetime import datetime
+from typing import Final
+
+from edl.forecast.estimate import Certainty, Estimate, coarse
+from edl.writes import Json
+from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.output.age import duration
+
+_SPOKEN: Final = {Certainty.ABOUT: "in about", Certainty.LATEST: "within about"}
+
+
+def when(estimate: Estimate, now: datetime) -> str:
+    """`now`, `in about 25m`, `within about 3h, sooner if train-7 ends`, `unknown: why`, `never`."""
+    if estimate.certainty is Certainty.NOW:
+        return "now"
+    if estimate.certainty is Certainty.NEVER:
+        return f"never on the nodes that there are: {estimate.reason}"
+    if estimate.at is None:
+        return f"unknown: {estimate.reason}"
+    wait = duration(coarse(estimate.at - now))
+    return f"{_SPOKEN[estimate.certainty]} {wait}" + (
+        f", {estimate.reason}" if estimate.reason else ""
+    )
+
+
+def short(estimate: Estimate, now: datetime) -> str:
+    """For a cell: `now`, `~25m`, `<~3h`, `unknown` or `never`."""
+    if estimate.certainty is Certainty.NOW:
+        return "now"
+    if estimate.at is None:
+        return estimate.certainty.value
+    sign = "~" if estimate.certainty is Certainty.ABOUT else "<~"
+    return f"{sign}{duration(coarse(estimate.at - now))}"
+
+
+def document(estimate: Estimate) -> Json:
+    """For `-o json`."""
+    return {
+        "certainty": estimate.certainty.value,
+        "at": time_text(estimate.at),
+        "message": estimate.reason,
+    }

@@ -1,0 +1,91 @@
+"""What users see of a topology: the labels that a training job asks for, and its pods' domains."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from edl.domain_counts import DomainCounts
+from edl.model import Code, Reason, Topology
+from edl.model.room import Shortage
+from edl.writes import Json
+from kubectl_edl.output.table import Column, Table
+
+COLUMNS: Final = (
+    Column("ROLE"),
+    Column("TOPOLOGY"),
+    Column("RULE"),
+    Column("DOMAINS", shrinks=True),
+)
+_NAMED: Final = 8
+"""Domains; of more than these only the number is said."""
+_UNLABELLED: Final = "no such label"
+
+
+def table(counts: Sequence[DomainCounts]) -> Table:
+    """A line for each role and label; nothing without a topology."""
+    return Table(COLUMNS, tuple(map(cells, counts)))
+
+
+def cells(one: DomainCounts) -> tuple[str, ...]:
+    """Of one line, by COLUMNS."""
+    rule = "required" if one.required else "preferred"
+    return one.role, one.label, rule, domains(one.domains)
+
+
+def domains(found: Sequence[tuple[str, int]]) -> str:
+    """`r3 (8 pods)`, or `r3 (6), r4 (2)`; empty without pods."""
+    if len(found) == 1:
+        ((value, pods),) = found
+        return f"{value or _UNLABELLED} ({pods} {'pod' if pods == 1 else 'pods'})"
+    named = [f"{value or _UNLABELLED} ({pods})" for value, pods in found[:_NAMED]]
+    rest = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(named) + rest
+
+
+def document(topology: Topology, counts: Sequence[DomainCounts] | None) -> Json | None:
+    """For `-o json`; null without a topology. No counts: the nodes may not be read."""
+    if not topology:
+        return None
+    return {
+        "required": [{"role": role or None, "label": label} for role, label in topology.required],
+        "preferred": list(topology.preferred),
+        "domains": None if counts is None else domains_document(counts),
+    }
+
+
+def domains_document(counts: Sequence[DomainCounts]) -> list[Json]:
+    return [
+        {"role": one.role, "label": one.label, "value": value or None, "pods": pods}
+        for one in counts
+        for value, pods in one.domains
+    ]
+
+
+def nearest(reason: Reason | None) -> str:
+    """`example.com/rack=r3: 6 of 8 pods fit`; empty where no domain is required."""
+    found = _shortage(reason)
+    if reason is None or found is None:
+        return ""
+    fit = "would fit if no training job ran" if reason.code is Code.NEVER_FITS else "fit"
+    pods = sum(need.pods for need in found.needs)
+    return f"{', '.join(map(str, found.domains))}: {found.fitting} of {pods} pods {fit}"
+
+
+def nearest_document(reason: Reason | None) -> Json | None:
+    """The domains where most of its pods fit, null where none is required, or all pods fit."""
+    found = _shortage(reason)
+    if reason is None or found is None:
+        return None
+    return {
+        "domains": [
+            {"role": one.role or None, "label": one.label, "value": one.value}
+            for one in found.domains
+        ],
+        "fitting": found.fitting,
+        "pods": sum(need.pods for need in found.needs),
+        "never": reason.code is Code.NEVER_FITS,
+    }
+
+
+def _shortage(reason: Reason | None) -> Shortage | None:
+    found = reason.about if reason else None
+    return found if isinstance(found, Shortage) and found.domains else None

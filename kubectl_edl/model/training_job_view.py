@@ -1,0 +1,209 @@
+"""Training jobs as users read them: the figures of the tables and the shape of `-o json`."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import msgspec
+
+from edl import contract, reasons
+from edl.messages import message
+from edl.model import Code, Phase, Pod, PodPhase, Reason, Resizing, Role, TrainingJob
+from edl.phases import ending, phase, unready
+from edl.writes import Json
+from kubectl_edl.output.report import API_VERSION
+
+RESOURCE: Final = "trainingjob.edl.dev"
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+
+
+class RoleView(msgspec.Struct, frozen=True):
+    """One role; `size` is what it has been given now: 0 while suspended and after its end."""
+
+    role: Role
+    size: int
+    running: int
+    pending: int
+    """Pods that are asked for and do not run; for a queued role, its minimum."""
+
+    @property
+    def bounds(self) -> str:
+        """`2`, or `1..12` for a role that can be resized: as the cast spells it."""
+        fixed = self.role.min == self.role.max
+        return str(self.role.max) if fixed else f"{self.role.min}..{self.role.max}"
+
+    @property
+    def text(self) -> str:
+        """`worker=4/1..12`: the size now, and min..max."""
+        return f"{self.role.name}={self.size}/{self.bounds}"
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """One training job."""
+
+    job: TrainingJob
+    phase: Phase
+    roles: tuple[RoleView, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{RESOURCE}/{self.job.key.name}"
+
+    @property
+    def sizes(self) -> str:
+        """All roles in one cell without spaces: `chief=1/1,ps=2/2,worker=4/1..12`."""
+        return ",".join(role.text for role in self.roles)
+
+    @property
+    def pending(self) -> int:
+        return sum(role.pending for role in self.roles)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Where its pods are, each once, sorted."""
+        pods = (pod for role in self.roles for pod in role.role.pods if not pod.ended)
+        return tuple(sorted({pod.node for pod in pods if pod.node}))
+
+    @property
+    def why(self) -> "Why":
+        return why(self.job)
+
+
+class Why(NamedTuple):
+    """Why a training job is as it is: `reason` for machines, None where nothing was said."""
+
+    reason: Code | None
+    message: str
+
+    @property
+    def document(self) -> dict[str, str | None]:
+        return {"reason": self.reason.value if self.reason else None, "message": self.message}
+
+
+def why(job: TrainingJob) -> Why:
+    """The first of: how it ended, what is wrong or missing, why it waits, a role's size."""
+    end = ending(job)
+    if end is not None:
+        return why_of(reasons.ended(job.key, end))
+    if found := unready(job):
+        return why_of(found)
+    said = min(_said(job), key=lambda found: found[0], default=None)
+    if said is not None:
+        return said[1]
+    return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
+
+
+def _said(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
+    """What each Job says, and its rank. Why a job waits stands on its first Job alone."""
+    for role in job.roles:
+        if (found := why_of_role(role)).reason:
+            fixed = role.resizing is Resizing.FIXED and not job.suspended
+            yield (not role.problem, fixed), found
+
+
+def why_of_role(role: Role) -> Why:
+    """What is wrong with its user's wishes, else what stands on its Job.
+
+    A manual size of what the role has already resizes nothing, so no reason is written for it;
+    nor is one when a manual size is given back.
+    """
+    if role.problem:
+        return Why(Code.INVALID, role.problem)
+    if role.reason is Code.MANUAL_SIZE and role.wanted is None and not role.suspended:
+        return Why(None, "")
+    if role.reason is Code.IDLE_CAPACITY and role.wanted == role.size and not role.suspended:
+        return why_of(reasons.MANUAL)
+    return Why(role.reason, role.message)
+
+
+def why_of(reason: Reason) -> Why:
+    """A reason of the planner's as users read it."""
+    return Why(reason.code, message(reason))
+
+
+def view(job: TrainingJob) -> JobView:
+    """A training job's figures."""
+    now = phase(job)
+    return JobView(job, now, tuple(_role(role, now) for role in job.roles))
+
+
+def document(shown: JobView, cooldown: Json | None) -> Json:
+    """One training job for `-o json`. Documented in `kubectl edl status --help`."""
+    job = shown.job
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJob",
+        "metadata": {
+            "name": job.key.name,
+            "namespace": job.key.namespace,
+            "creationTimestamp": time_text(job.queued_at),
+        },
+        "framework": job.framework,
+        "phase": shown.phase.value,
+        **shown.why.document,
+        "pending": shown.pending,
+        "priority": job.priority,
+        "paused": job.paused,
+        "cooldown": cooldown,
+        "startedAt": time_text(job.started_at),
+        "missingRoles": list(job.missing),
+        "roles": [_role_document(role) for role in shown.roles],
+    }
+
+
+def time_text(moment: datetime | None) -> str | None:
+    """RFC 3339 in UTC, to the second, as Kubernetes writes times."""
+    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pod_status(pod: Pod) -> str:
+    """A pod's STATUS: kubectl's words, and why a pending one does not start."""
+    if pod.terminating:
+        return "Terminating"
+    if pod.unplaced:
+        return "WaitsForNode"
+    if pod.gated:
+        return "WaitsForHosts" if contract.HOSTS_GATE in pod.gates else "SchedulingGated"
+    if pod.phase is PodPhase.RUNNING and not pod.ready:
+        return "NotReady"
+    return pod.phase.value
+
+
+def _role(role: Role, now: Phase) -> RoleView:
+    gone = role.suspended or role.ending is not None
+    size = 0 if gone else role.size
+    alive = [pod for pod in role.pods if not pod.terminating]
+    running = sum(pod.phase is PodPhase.RUNNING for pod in alive)
+    ended = sum(pod.phase is PodPhase.SUCCEEDED for pod in alive)
+    queued = now is Phase.QUEUED and role.ending is None
+    asked = role.min if queued and role.suspended else size - ended
+    return RoleView(role, size, running, max(0, 0 if now in _OVER else asked - running))
+
+
+def _role_document(shown: RoleView) -> Json:
+    role = shown.role
+    return {
+        "name": role.name,
+        "job": role.job,
+        "size": shown.size,
+        "min": role.min,
+        "max": role.max,
+        "running": shown.running,
+        "pending": shown.pending,
+        "resizing": role.resizing.value,
+        "wanted": role.wanted,
+        "ending": role.ending.value if role.ending else None,
+        "resizedAt": time_text(role.resized_at),
+        **why_of_role(role).document,
+        "pods": [_pod_document(pod) for pod in role.pods],
+    }
+
+
+def _pod_document(pod: Pod) -> Json:
+    return {
+        "name": pod.name,
+        "index": pod.index if pod.index >= 0 else None,
+        "node": pod.node or None,
+        "status": pod_status(pod),
+        "creationTimestamp": time_text(pod.created_at),
+    }

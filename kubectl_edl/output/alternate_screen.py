@@ -1,0 +1,49 @@
+"""A picture on a terminal's alternate screen, drawn over the one before it."""
+
+import re
+from typing import Final
+
+from kubectl_edl.output.color import FAINT, painted
+from kubectl_edl.output.safe_text import ascii_only
+from kubectl_edl.output.table import Layout
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_RESET = "\x1b[0m"
+
+
+ENTER: Final = "\x1b[?1049h\x1b[?25l"
+"""The alternate screen, which leaves no line of a picture in the scrollback; without a cursor."""
+LEAVE: Final = "\x1b[?25h\x1b[?1049l"
+_HOME: Final = "\x1b[H"
+_REST_OF_LINE: Final = "\x1b[K"
+_REST: Final = "\x1b[J"
+
+
+def over(picture: str) -> str:
+    """The picture in the place of whatever is on the screen, without a moment of nothing."""
+    lines = picture.replace("\n", f"{_REST_OF_LINE}\n")
+    return f"{_HOME}{lines}{_REST}"
+
+
+def fitted(text: str, layout: Layout) -> str:
+    """No line wraps, and the cursor's own line stays free: else the next picture goes astray."""
+    lines = text.splitlines()
+    if layout.height is not None and len(lines) >= layout.height:
+        shown = max(layout.height - 2, 0)
+        more = f"… {len(lines) - shown} more lines"
+        more = more if layout.unicode else ascii_only(more)
+        lines = [*lines[:shown], painted(more, FAINT if layout.coloured else "")]
+    width = layout.width
+    return "".join(f"{line if width is None else cut(line, width)}\n" for line in lines)
+
+
+def cut(line: str, width: int) -> str:
+    """So many characters of a line; colours take no room."""
+    if len(_ESCAPE.sub("", line)) <= width:
+        return line
+    kept, left = "", width
+    for part in re.split(f"({_ESCAPE.pattern})", line):
+        escape = _ESCAPE.fullmatch(part)
+        kept += part if escape else part[:left]
+        left -= 0 if escape else len(part[:left])
+    return kept if kept.endswith(_RESET) or "\x1b" not in kept else kept + _RESET

@@ -1,0 +1,53 @@
+"""`-o custom-columns=NAME:.metadata.name,SIZE:.roles[0].size`, as kubectl prints them."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kubectl_edl.output import jsonpath
+from kubectl_edl.output.jsonpath.jsonpath_ast import Path
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.table import Column, Table
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """Titles, and the field of an object that stands under each."""
+
+    titles: tuple[str, ...]
+    paths: tuple[Path, ...]
+
+    def table(self, report: Report) -> Table:
+        """A row an object; raises TemplateError for a path that cannot be applied to one."""
+        rows = tuple(tuple(_cell(path, one) for path in self.paths) for one in report.objects)
+        return Table(tuple(Column(title, blank=True) for title in self.titles), rows)
+
+
+def of_spec(spec: str) -> Columns:
+    """`TITLE:FIELD,…`. Raises TemplateError."""
+    pairs = [part.partition(":") for part in spec.split(",")]
+    for title, colon, field in pairs:
+        if not (colon and field):
+            raise jsonpath.TemplateError(
+                f'"{title}{colon}" is no TITLE:FIELD, as NAME:.metadata.name'
+            )
+    return _columns([title for title, _, _ in pairs], [field for _, _, field in pairs])
+
+
+def of_file(text: str) -> Columns:
+    """A line of titles and a line of fields, separated by blanks. Raises TemplateError."""
+    titles, fields = ([*text.splitlines(), "", ""][number].split() for number in (0, 1))
+    if not titles or len(titles) != len(fields):
+        raise jsonpath.TemplateError(
+            f"{len(titles)} titles and {len(fields)} fields; a line of titles and a line of as "
+            "many fields, such as NAME PHASE and metadata.name phase"
+        )
+    return _columns(titles, fields)
+
+
+def _columns(titles: Sequence[str], fields: Sequence[str]) -> Columns:
+    return Columns(tuple(titles), tuple(jsonpath.relaxed(field) for field in fields))
+
+
+def _cell(path: Path, document: object) -> str:
+    values = jsonpath.found(path, document)
+    return ",".join(map(jsonpath.go_text, values)) if values else "<none>"

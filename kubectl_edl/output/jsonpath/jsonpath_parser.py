@@ -1,0 +1,209 @@
+"""Text → template. Its grammar and its limits are those of client-go's parser."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kubectl_edl.output.jsonpath.go_format import unquoted
+from kubectl_edl.output.jsonpath.jsonpath_ast import (
+    Below,
+    Every,
+    Field,
+    Filter,
+    Number,
+    Path,
+    Range,
+    Slice,
+    Step,
+    Template,
+    Text,
+    Union,
+)
+
+_NAME: Final = re.compile(r"(?:\\.|[^\\ \t\r\n.,\[\]$@{}])*", re.DOTALL)
+_NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
+_QUOTED: Final = re.compile(r"""(["'])(?:\\.|(?!\1)[^\\\n])*\1""")
+_ARRAY: Final = re.compile(r"\[([^\]\n]*)\]")
+_SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
+_KEY: Final = re.compile(r"'([^']*)'")
+_FILTER: Final = re.compile(
+    r"""\[\?\( ( (?: [^"'\n)] )* (?: (["']) (?:\\.|(?!\2)[^\\\n])* \2 [^)\n]* )? ) \)\]""",
+    re.VERBOSE,
+)
+_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
+_RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
+OPERATORS: Final = ("==", "!=", "<", "<=", ">", ">=")
+
+
+class TemplateError(ValueError):
+    """What is wrong with a template, or why it cannot be applied to this object."""
+
+
+def template(text: str) -> Template:
+    """Raises TemplateError with the place."""
+    reader = _Reader(text)
+    found, ended = reader.template()
+    if ended:
+        raise TemplateError("{end} without {range …}: there is nothing to end")
+    return found
+
+
+def relaxed(text: str) -> Path:
+    """`metadata.name`, `.metadata.name`, `{metadata.name}` or `{.metadata.name}`.
+
+    As custom columns spell a field. Raises TemplateError.
+    """
+    match = _RELAXED.fullmatch(text)
+    if match is None:
+        raise TemplateError(f'"{text}" is no field; metadata.name, .metadata.name or {{.phase}}')
+    return _path(f".{match[1] or match[2]}")
+
+
+def _path(text: str) -> Path:
+    """The inside of one pair of braces, which is all there is."""
+    reader = _Reader(f"{{{text}}}")
+    reader.at = 1
+    return reader.path()[1]
+
+
+class _Reader:
+    """Goes over the text once; `at` is the place."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def template(self) -> tuple[Template, bool]:
+        """Up to its end or to an {end}; and whether that was one."""
+        parts: list[Text | Range | Path] = []
+        while self.at < len(self.text):
+            begin = self.text.find("{", self.at)
+            if begin != self.at:
+                end = len(self.text) if begin < 0 else begin
+                parts.append(Text(self.text[self.at : end]))
+                self.at = end
+                continue
+            self.at += 1
+            word, path = self.path()
+            if word == "end":
+                return tuple(parts), True
+            # A range that nobody ends goes on to the end, as in kubectl.
+            parts.append(Range(path, self.template()[0]) if word == "range" else path)
+        return tuple(parts), False
+
+    def path(self) -> tuple[str, Path]:
+        """A keyword or nothing, and the steps up to the closing brace."""
+        word, steps = "", list[Step]()
+        while not self._take("}"):
+            if self._take(" ") or self._take("@") or self._take("$"):
+                continue
+            if (letter := self._peek()).isalpha() or letter == "_":
+                name = self._match(_NAME)
+                if name in ("true", "false"):
+                    steps.append(Number(name == "true"))
+                elif name in ("range", "end"):
+                    word = name
+                else:
+                    raise self._wrong(f'unknown word "{name}"; range, end, or .{name} for a field')
+                continue
+            steps += self._steps(steps)
+        return word, tuple(steps)
+
+    def _steps(self, before: list[Step]) -> Path:
+        for sign, read in _READERS.items():
+            if self.text.startswith(sign, self.at):
+                if sign == ".." and before and isinstance(before[-1], Below):
+                    raise self._wrong("two .. in a row")
+                return read(self)
+        if self._peek().isdigit() or self._peek() in ("+", "-"):
+            return (self._number(),)
+        letter = self._peek()
+        if letter in ("", "\r", "\n"):
+            raise self._wrong('a "{" is never closed')
+        raise self._wrong(f'"{letter}" may not stand here')
+
+    def below(self) -> Path:
+        self.at += 2
+        if self._peek().isalnum() or self._peek() == "_":
+            return (Below(), self._field())
+        return (Below(),)
+
+    def field(self) -> Path:
+        self.at += 1
+        return (self._field(),)
+
+    def quoted(self) -> Path:
+        return (Text(unquoted(self._match(_QUOTED, "a quoted text that never ends"))),)
+
+    def array(self) -> Path:
+        inner = self._match(_ARRAY, "a [ that is never closed")[1:-1]
+        parts = inner.split(",")
+        if len(parts) > 1:
+            return (Union(tuple(_path(f"[{part.strip(' ')}]") for part in parts)),)
+        if key := _KEY.fullmatch(inner):
+            return _path(f".{key[1]}")
+        found = _SLICE.fullmatch("" if inner == "*" else inner)
+        if found is None:
+            raise self._wrong(f"[{inner}] is none of [0], [-1], [0:3], [*], ['name'], [?(…)]")
+        first, last, step = (_int(part) for part in found.groups())
+        if first is not None and found[2] is None:
+            return (Slice(first, first + 1, None, single=True),)
+        return (Slice(first, last, step, single=False),)
+
+    def filter(self) -> Path:
+        match = _FILTER.match(self.text, self.at)
+        if match is None:
+            raise self._wrong("a [?( that is never closed by )]")
+        self.at = match.end()
+        compared = _COMPARISON.fullmatch(match[1])
+        if compared is None:
+            return (Filter(_path(match[1]), "", ()),)
+        left, operator, right = compared.groups()
+        if operator not in OPERATORS:
+            raise self._wrong(f'unknown operator "{operator}"; one of {" ".join(OPERATORS)}')
+        return (Filter(_path(left), operator, _path(right)),)
+
+    def _field(self) -> Step:
+        name = self._match(_NAME)
+        return Every() if name == "*" else Field(name.replace("\\", ""))
+
+    def _number(self) -> Step:
+        text = self._match(_NUMBER)
+        try:
+            return Number(int(text) if text.lstrip("+-").isdigit() else float(text))
+        except ValueError:
+            raise self._wrong(f'"{text}" is no number') from None
+
+    def _peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _take(self, sign: str) -> bool:
+        found = self.text.startswith(sign, self.at)
+        self.at += len(sign) if found else 0
+        return found
+
+    def _match(self, pattern: re.Pattern[str], else_: str = "") -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            raise self._wrong(else_)
+        self.at = match.end()
+        return match[0]
+
+    def _wrong(self, what: str) -> TemplateError:
+        return TemplateError(f"{what} (character {self.at + 1} of {self.text})")
+
+
+def _int(part: str | None) -> int | None:
+    digits = (part or "").lstrip(":")
+    return int(digits) if digits and digits != "-" else None
+
+
+_READERS: Final[Mapping[str, Callable[[_Reader], Path]]] = {
+    "[?(": _Reader.filter,
+    "[": _Reader.array,
+    "..": _Reader.below,
+    ".": _Reader.field,
+    '"': _Reader.quoted,
+    "'": _Reader.quoted,
+}
+"""The longer signs first."""

@@ -1,0 +1,150 @@
+"""`-o`: each form, how it prints a report, and how `--watch` goes on with it."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.errors import EdlError
+from edl.writes import Json
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.safe_text import ascii_only
+from kubectl_edl.output.serialize import json_text, yaml_text
+from kubectl_edl.output.table import Layout, Table, render
+
+Print = Callable[[Report, Layout], str]
+FORMS: Final = ("table", "wide", "json", "yaml", "name")
+_WITH_TEXT: Final = (
+    "custom-columns",
+    "custom-columns-file",
+    "jsonpath",
+    "jsonpath-as-json",
+    "jsonpath-file",
+)
+_Result = TypeVar("_Result")
+
+
+class BadForm(EdlError):
+    """A form that is none, or whose template is wrong."""
+
+
+class Form(msgspec.Struct, frozen=True):
+    """`table` is the one table of a list, for forms of lines; `one` prints a changed object."""
+
+    prints: Print
+    table: Callable[[Report], Table | None] = lambda _: None
+    one: Callable[[Json], str] | None = None
+    people: bool = False
+    """For eyes: drawn again on a terminal, and silent where there is nothing to show."""
+
+
+def print_report(report: Report, layout: Layout) -> str:
+    """Sections with an empty line between them; tables without rows are left out."""
+    sections = (
+        _text(section, layout) if isinstance(section, str) else render(section, layout)
+        for section in report.sections
+    )
+    return "\n".join(section for section in sections if section)
+
+
+@lru_cache
+def form(spelled: str) -> Form:
+    """`json`, `jsonpath={.items[*].phase}`, …. Raises BadForm."""
+    if found := _PLAIN.get(spelled):
+        return found
+    name, _, text = spelled.partition("=")
+    if name not in _WITH_TEXT:
+        raise BadForm(f'-o "{spelled}": unknown; one of {", ".join((*FORMS, *_WITH_TEXT))}')
+    if not text:
+        raise BadForm(f"-o {name}: add {_EXAMPLES[name]}")
+    from kubectl_edl.output.jsonpath import TemplateError  # noqa: PLC0415 (only for templates)
+
+    try:
+        return _made(name, text)
+    except OSError as error:
+        raise BadForm(f"-o {name}: {text}: {error.strerror}") from error
+    except (TemplateError, UnicodeDecodeError) as error:
+        raise BadForm(f"-o {name}: {error}") from error
+
+
+def _made(name: str, text: str) -> Form:
+    content = Path(text).read_text("utf-8-sig") if name.endswith("-file") else text
+    if name.startswith("custom-columns"):
+        from kubectl_edl.output import custom_columns  # noqa: PLC0415 (the same)
+
+        read = custom_columns.of_file if name.endswith("-file") else custom_columns.of_spec
+        return _in_columns(read(content).table)
+    return _in_template(content, as_json=name == "jsonpath-as-json")
+
+
+def _in_columns(table: Callable[[Report], Table]) -> Form:
+    def read(report: Report) -> Table:
+        return _applied(lambda: table(report))
+
+    # As kubectl: neither cut nor translated.
+    return Form(
+        lambda report, layout: render(
+            read(report), Layout(header=layout.header, floor=layout.floor)
+        ),
+        read,
+    )
+
+
+def _in_template(text: str, *, as_json: bool) -> Form:
+    from kubectl_edl.output import jsonpath  # noqa: PLC0415 (the same)
+
+    template = jsonpath.template(text)
+    execute = jsonpath.as_json if as_json else jsonpath.execute
+
+    def one(document: Json) -> str:
+        return _applied(lambda: execute(template, document))
+
+    return Form(lambda report, _: one(report.document), one=one)
+
+
+def _applied(act: Callable[[], _Result]) -> _Result:
+    from kubectl_edl.output.jsonpath import TemplateError  # noqa: PLC0415 (the same)
+
+    try:
+        return act()
+    except TemplateError as error:
+        raise BadForm(f"-o: {error}") from error
+
+
+def _text(section: str, layout: Layout) -> str:
+    return section if layout.unicode else ascii_only(section)
+
+
+def _list_table(report: Report) -> Table | None:
+    """The table of a list, None for a report about one object."""
+    first = report.sections[0]
+    return first if report.list_kind and isinstance(first, Table) else None
+
+
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "custom-columns": "=NAME:.metadata.name,PHASE:.phase",
+    "custom-columns-file": "=FILE, with a line of titles and a line of fields",
+    "jsonpath": "='{.items[*].metadata.name}'",
+    "jsonpath-as-json": "='{.items[*].metadata.name}'",
+    "jsonpath-file": "=FILE, with a template",
+}
+
+
+def _watched_yaml(document: Json) -> str:
+    return f"---\n{yaml_text(document)}"
+
+
+_PLAIN: Final[Mapping[str, Form]] = {
+    "table": Form(print_report, _list_table, people=True),
+    "wide": Form(
+        lambda report, layout: print_report(report, replace(layout, wide=True)),
+        _list_table,
+        people=True,
+    ),
+    "json": Form(lambda report, _: json_text(report.document), one=json_text),
+    "yaml": Form(lambda report, _: yaml_text(report.document), one=_watched_yaml),
+    "name": Form(lambda report, _: "".join(f"{name}\n" for name in report.names)),
+}

@@ -1,0 +1,31 @@
+"""Documents for other programs: JSON and YAML, and names for `xargs`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edl.writes import Json
+
+
+def json_text(document: Json) -> str:
+    """Indented as kubectl does, with a newline at the end."""
+    return json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+
+
+def json_stream(documents: Sequence[Json]) -> str:
+    """One document as it is, several as a List, as kubectl prints them; nothing for none."""
+    if len(documents) == 1:
+        return json_text(documents[0])
+    several = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
+    return json_text(several) if documents else ""
+
+
+def yaml_text(document: Json) -> str:
+    """Keys in the order of the document."""
+    from kubectl_edl.resources.yaml_writer import dump  # noqa: PLC0415 (YAML is a third of a cold start)
+
+    return dump(document)

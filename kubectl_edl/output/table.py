@@ -1,0 +1,170 @@
+"""Aligned columns, as `kubectl get` prints them."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from kubectl_edl.output.color import painted
+from kubectl_edl.output.safe_text import ascii_only, harmless
+
+_GAP: Final = "   "
+_LEAST: Final = 3
+"""kubectl's columns are six wide at least, three of it the gap (cli-runtime, GetNewTabWriter)."""
+_NARROWEST: Final = 12
+_CUT: Final = {True: "…", False: "..."}
+NOTHING: Final = "<none>"
+"""What an empty cell shows, so that columns can be counted."""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """`wide`: shown with `-o wide` only. `shrinks`: cut first on a terminal that is too narrow.
+
+    `spare`: left out where that is not enough, the highest first, of equals the last; 0 never.
+    `blank`: an empty cell stays empty. `colour` is a cell's.
+    """
+
+    title: str
+    wide: bool = False
+    shrinks: bool = False
+    spare: int = 0
+    blank: bool = False
+    colour: Callable[[str], str] | None = None
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows hold a cell for every column, wide ones included."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def only(self, indexes: Sequence[int]) -> "Table":
+        """The same columns with some of the rows."""
+        return replace(self, rows=tuple(self.rows[index] for index in indexes))
+
+    def narrow(self) -> "Table":
+        """Without the columns for `-o wide`."""
+        return self._with([n for n, column in enumerate(self.columns) if not column.wide])
+
+    def without(self, left_out: int) -> "Table":
+        """Without the column of this number."""
+        return self._with([n for n in range(len(self.columns)) if n != left_out])
+
+    def _with(self, shown: Sequence[int]) -> "Table":
+        return Table(
+            tuple(self.columns[index] for index in shown),
+            tuple(tuple(row[index] for index in shown) for row in self.rows),
+        )
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """How a table is to be laid out.
+
+    `width` is the terminal's, None where lines may be of any length; so is `height`. `header` is
+    left out for lines that continue an earlier table, which keep at least its widths: `floor`.
+    """
+
+    wide: bool = False
+    width: int | None = None
+    header: bool = True
+    floor: tuple[int, ...] = ()
+    height: int | None = None
+    unicode: bool = True
+    """Whether the reader's terminal knows more than ASCII."""
+    coloured: bool = False
+
+
+def render(table: Table, layout: Layout) -> str:
+    """Lines that end with a newline each; empty for a table without rows."""
+    if not table.rows:
+        return ""
+    shown = _spared(_shown(table, layout), layout)
+    lines = _lines(shown, layout)
+    sizes = _fitted(_needed(lines, layout), shown.columns, layout.width)
+    plain = replace(layout, coloured=False)
+    header = [_line(lines[0], sizes, shown.columns, plain)] if layout.header else []
+    return "".join((*header, *(_line(line, sizes, shown.columns, layout) for line in lines[1:])))
+
+
+def widths(table: Table, layout: Layout) -> tuple[int, ...]:
+    """The width that each shown column needs, `layout.floor` at least."""
+    return _needed(_lines(_shown(table, layout), layout), layout)
+
+
+def _needed(lines: Sequence[Sequence[str]], layout: Layout) -> tuple[int, ...]:
+    needed = [max(_LEAST, *map(len, column)) for column in zip(*lines, strict=True)]
+    floor = layout.floor if len(layout.floor) == len(needed) else (0,) * len(needed)
+    return tuple(max(pair) for pair in zip(needed, floor, strict=True))
+
+
+def _shown(table: Table, layout: Layout) -> Table:
+    return table if layout.wide else table.narrow()
+
+
+def _lines(shown: Table, layout: Layout) -> list[list[str]]:
+    """The titles and the rows, every cell filled."""
+    titles = [column.title for column in shown.columns]
+    rows = [
+        [_filled(cell, column, layout) for cell, column in zip(row, shown.columns, strict=True)]
+        for row in shown.rows
+    ]
+    return [titles, *rows]
+
+
+def _filled(cell: str, column: Column, layout: Layout) -> str:
+    if not cell:
+        return "" if column.blank else NOTHING
+    text = harmless(cell)
+    return text if layout.unicode or text.isascii() else ascii_only(text)
+
+
+def _spared(shown: Table, layout: Layout) -> Table:
+    """Without as many spare columns as a terminal is too narrow for; who wants it wide gets all."""
+    while layout.width is not None and not layout.wide:
+        spare = [(column.spare, n) for n, column in enumerate(shown.columns) if column.spare]
+        needed = _needed(_lines(shown, layout), layout)
+        least = sum(
+            min(size, _NARROWEST) if column.shrinks else size
+            for size, column in zip(needed, shown.columns, strict=True)
+        )
+        if not spare or least + len(_GAP) * (len(needed) - 1) <= layout.width:
+            break
+        shown = shown.without(max(spare)[1])
+    return shown
+
+
+def _fitted(needed: Sequence[int], columns: Sequence[Column], width: int | None) -> list[int]:
+    """Takes what is too much for the terminal from the columns that shrink, the widest first."""
+    sizes = list(needed)
+    excess = 0 if width is None else sum(sizes) + len(_GAP) * (len(sizes) - 1) - width
+    shrinking = [index for index, column in enumerate(columns) if column.shrinks]
+    for index in sorted(shrinking, key=lambda index: -sizes[index]):
+        taken = max(0, min(excess, sizes[index] - _NARROWEST))
+        sizes[index] -= taken
+        excess -= taken
+    return sizes
+
+
+def _line(
+    cells: Sequence[str], sizes: Sequence[int], columns: Sequence[Column], layout: Layout
+) -> str:
+    fitted = [_cell(cell, size, layout) for cell, size in zip(cells, sizes, strict=True)]
+    last = max((number for number, cell in enumerate(fitted) if cell.strip()), default=0)
+    fitted = [*fitted[:last], fitted[last].rstrip()]
+    if layout.coloured:
+        fitted = [_coloured(cell, column) for cell, column in zip(fitted, columns, strict=False)]
+    return _GAP.join(fitted) + "\n"
+
+
+def _coloured(cell: str, column: Column) -> str:
+    """Only the text: blanks behind it have no colour."""
+    if column.colour is None:
+        return cell
+    text = cell.rstrip()
+    return painted(text, column.colour(text)) + cell[len(text) :]
+
+
+def _cell(text: str, size: int, layout: Layout) -> str:
+    cut = _CUT[layout.unicode]
+    return (text if len(text) <= size else text[: size - len(cut)] + cut).ljust(size)

@@ -1,0 +1,157 @@
+"""Printing a report once, or again and again as the cluster changes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from msgspec import structs
+
+from edl.errors import Unreachable
+from edl.writes import Json
+from kubectl_edl.cli.context import World
+from kubectl_edl.cli.options import Reading
+from kubectl_edl.output.alternate_screen import ENTER, LEAVE, fitted, over
+from kubectl_edl.output.printer import Form, form
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.table import Layout, widths
+
+Read = Callable[[], Report]
+
+
+def show(world: World, reading: Reading, read: Read) -> None:
+    """Once."""
+    report, chosen = read(), form(reading.output)
+    _say_beside(world, chosen, report)
+    if report.objects or not chosen.people:
+        world.out.write(chosen.prints(report, layout(world, reading)))
+
+
+def follow(world: World, reading: Reading, read: Read, changes: Iterator[None]) -> None:
+    """Until `changes` end: a terminal's table is drawn again, everything else goes on in lines."""
+    if world.width is not None and form(reading.output).people:
+        _draw(world, reading, reports(world, read, changes))
+    else:
+        continued(world, reading, read, changes)
+
+
+def continued(world: World, reading: Reading, read: Read, changes: Iterator[None]) -> None:
+    """In lines, also on a terminal: what was printed stays, and what is new comes below it."""
+    chosen = form(reading.output)
+    lines = _Lines(chosen, layout(replace(world, width=None, size=None), reading), reading)
+    for number, report in enumerate(reports(world, read, changes)):
+        if number == 0:
+            _say_beside(world, chosen, report)
+        world.out.write(lines.news(report))
+        world.out.flush()
+
+
+def layout(world: World, reading: Reading) -> Layout:
+    """As stdout is now: a terminal may be resized between two pictures."""
+    width, height = world.size() if world.size else (world.width, None)
+    return Layout(
+        width=width,
+        height=height,
+        header=not reading.no_headers,
+        unicode=world.unicode,
+        wide=reading.output == "wide",
+        coloured={"auto": world.coloured}.get(reading.color, reading.color == "always"),
+    )
+
+
+def _draw(world: World, reading: Reading, reports: Iterator[Report]) -> None:
+    """On the alternate screen; the last picture stays on the usual one."""
+    picture = ""
+    try:
+        with world.listening():
+            world.out.write(ENTER)
+            for report in reports:
+                now = layout(world, reading)
+                draw = report.picture or partial(form(reading.output).prints, report)
+                picture = fitted(draw(now) or f"{report.nothing}\n", now)
+                world.out.write(over(picture))
+                world.out.flush()
+    finally:
+        world.out.write(LEAVE + picture)
+        world.out.flush()
+
+
+class _Lines:
+    """Remembers what was printed, and prints what is new or different since."""
+
+    def __init__(self, chosen: Form, plain: Layout, reading: Reading) -> None:
+        self._form = chosen
+        self._layout = plain
+        self._wide = reading.output == "wide"
+        self._shown: dict[tuple[str, str], object] = {}
+
+    def news(self, report: Report) -> str:
+        found = dict(zip(map(_key, report.objects), self._contents(report), strict=True))
+        new = [
+            index
+            for index, (key, content) in enumerate(found.items())
+            if self._shown.get(key) != content
+        ]
+        self._shown = found
+        if not new:
+            return ""
+        return self._text(report.only(new) if report.list_kind else report)
+
+    def _contents(self, report: Report) -> Sequence[object]:
+        """What must differ to be news: of a list in a table its cells, without the age.
+
+        Kubernetes' own objects change when they change; ours carry more than a table shows.
+        """
+        table = self._form.table(report)
+        if table is None or not self._form.people or report.list_version != API_VERSION:
+            return report.objects
+        visible = table if self._wide else table.narrow()
+        return [row[:-1] for row in visible.rows]
+
+    def _text(self, report: Report) -> str:
+        table = self._form.table(report)
+        if table is not None:
+            text = self._form.prints(report, self._layout)
+            floor = widths(table, self._layout)
+            self._layout = structs.replace(self._layout, header=False, floor=floor)
+            return text
+        if self._form.people:
+            return self._form.prints(report, self._layout) + "\n"
+        if self._form.one is None:
+            return self._form.prints(report, self._layout)
+        return "".join(map(self._form.one, report.objects))
+
+
+def reports(world: World, read: Read, changes: Iterator[None]) -> Iterator[Report]:
+    """One report now and one after each change; an API server that is away is waited for."""
+    yield read()
+    away = False
+    for _ in changes:
+        try:
+            yield read()
+        except Unreachable as error:
+            if not away:
+                world.warn(f"waiting: {error}")
+            away = True
+        else:
+            away = False
+
+
+def last(reports: Iterator[Report]) -> Report:
+    """The last of them: there is one at least."""
+    report = next(reports)
+    for report in reports:  # noqa: B007 (the last one is what is wanted)
+        pass
+    return report
+
+
+def _say_beside(world: World, chosen: Form, report: Report) -> None:
+    """What is not the answer goes to stderr."""
+    for hint in report.hints:
+        world.warn(hint)
+    if not report.objects and chosen.people:
+        world.warn(report.nothing)
+
+
+def _key(document: Json) -> tuple[str, str]:
+    metadata = document["metadata"]
+    return metadata["namespace"], metadata["name"]

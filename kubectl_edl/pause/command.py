@@ -1,0 +1,46 @@
+"""`kubectl edl pause`."""
+
+from typing import Final
+
+import click
+
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.options import Writing, one_namespace, writing
+from kubectl_edl.model.job_selection import Choice, check, choosing
+from kubectl_edl.pause.pause_annotation import Switch, flip
+
+_HELP: Final = """Take training jobs off the nodes until they are resumed.
+
+All of its pods end now, with their grace period; what they did not save is lost. The Jobs stay.
+
+\b
+Examples:
+  # Make room for the rest of the day
+  kubectl edl pause mnist
+  # All of an experiment
+  kubectl edl pause -l experiment=lr-sweep
+  # Let the API server check it, and change nothing
+  kubectl edl pause mnist -n team-a --dry-run server
+"""
+_SWITCH: Final = Switch(
+    paused=True,
+    done="paused, its pods end and it waits for: kubectl edl resume {job}",
+    unattended="paused: once a reconciler runs, its pods end; it waits for: "
+    "kubectl edl resume {job}",
+    queued="paused, it leaves the queue and waits for: kubectl edl resume {job}",
+    already="is paused already; it waits for: kubectl edl resume {job}",
+)
+
+
+@click.command("pause", help=_HELP, epilog=EXIT_CODES_HELP)
+@choosing
+@one_namespace
+@writing
+@click.pass_obj
+def pause(world: World, choice: Choice, scope: Scope, writing: Writing) -> None:
+    check(choice)
+    flip(world, choice, scope, writing, _SWITCH)
+
+
+COMMAND: Final = pause

@@ -1,0 +1,99 @@
+"""Pausing and resuming: one annotation on every Job of a training job."""
+
+from dataclasses import dataclass, replace
+
+from edl import contract
+from edl.model import JobKey, Target, TrainingJob
+from edl.phases import ending
+from edl.writes import Json, Patch
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.options import Writing
+from kubectl_edl.client.cluster_view import Survey, selected, survey_jobs
+from kubectl_edl.client.lookup import only, training_job
+from kubectl_edl.client.patcher import ACTUATORS, Actuator
+from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.client.retry_on_conflict import with_fresh_state
+from kubectl_edl.model.job_selection import Choice, each, none_found
+from kubectl_edl.output.change_report import say_changed
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """What to set, and what is said when it is done or was so before; `{job}` is filled in."""
+
+    paused: bool
+    done: str
+    unattended: str
+    """Instead of `done` while no reconciler is at work."""
+    already: str
+    queued: str = ""
+    """Instead of `done` for a job without pods; empty where that is no difference."""
+
+
+def flip(world: World, choice: Choice, scope: Scope, writing: Writing, switch: Switch) -> None:
+    """Write the annotation wherever it differs, and say so, job by job.
+
+    Raises Missing before anything is written.
+    """
+    connection = world.connect(scope)
+    survey = survey_jobs(connection, world.now())
+    chosen = _chosen(choice, survey, connection)
+    if none_found(world, connection.namespace, chosen):
+        return
+    actuator = ACTUATORS[writing.dry_run](connection.cluster)
+    hints = unattended(connection, world.now(), writing.dry_run)
+    if hints:
+        switch = replace(switch, done=switch.unattended)
+    surveys = [survey]
+    done: list[tuple[str, list[Json]]] = []
+
+    def one(key: JobKey) -> None:
+        def change() -> tuple[str, list[Json]]:
+            seen = surveys.pop() if surveys else survey_jobs(connection, world.now())
+            job = only(key, seen) or training_job(key.name, seen, connection)
+            found = _flip(job, switch, actuator, scope.flags)
+            surveys.append(seen)
+            return found
+
+        done.append(with_fresh_state(change, world.sleep))
+
+    try:
+        each(world, chosen, one)
+    finally:
+        if done:
+            sentences = "\n".join(sentence for sentence, _ in done)
+            manifests = [manifest for _, found in done for manifest in found]
+            say_changed(world, writing.output, sentences, manifests, hints)
+
+
+def _chosen(choice: Choice, survey: Survey, connection: Connection) -> list[JobKey]:
+    """A selector and --all pass over those that have ended."""
+    if choice.by_name:
+        named = [training_job(name, survey, connection).key for name in choice.names]
+        return list(dict.fromkeys(named))
+    jobs = selected(survey.jobs, connection, choice.selector)
+    return [job.key for job in jobs if job.roles and (ending(job) is None or job.live)]
+
+
+def _flip(
+    job: TrainingJob, switch: Switch, actuator: Actuator, flags: str
+) -> tuple[str, list[Json]]:
+    end = ending(job)
+    if end is not None and not job.live:
+        raise Refused(
+            f"{job.key.name} has ended ({end.value}): there is nothing to pause or resume"
+        )
+    if not job.roles:
+        raise Refused(f"{job.key.name} cannot be paused or resumed as it is: {job.problem}")
+    named = f"{job.key.name}{flags}"
+    if job.paused is switch.paused:
+        return f"{job.key.name}: {switch.already.format(job=named)}", []
+    value = contract.TRUE if switch.paused else None
+    body = {"metadata": {"annotations": {contract.PAUSED: value}}}
+    manifests = [
+        actuator.patch(Patch(Target("Job", job.key.namespace, role.job), role.version, body))
+        for role in job.live
+    ]
+    done = switch.queued if job.suspended and switch.queued else switch.done
+    return f"{job.key.name}: {done.format(job=named)}{actuator.remark}", manifests

@@ -1,0 +1,122 @@
+"""`kubectl edl plan`."""
+
+from typing import Final
+
+import click
+
+from edl import reasons
+from edl.errors import Forbidden
+from edl.phases import ending
+from edl.planner.plan import Held
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.options import Reading, everywhere, printing
+from kubectl_edl.client.cluster_view import survey_cluster, survey_training
+from kubectl_edl.client.reconciler_settings import Asked, Deciding, asking, deciding
+from kubectl_edl.model.training_job_view import why
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.watch_report import show
+
+_HELP: Final = """Show what the reconciler would do now, which jobs it holds, and why.
+
+It is one step; kubectl edl simulate --live shows what follows. The plan is made of the whole
+cluster, which you must be allowed to read; shown are the training jobs of the namespace. Nothing is
+changed. Without that right you see the reasons that the reconciler last wrote on your jobs.
+
+\b
+ACTION is
+  start     a queued training job is released, at these sizes
+  grow      it gets more replicas
+  shrink    it gives some up
+  restart   the same for a framework that cannot be resized while it runs
+  suspend   its pods end, and it goes back to the queue or is paused
+  move      pods are deleted on a node that is drained, and recreated on another one
+
+For jobs with a topology DOMAINS says where their new pods come: r3 (6), r4 (2).
+
+The reconciler publishes its policy and load ceiling on its Lease (edl-system/edl-reconciler);
+--policy and --load-ceiling show what others would do.
+
+\b
+Examples:
+  # What will happen next, and why not more
+  kubectl edl plan
+  # The sizes before and after, in all namespaces
+  kubectl edl plan -A --diff
+  # What another policy would do
+  kubectl edl plan -A --diff --policy throughput
+  # For a script: which jobs would shrink
+  kubectl edl plan -A -o json | jq -r '.changes[]|select(.action=="shrink").name'
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "Plan", "at",
+  "complete": false where the cluster may not be read: then nothing is known of changes,
+  "settings": {"policy", "loadCeiling", "source": "reconciler"|"flags"|"default"},
+  "changes": [{"namespace", "name", "action", "sizes": [{"role", "before", "after"}], "pods",
+               "domains": [{"role", "label", "value", "pods"}], "reason", "message"}],
+  "held": [{"namespace", "name", "position" (null if it runs or never starts), "ahead", "reason",
+            "message", "until": end of a cooldown or back-off, or null}],
+  "elsewhere": changes in namespaces that are not shown,
+  "recheckAfterSeconds": when time alone may change it, or null}
+"""
+
+
+@click.command("plan", help=_HELP, epilog=EXIT_CODES_HELP)
+@click.option("--diff", is_flag=True, help="Sizes before and after, role by role.")
+@asking
+@everywhere
+@printing
+@click.pass_obj
+def plan(world: World, scope: Scope, asked: Asked, reading: Reading, *, diff: bool) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        return _report(world, connection, asked, diff=diff)
+
+    show(world, reading, read)
+
+
+COMMAND: Final = plan
+
+
+def _report(world: World, connection: Connection, asked: Asked, *, diff: bool) -> Report:
+    from edl.planner.decide import decide  # noqa: PLC0415 (numpy, not for --help)
+    from kubectl_edl.model.plan_changes import moves, short  # noqa: PLC0415 (the same)
+    from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (the same)
+
+    now = world.now()
+    by = deciding(connection, asked, now)
+    hints: list[str] = []
+    try:
+        state = survey_cluster(connection.cluster, now, hints)
+    except Forbidden as error:
+        return _last_said(world, connection, by, error)
+    found = decide(state, by.settings.value(), by.settings.limits)
+    every = moves(state, found)
+    shown = tuple(move for move in every if connection.namespace in ("", move.job.namespace))
+    planned = Planned(
+        at=now,
+        namespace=connection.namespace,
+        deciding=by,
+        moves=shown,
+        held=tuple(one for one in found.held if connection.namespace in ("", one.job.namespace)),
+        elsewhere=len(every) - len(shown),
+        recheck_after=found.recheck_after,
+        short=short(state),
+    )
+    return plan_report(planned, diff=diff).hinting((*by.hints, *hints))
+
+
+def _last_said(world: World, connection: Connection, by: Deciding, error: Forbidden) -> Report:
+    """Without the cluster there is no plan, but the reasons that the reconciler wrote down."""
+    from kubectl_edl.plan.view import Planned, plan_report  # noqa: PLC0415 (not for --help)
+
+    now = world.now()
+    survey = survey_training(connection, "", now)
+    said = ((job.key, why(job)) for job in survey.jobs if not ending(job))
+    held = tuple(
+        Held(key, reasons.quoted(one.reason, one.message)) for key, one in said if one.reason
+    )
+    hint = f"hint: a plan needs the whole cluster; this is what the reconciler last said: {error}"
+    planned = Planned(now, connection.namespace, by, (), held, complete=False)
+    return plan_report(planned, diff=False).hinting((*survey.hints, hint))

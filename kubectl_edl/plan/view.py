@@ -1,0 +1,197 @@
+"""The screen of `kubectl edl plan`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.messages import message
+from edl.model import JobKey
+from edl.planner.plan import Held
+from edl.writes import Json
+from kubectl_edl.client.reconciler_settings import Deciding
+from kubectl_edl.model import topology_view
+from kubectl_edl.model.plan_changes import Move
+from kubectl_edl.model.training_job_view import RESOURCE, time_text
+from kubectl_edl.output.age import duration
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.table import Column, Table
+
+_NAMESPACE: Final = Column("NAMESPACE")
+_CHANGES: Final = (
+    Column("ACTION"),
+    Column("NAME"),
+    Column("SIZES"),
+    Column("REASON", wide=True),
+    Column("MESSAGE", shrinks=True),
+)
+_DIFF: Final = (
+    Column("NAME"),
+    Column("ROLE"),
+    Column("BEFORE"),
+    Column("AFTER"),
+    Column("CHANGE"),
+    Column("MESSAGE", wide=True),
+)
+_HELD: Final = (
+    Column("POSITION"),
+    Column("NAME"),
+    Column("WHY IT WAITS, OR GETS NO MORE", shrinks=True),
+)
+_DOMAINS: Final = (Column("NAME"), *topology_view.COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan as far as it is shown: of the whole cluster it says how much there is besides."""
+
+    at: datetime
+    namespace: str
+    deciding: Deciding
+    moves: tuple[Move, ...]
+    held: tuple[Held, ...]
+    complete: bool = True
+    """Without the whole cluster there is no plan, only what was last said of one's own jobs."""
+    elsewhere: int = 0
+    """Changes in namespaces that are not shown."""
+    recheck_after: timedelta | None = None
+    short: Mapping[JobKey, str] = field(default_factory=dict)
+    """Of jobs that are held at a size which they do not have: how far they are from it."""
+
+
+def plan_report(planned: Planned, *, diff: bool) -> Report:
+    """Changes, who is held, and under which settings; `diff`: before and after, role by role."""
+    everywhere = not planned.namespace
+    rows = _diff_rows(planned) if diff else _change_rows(planned)
+    columns = _DIFF if diff else _CHANGES
+    held = () if diff else _held_rows(planned)
+    return Report(
+        sections=(
+            _table(columns, rows, everywhere=everywhere, after=0 if diff else 1),
+            _nothing(planned),
+            _table(_DOMAINS, _domain_rows(planned), everywhere=everywhere, after=0),
+            _table(_HELD, held, everywhere=everywhere, after=1),
+            _footer(planned),
+        ),
+        objects=(_document(planned),),
+        names=tuple(dict.fromkeys(f"{RESOURCE}/{move.job.name}" for move in planned.moves)),
+    )
+
+
+_Row = tuple[JobKey, tuple[str, ...]]
+
+
+def _table(
+    columns: tuple[Column, ...], rows: Iterable[_Row], *, everywhere: bool, after: int
+) -> Table:
+    """With all namespaces, theirs is a column after so many others."""
+    if not everywhere:
+        return Table(columns, tuple(cells for _, cells in rows))
+    return Table(
+        (*columns[:after], _NAMESPACE, *columns[after:]),
+        tuple((*cells[:after], key.namespace, *cells[after:]) for key, cells in rows),
+    )
+
+
+def _change_rows(planned: Planned) -> list[_Row]:
+    return [
+        (
+            move.job,
+            (move.action, move.job.name, move.text, move.reason.code.value, move.message),
+        )
+        for move in planned.moves
+    ]
+
+
+def _diff_rows(planned: Planned) -> list[_Row]:
+    return [
+        (
+            move.job,
+            (move.job.name, role, str(before), str(after), f"{after - before:+d}", move.message),
+        )
+        for move in sorted(planned.moves, key=lambda move: move.job)
+        for role, before, after in move.sizes
+    ]
+
+
+def _domain_rows(planned: Planned) -> list[_Row]:
+    """Of pods that get nodes in this plan."""
+    return [
+        (move.job, (move.job.name, *topology_view.cells(one)))
+        for move in planned.moves
+        for one in move.domains
+    ]
+
+
+def _held_rows(planned: Planned) -> list[_Row]:
+    return [
+        (held.job, (str(held.position or ""), held.job.name, _message(planned, held)))
+        for held in planned.held
+    ]
+
+
+def _message(planned: Planned, held: Held) -> str:
+    return ": ".join(
+        filter(None, (planned.short.get(held.job, ""), message(held.reason, held.until)))
+    )
+
+
+def _nothing(planned: Planned) -> str:
+    return "" if planned.moves or not planned.complete else "Nothing to do now.\n"
+
+
+def _footer(planned: Planned) -> str:
+    if not planned.complete:
+        return ""
+    lines = [f"Decided by: {planned.deciding.says}"]
+    if planned.elsewhere:
+        noun = "change" if planned.elsewhere == 1 else "changes"
+        lines.append(f"{planned.elsewhere} more {noun} in other namespaces (-A shows all).")
+    if planned.recheck_after is not None:
+        wait = duration(max(planned.recheck_after, timedelta(seconds=1)))
+        lines.append(f"Planned again in {wait}, or when something changes.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _document(planned: Planned) -> Json:
+    again = planned.recheck_after
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Plan",
+        "at": time_text(planned.at),
+        "complete": planned.complete,
+        "settings": planned.deciding.document,
+        "changes": [_change(move) for move in planned.moves],
+        "held": [_held(held) for held in planned.held],
+        "elsewhere": planned.elsewhere,
+        "recheckAfterSeconds": None if again is None else round(again.total_seconds()),
+    }
+
+
+def _change(move: Move) -> Json:
+    return {
+        "namespace": move.job.namespace,
+        "name": move.job.name,
+        "action": move.action,
+        "sizes": sizes_document(move.sizes),
+        "pods": list(move.pods),
+        "domains": topology_view.domains_document(move.domains),
+        "reason": move.reason.code.value,
+        "message": move.message,
+    }
+
+
+def sizes_document(sizes: Sequence[tuple[str, int, int]]) -> list[Json]:
+    return [{"role": role, "before": before, "after": after} for role, before, after in sizes]
+
+
+def _held(held: Held) -> Json:
+    return {
+        "namespace": held.job.namespace,
+        "name": held.job.name,
+        "position": held.position or None,
+        "ahead": [str(key) for key in held.ahead],
+        "reason": held.reason.code.value,
+        "message": message(held.reason),
+        "until": time_text(held.until),
+    }

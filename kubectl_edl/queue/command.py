@@ -1,0 +1,112 @@
+"""`kubectl edl queue`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import click
+
+from edl import contract
+from edl.errors import Forbidden
+from edl.kube.cluster import Selection
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.options import Reading, everywhere, reading
+from kubectl_edl.cli.patience import patient
+from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_training
+from kubectl_edl.client.reconciler_settings import Asked, Deciding, deciding, unattended
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.watch_report import follow, show
+from kubectl_edl.queue.view import Waiting, queue_report
+
+_HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.
+
+Positions count over the whole cluster, as the reconciler does; 0 starts now. A job that can never
+start on the existing nodes has none, and is ahead of nobody; while no reconciler is at work a job
+that would start has none either. WAITING-FOR is what the minimum of all roles asks for together;
+-o wide adds that minimum.
+
+STARTS estimates when: ~25m is in about 25 minutes, <~25m that at the latest, sooner if a job ends
+whose end is not known; unknown where it depends on such a job (-o json and kubectl edl explain name
+it); never where the existing nodes would not suffice even if they were empty. It comes from the
+running jobs' progress, work items done and declared lengths (annotation edl.dev/duration: 2h30m),
+and assumes that no other job comes before it.
+
+Without the right to read the whole cluster you see the queued jobs of the namespace, in the order
+of priority and arrival.
+
+\b
+Examples:
+  # The queued jobs of this namespace
+  kubectl edl queue
+  # The whole queue, as it moves
+  kubectl edl queue -A -w
+  # What would have to be free
+  kubectl edl queue -A -o wide
+
+\b
+-o json: {"kind": "QueuedTrainingJobList", "items": [ITEM]}, ITEM:
+  {"apiVersion": "edl.dev/v1", "kind": "QueuedTrainingJob", "metadata": {"name", "namespace"},
+   "position" (null where unknown, or none), "priority", "minimum": {role: replicas},
+   "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason",
+   "message", "queuedAt",
+   "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never",
+                "at", "message"} or null}
+"""
+
+
+@click.command("queue", help=_HELP, epilog=EXIT_CODES_HELP)
+@everywhere
+@reading
+@click.pass_obj
+def queue(world: World, scope: Scope, reading: Reading) -> None:
+    connection = world.connect(scope)
+
+    def read() -> Report:
+        return _report(world, connection, reading.selector)
+
+    if reading.watch:
+        selection = Selection("Job", labels=contract.FRAMEWORK)
+        follow(world, reading, read, world.changes(connection.cluster, selection))
+    else:
+        show(world, reading, read)
+
+
+COMMAND: Final = queue
+
+
+def _report(world: World, connection: Connection, selector: str) -> Report:
+    now = world.now()
+    own = survey_training(connection, selector, now)
+    try:
+        missing: list[str] = []
+        by = deciding(connection, Asked(), now)
+        waiting: Sequence[Waiting] = _whole_queue(world, connection, by, missing)
+        hints = (*by.hints, *missing)
+    except Forbidden as error:
+        waiting, hints = _own_queue(own, error)
+    keys = {job.key for job in own.jobs}
+    shown = [one for one in waiting if one.job.key in keys]
+    return queue_report(shown, now, connection.namespace).hinting(hints)
+
+
+def _whole_queue(
+    world: World, connection: Connection, by: Deciding, hints: list[str]
+) -> Sequence[Waiting]:
+    from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
+    from edl.planner.decide import decide  # noqa: PLC0415 (the same)
+    from kubectl_edl.queue.waiting_jobs import in_plan  # noqa: PLC0415 (the same)
+
+    state, settings = survey_cluster(connection.cluster, world.now(), hints), by.settings
+    waiting = in_plan(state, decide(state, settings.value(), settings.limits), by.stalled)
+    if by.stalled:
+        return [replace(one, estimate=unattended(by)) for one in waiting]
+    found = forecast(state, settings, [one.job.key for one in waiting], patient(world))
+    return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting]
+
+
+def _own_queue(own: Survey, error: Forbidden) -> tuple[Sequence[Waiting], tuple[str, ...]]:
+    from kubectl_edl.queue.waiting_jobs import by_arrival  # noqa: PLC0415 (the same)
+
+    hint = f"hint: positions need the whole cluster, so this is the order of arrival: {error}"
+    return by_arrival(own.jobs), (*own.hints, hint)

@@ -1,0 +1,133 @@
+"""The screen of `kubectl edl queue`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from edl.forecast.estimate import Estimate
+from edl.model import JobKey, TrainingJob
+from edl.resources import CPU, Resources
+from edl.writes import Json
+from kubectl_edl.model.start_estimates import document as when_document
+from kubectl_edl.model.start_estimates import short
+from kubectl_edl.model.training_job_view import RESOURCE, Why, time_text
+from kubectl_edl.output.age import UNKNOWN, age
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.table import Column, Table
+
+_POSITION: Final = Column("POSITION")
+_NAMESPACE: Final = Column("NAMESPACE")
+_COLUMNS: Final = (
+    Column("NAME"),
+    Column("PRIORITY", spare=2),
+    Column("MINIMUM", wide=True),
+    Column("WAITING-FOR"),
+    Column("AHEAD", spare=1),
+    Column("STARTS"),
+    Column("REASON", wide=True),
+    Column("MESSAGE", shrinks=True),
+    Column("AGE"),
+)
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A queued training job. `position` counts from 1, 0 starts now; None: it has none.
+
+    Where the whole cluster may not be read, positions are not `known`.
+    """
+
+    job: TrainingJob
+    position: int | None
+    ahead: tuple[JobKey, ...]
+    why: Why
+    estimate: Estimate | None = None
+    """When it starts; None where the whole cluster may not be read."""
+    known: bool = True
+
+    @property
+    def minimum(self) -> tuple[tuple[str, int], ...]:
+        """The gang: (role, replicas) of all that must fit at once."""
+        return tuple((role.name, role.min) for role in self.job.live)
+
+    @property
+    def requests(self) -> Resources:
+        """What the gang asks of the nodes together."""
+        return sum((role.min * role.shape.requests for role in self.job.live), Resources())
+
+
+def queue_report(queue: Sequence[Waiting], now: datetime, namespace: str) -> Report:
+    """One line a waiting training job; `namespace` is empty for all, which then are a column."""
+    between = () if namespace else (_NAMESPACE,)
+    where = f" in {namespace} namespace" if namespace else ""
+    return Report(
+        sections=(
+            Table(
+                (_POSITION, *between, *_COLUMNS),
+                tuple(_row(waiting, now, namespace) for waiting in queue),
+            ),
+        ),
+        objects=tuple(_document(waiting) for waiting in queue),
+        names=tuple(f"{RESOURCE}/{waiting.job.key.name}" for waiting in queue),
+        list_kind="QueuedTrainingJobList",
+        nothing=f"No training jobs are queued{where}.",
+    )
+
+
+def _row(waiting: Waiting, now: datetime, namespace: str) -> tuple[str, ...]:
+    job = waiting.job
+    return (
+        _position(waiting),
+        *(() if namespace else (job.key.namespace,)),
+        job.key.name,
+        str(job.priority),
+        ",".join(f"{role}={size}" for role, size in waiting.minimum),
+        str(waiting.requests),
+        _ahead(waiting, namespace),
+        short(waiting.estimate, now) if waiting.estimate else UNKNOWN,
+        _code(waiting.why),
+        waiting.why.message,
+        age(job.queued_at, now),
+    )
+
+
+def _position(waiting: Waiting) -> str:
+    if not waiting.known:
+        return UNKNOWN
+    return "" if waiting.position is None else str(waiting.position)
+
+
+def _code(why: Why) -> str:
+    return why.reason.value if why.reason else ""
+
+
+def _ahead(waiting: Waiting, namespace: str) -> str:
+    """The first of them by name; a plan names only a few, the place says how many they are."""
+    ahead = waiting.ahead[:_NAMED]
+    names = [key.name if key.namespace == namespace else str(key) for key in ahead]
+    unnamed = max(len(waiting.ahead), (waiting.position or 1) - 1) - len(ahead)
+    return ",".join([*names, *([f"+{unnamed}"] if unnamed else [])])
+
+
+def _document(waiting: Waiting) -> Json:
+    job = waiting.job
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "QueuedTrainingJob",
+        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "position": waiting.position,
+        "priority": job.priority,
+        "minimum": dict(waiting.minimum),
+        "waitingFor": quantities(waiting.requests),
+        "ahead": [str(key) for key in waiting.ahead],
+        **waiting.why.document,
+        "queuedAt": time_text(job.queued_at),
+        "estimate": when_document(waiting.estimate) if waiting.estimate else None,
+    }
+
+
+def quantities(resources: Iterable[tuple[str, int]]) -> dict[str, str]:
+    """As Kubernetes spells them: millicores of CPU, whole units of the rest."""
+    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in resources}

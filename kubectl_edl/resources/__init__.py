@@ -1,0 +1,1 @@
+"""Manifests in files and streams."""

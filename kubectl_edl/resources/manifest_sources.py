@@ -1,0 +1,111 @@
+"""What `-f` names: a file, every manifest below a folder, `-` for stdin."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+from edl.errors import EdlError
+from kubectl_edl.cli.command_errors import Misused, Refused
+
+_STDIN: Final = "-"
+_LONGEST_NAME: Final = 255
+TOO_DEEP: Final = "nested too deeply"
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+
+
+class Unreadable(EdlError):
+    """What is no document; the text says the file, the document's number and the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Manifests, the Job in them or on the cluster, or both."""
+
+    name: str = ""
+    filenames: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file, by its name in messages; `found` is its text, or why it has none."""
+
+    name: str
+    found: str | Unreadable
+
+    @property
+    def text(self) -> str:
+        """Raises Unreadable where the file is no text."""
+        if isinstance(self.found, Unreadable):
+            raise self.found
+        return self.found
+
+
+def sources(names: Sequence[str], stdin: TextIO) -> list[Source]:
+    """All that was named, in order; a folder's in the order of their paths.
+
+    Raises Refused for what is not there, and for a folder without manifests.
+    """
+    return [source for name in names for source in _named(name, stdin)]
+
+
+def position(where: str, number: int, line: int) -> str:
+    """`jobs.yaml: document 2, line 14`."""
+    return f"{where}: document {number}, line {line}"
+
+
+def _named(name: str, stdin: TextIO) -> Iterator[Source]:
+    if name == _STDIN:
+        yield Source("stdin", _read_all(stdin))
+    elif not name:
+        raise Misused("no file has an empty name")
+    elif _is_folder(name):
+        yield from (Source(str(path), _read(path)) for path in _below(Path(name)))
+    else:
+        yield Source(name, _read(Path(name)))
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError as error:
+        # A manifest's text in place of its name is a common slip: it may hold secrets.
+        shown = name if len(name) <= _LONGEST_NAME else f"{name.splitlines()[0][:40]}…"
+        raise Refused(f"{shown} cannot be read: {error.strerror}") from error
+
+
+def _below(folder: Path) -> list[Path]:
+    found = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS)
+    files = [path for path in found if path.is_file()]
+    if not files:
+        raise Refused(f"{folder} has no manifests: no *{', *'.join(_ENDINGS)} in it or below it")
+    return files
+
+
+def _read(path: Path) -> str | Unreadable:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
+    return _decoded(str(path), content)
+
+
+def _read_all(stdin: TextIO) -> str | Unreadable:
+    """The bytes: as text, the locale would say what they mean, and let through what is none."""
+    try:
+        content: bytes | str = getattr(stdin, "buffer", stdin).read()
+    except OSError as error:
+        raise Refused(f"stdin cannot be read: {error.strerror or 'it is closed'}") from error
+    return content if isinstance(content, str) else _decoded("stdin", content)
+
+
+def _decoded(where: str, content: bytes) -> str | Unreadable:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _no_text(where, error)
+
+
+def _no_text(where: str, error: UnicodeDecodeError) -> Unreadable:
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return Unreadable(f"{position(where, 1, line)}: not UTF-8")

@@ -1,0 +1,261 @@
+"""Documents of files and streams as kubectl reads them, each knowing the lines of its fields."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from edl.convert.remarks import Place
+from edl.writes import Json
+from kubectl_edl.resources.manifest_sources import TOO_DEEP, Source, Unreadable, position
+
+_DEEPEST: Final = 100
+"""Levels: far more than any object of Kubernetes has, and fewer than Python's own limit takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document stands: its file, its number in it, and its text as it came."""
+
+    where: str
+    number: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: document {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object of a file. `line_of` says where a field begins, or the nearest one above it."""
+
+    value: Json
+    origin: Origin
+    line_of: Callable[[Place], int]
+
+    def at(self, place: Place) -> str:
+        """`jobs.yaml: document 2, line 14`."""
+        return position(self.origin.where, self.origin.number, self.line_of(place))
+
+
+def documents(source: Source) -> Iterator[Document]:
+    """Every document of a file that is YAML, or JSON; empty ones count and are left out.
+
+    Raises Unreadable, after the documents before it.
+    """
+    text, where = source.text, source.name
+    if where.endswith(".json"):
+        return _json_documents(text, where)
+    if text.lstrip().startswith("{"):
+        # JSON that is no YAML: tabs are blanks in it.
+        with suppress(Unreadable):
+            return iter(list(_json_documents(text, where)))
+    return _yaml_documents(text, where)
+
+
+# -- YAML --------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as kubectl reads it: times are texts, 1:30 is no number, 1e3 is one, keys are texts."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's)
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Raises RecursionError below _DEEPEST levels.
+
+        PyYAML's scanner needs seconds for a thousand open brackets, Python's own limit.
+        """
+        if self._depth > _DEEPEST:
+            raise RecursionError
+        self._depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 (PyYAML's)
+        """A key that stands twice is refused: one of its values would be lost."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key is no text", key.start_mark
+                )
+            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
+                problem = f'"{key.value}" stands twice'
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(key.value)
+        self.flatten_mapping(node)
+        return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
+
+
+_SCALARS: Final = (
+    ("bool", r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"),
+    ("null", r"~|null|Null|NULL|"),
+    ("int", r"[-+]?(0|[1-9][0-9_]*|0o?[0-7_]+|0b[01_]+|0x[0-9a-fA-F_]+)"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf)|\.(nan|NaN)"),
+    ("merge", r"<<"),
+)
+for _tag, _pattern in _SCALARS:
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), None
+    )
+
+
+_REST_OF_MARKER: Final = re.compile(r"\A[ \t]*(\r?\n)?")
+
+
+def _yaml_documents(text: str, where: str) -> Iterator[Document]:
+    number = 1
+    try:
+        loader = _Loader(text)
+        for node, own_text in _composed(loader, text):
+            value = loader.construct_document(node)
+            json.dumps(value)  # An alias may be a part of itself in YAML, and nowhere else.
+            if value is not None:
+                yield _document(value, Origin(where, number, own_text), _line_of(node, 0))
+            number += 1
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        line, problem = _problem(error, text)
+        raise Unreadable(f"{position(where, number, line)}: {problem}") from error
+
+
+def _composed(
+    loader: Any,  # noqa: ANN401 (nobody typed PyYAML's parser)
+    text: str,
+) -> Iterator[tuple[yaml.Node, str]]:
+    """Each document's node, and its text without what separates documents."""
+    while loader.check_node():
+        start = loader.get_event()
+        node = loader.compose_node(None, None)
+        end = loader.get_event()
+        loader.anchors = {}
+        begin = start.end_mark.index if start.explicit else 0  # Only the first needs no marker.
+        own = text[begin : end.start_mark.index]
+        yield node, _ended(_REST_OF_MARKER.sub("", own) if start.explicit else own)
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _problem(error: Exception, text: str) -> tuple[int, str]:
+    """The line and the reason of what PyYAML says."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        said = ", ".join(part for part in (error.context, error.problem) if part)
+        return (mark.line + 1 if mark else 1), f"not YAML: {said}"
+    if isinstance(error, yaml.reader.ReaderError):
+        before = text[: error.position]
+        return before.count(
+            "\n"
+        ) + 1, f"not YAML: character {error.character:#x} may not stand here"
+    return 1, TOO_DEEP if isinstance(error, RecursionError) else f"not YAML: {error}"
+
+
+def _line_of(root: yaml.Node, before: int) -> Callable[[Place], int]:
+    """Lines by place; `before` lines stand in front of the text that `root` was read from."""
+
+    def line(place: Place) -> int:
+        node, mark = root, root.start_mark
+        for step in place:
+            found = _child(node, step)
+            if found is None:
+                break
+            key, node = found
+            mark = key.start_mark
+        return int(mark.line) + 1 + before
+
+    return line
+
+
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+    """The node that a line is told of, and the value."""
+    if isinstance(node, yaml.MappingNode):
+        return next((pair for pair in reversed(node.value) if pair[0].value == step), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step], node.value[step]
+    return None
+
+
+# -- JSON --------------------------------------------------------------------------------------
+
+
+def _json_documents(text: str, where: str) -> Iterator[Document]:
+    decoder = json.JSONDecoder(object_pairs_hook=_object)
+    number, begin = 0, _next(text, 0)
+    while begin < len(text):
+        number += 1
+        line = text.count("\n", 0, begin) + 1
+        try:
+            value, end = decoder.raw_decode(text, begin)
+        except json.JSONDecodeError as error:
+            what = f"not JSON: {error.msg}"
+            raise Unreadable(f"{position(where, number, error.lineno)}: {what}") from error
+        except ValueError as error:
+            raise Unreadable(f"{position(where, number, line)}: not JSON: {error}") from error
+        except RecursionError as error:
+            raise Unreadable(f"{position(where, number, line)}: {TOO_DEEP}") from error
+        own = text[begin:end]
+        origin = Origin(where, number, _ended(own))
+        yield _document(value, origin, _json_line_of(own, line - 1))
+        begin = _next(text, end)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'"{twice}" stands twice in an object')
+    return found
+
+
+def _json_line_of(text: str, before: int) -> Callable[[Place], int]:
+    """JSON is nearly always YAML, too, which knows its lines."""
+    try:
+        node = yaml.compose(text, _Loader)
+    except (yaml.YAMLError, RecursionError):
+        node = None
+    return _line_of(node, before) if node else lambda _: before + 1
+
+
+def _next(text: str, begin: int) -> int:
+    while begin < len(text) and text[begin].isspace():
+        begin += 1
+    return begin
+
+
+# ----------------------------------------------------------------------------------------------
+
+
+def _document(value: object, origin: Origin, line_of: Callable[[Place], int]) -> Document:
+    if not isinstance(value, dict):
+        at = position(origin.where, origin.number, line_of(()))
+        raise Unreadable(
+            f"{at}: {type(value).__name__} instead of an object with apiVersion and kind"
+        )
+    if _too_deep(value):
+        raise Unreadable(f"{position(origin.where, origin.number, line_of(()))}: {TOO_DEEP}")
+    return Document(value, origin, line_of)
+
+
+def _too_deep(value: Json) -> bool:
+    """Level by level, for what may be too deep for a function that calls itself."""
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        level = [child for one in level for child in _children(one)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

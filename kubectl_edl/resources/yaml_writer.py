@@ -1,0 +1,74 @@
+"""Manifests as text: each document printed again as it came unless it changed."""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import yaml
+
+from edl.writes import Json
+from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.yaml_reader import Document, documents
+
+
+class _Readable(yaml.SafeDumper):
+    """Scripts stay blocks of lines, and nothing becomes an alias."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 (PyYAML's signature)
+        return True
+
+
+_NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
+"""Plain texts here that kubectl reads as numbers or as yes and no: a learning rate of 1e-3."""
+_OTHER_LINE_ENDS: Final = re.compile("[\\x85\\u2028\\u2029]")
+"""YAML's, which would be read again as other blanks than they were."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else "'" if _NO_TEXT_ELSEWHERE.fullmatch(text) else None
+    if _OTHER_LINE_ENDS.search(text):
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
+    flat = bool(items) and all(isinstance(item, int) for item in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=flat or None)
+
+
+_Readable.add_representer(str, _text)
+_Readable.add_representer(list, _list)
+
+
+def dump(manifest: Json) -> str:
+    """One YAML document, keys in their order."""
+    text: str = yaml.dump(
+        manifest, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=math.inf
+    )
+    return text
+
+
+def rewrite(
+    found: Iterable[Source], change: Callable[[Json], Json | None]
+) -> list[tuple[str, Json]]:
+    """Text and value of every document, those for which `change` returns something replaced by it.
+
+    Raises Unreadable at a document that is none.
+    """
+    return [
+        _rewritten(document, change(document.value))
+        for source in found
+        for document in documents(source)
+    ]
+
+
+def joined(parts: Iterable[str]) -> str:
+    """One stream of several documents."""
+    return "---\n".join(parts)
+
+
+def _rewritten(document: Document, changed: Json | None) -> tuple[str, Json]:
+    if changed is None:
+        return document.origin.text, document.value
+    return dump(changed), changed

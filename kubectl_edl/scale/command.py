@@ -1,0 +1,121 @@
+"""`kubectl edl scale`: a manual size, workers that leave by name, or new bounds."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import click
+
+from edl.form import duration
+from kubectl_edl.cli.candidates import job_names, role_names
+from kubectl_edl.cli.command_errors import Exit, exit_codes
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.cli.duration_type import LengthText
+from kubectl_edl.cli.options import Command, Writing, bundled, one_namespace, writing
+from kubectl_edl.scale import resize_script
+from kubectl_edl.scale.resize import Beside, Errand, carry_out
+from kubectl_edl.scale.size_validation import Wish
+
+_HELP: Final = """Hold a training job at a size, give the size back, or change its bounds.
+
+A held size stays until --auto, whatever room there is; it must lie within min..max. A larger one
+comes as there is idle room: jobs of the same priority give none of theirs up for it.
+
+--remove names workers that are to leave (worker-3, or the name of a pod or host): they are taken
+off the host list, then end. A Job drops its highest index, so the highest worker leaves with each
+of them, and the index that was named comes back where there is room.
+
+--timeout takes a growth back that is not ready in time, to the size and the hold before.
+
+--script runs in the launcher, with your own right to exec, as: sh SCRIPT host:slots,…
+with the workers that leave, before they do, or with those that came. If it fails, a shrink does
+not happen, and a growth is taken back. @FILE is a file here; anything else is one in the launcher.
+
+\b
+Examples:
+  # Keep 6 workers
+  kubectl edl scale mnist 6
+  # Or as before, unless all 6 are ready within a minute
+  kubectl edl scale mnist 6 --timeout 60s --wait
+  # Let the reconciler choose again
+  kubectl edl scale mnist --auto
+  # A node is about to go: take its worker away now
+  kubectl edl scale mnist --remove worker-3 --wait
+  # Tell the program in its launcher
+  kubectl edl scale mnist 4 --script '/app/scaler.sh --quiet' --env LEVEL=1
+  # New bounds; max can rise to what the pods were made for (edl.dev/injected-max)
+  kubectl edl scale mnist --min 2 --max 8
+  # A training job with several elastic roles
+  kubectl edl scale ctr 4 --role worker
+
+\b
+With --wait (or --script) the exit code tells what came of it:
+  0  the size is there and every worker is ready
+  4  the growth did not come in time, or its script failed: it was taken back
+  5  the time is up and nothing has been decided yet
+"""
+_EXIT_CODES: Final = exit_codes(
+    {Exit.TAKEN_BACK: "growth taken back", Exit.TIMED_OUT: "--wait: not in time"}
+)
+_ASKED: Final = (
+    click.argument("size", type=int, required=False),
+    click.option("--auto", is_flag=True, help="Give a held size back to the reconciler."),
+    click.option("--remove", metavar="WORKER[,…]", help="Workers that leave, by name."),
+    click.option("--timeout", type=LengthText(), help="How long a growth, and --wait, may take."),
+    click.option("--min", type=click.IntRange(min=1), help="Fewest replicas."),
+    click.option("--max", type=click.IntRange(min=1), help="Most replicas."),
+    click.option(
+        "--role", shell_complete=role_names, help="The role, where several can be resized."
+    ),
+    click.option("--wait", is_flag=True, help="Until the workers are ready, or gone."),
+    click.option("--script", metavar="PATH|@FILE", help="Run it in the launcher."),
+    click.option("--env", multiple=True, metavar="NAME=VALUE", help="For the script."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Wish):
+    """A wish, and what is done besides."""
+
+    wait: bool = False
+    script: str = ""
+    env: tuple[str, ...] = ()
+
+
+def _asked(function: Command) -> Command:
+    return bundled(Asked, "asked", _ASKED)(function)
+
+
+@click.command("scale", help=_HELP, epilog=_EXIT_CODES)
+@click.argument("job", shell_complete=job_names)
+@_asked
+@one_namespace
+@writing
+@click.pass_obj
+def scale(world: World, job: str, asked: Asked, scope: Scope, writing: Writing) -> None:
+    _check(asked)
+    limit = duration(asked.timeout)
+    script = resize_script.hook(asked.script, asked.env, limit) if asked.script else None
+    wish = replace(asked, flags=scope.flags)
+    errand = Errand(world, world.connect(scope), job, wish, writing)
+    carry_out(errand, Beside(asked.wait, script))
+
+
+COMMAND: Final = scale
+
+
+def _check(wish: Asked) -> None:
+    given = (wish.size, wish.min, wish.max, wish.remove or None)
+    if wish.auto and wish.size is not None:
+        raise click.UsageError(f"{wish.size} holds a size and --auto gives it back: choose one.")
+    if wish.auto and wish.remove:
+        raise click.UsageError("--remove holds a size and --auto gives it back: choose one.")
+    if not wish.auto and all(value is None for value in given):
+        raise click.UsageError("What size? Give a number, --remove, --auto, --min or --max.")
+    if wish.min is not None and wish.max is not None and wish.min > wish.max:
+        raise click.UsageError(f"--min {wish.min} is above --max {wish.max}.")
+    if wish.script and wish.size is None and not wish.remove:
+        raise click.UsageError(
+            "--script tells of workers that come or go: give a size or --remove."
+        )
+    if wish.env and not wish.script:
+        raise click.UsageError("--env is for --script.")

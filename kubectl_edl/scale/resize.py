@@ -1,0 +1,158 @@
+"""Carrying a new size out: the script beside it, the patch, and the wait for what comes of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from edl import contract
+from edl.form import duration
+from edl.history import entries
+from edl.model import Target, TrainingJob
+from edl.writes import Json, Patch
+from kubectl_edl.cli.command_errors import Refused, TakenBack
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.cli.options import Writing
+from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.lookup import named_role, training_job
+from kubectl_edl.client.patcher import ACTUATORS
+from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.client.retry_on_conflict import with_fresh_state
+from kubectl_edl.output.change_report import say_changed
+from kubectl_edl.scale import resize_script, worker_removal
+from kubectl_edl.scale.resize_outcome import Goal, wait
+from kubectl_edl.scale.resize_script import Hook
+from kubectl_edl.scale.size_validation import Scaling, Wish, chosen_role, next_step, scaling
+
+_NO_DRY_RUN: Final = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is done beside the patch: wait for what comes of it, a script in the launcher."""
+
+    wait: bool = False
+    script: Hook | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One `kubectl edl scale`, as it was asked for."""
+
+    world: World
+    connection: Connection
+    job: str
+    wish: Wish
+    writing: Writing
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    job: TrainingJob
+    scaling: Scaling
+
+    @property
+    def joining(self) -> list[str]:
+        """`host:slots` of the workers that a growth adds."""
+        size = self.scaling.size or 0
+        return self._hosts(list(range(self.scaling.role.size, size)))
+
+    @property
+    def leaving(self) -> list[str]:
+        """Of those that end: the named ones and, as a Job drops them, the highest."""
+        size = self.scaling.role.size
+        kept = size if self.scaling.size is None else self.scaling.size
+        named = {pod.index for pod in self.scaling.removed}
+        return self._hosts(sorted(named | set(range(kept, size))))
+
+    def _hosts(self, indexes: list[int]) -> list[str]:
+        return worker_removal.hosts(self.job, self.scaling.role, indexes)
+
+
+def carry_out(errand: Errand, beside: Beside) -> None:
+    """Scripts run before workers leave and after they came, as et-operator's do.
+
+    A script that fails before a shrink prevents it; one that fails after a growth takes it back.
+    """
+    decided = _decide(errand)
+    script = beside.script if errand.writing.dry_run == _NO_DRY_RUN else None
+    if script:
+        resize_script.check(decided.job)
+        if decided.leaving:
+            resize_script.run(errand.world, errand.connection, decided.job, script, decided.leaving)
+    decided = _write(errand)
+    if errand.writing.dry_run != _NO_DRY_RUN or not (script or beside.wait):
+        return
+    _say(errand, wait(errand.world, errand.connection, _goal(decided, errand.wish)))
+    if script and decided.joining:
+        _run_after(errand, decided, script)
+
+
+def _write(errand: Errand) -> _Decided:
+    actuator = ACTUATORS[errand.writing.dry_run](errand.connection.cluster)
+
+    def change() -> tuple[_Decided, Json]:
+        decided = _decide(errand)
+        return decided, actuator.patch(decided.scaling.patch)
+
+    decided, manifest = with_fresh_state(change, errand.world.sleep)
+    hints = unattended(errand.connection, errand.world.now(), errand.writing.dry_run)
+    then = next_step(decided.scaling.role, attended=not hints)
+    where = f"kubectl edl status {decided.job.key.name}{errand.wish.flags}"
+    sentence = f"{decided.scaling.sentence}; {then}: {where}{actuator.remark}"
+    say_changed(errand.world, errand.writing.output, sentence, [manifest], hints)
+    return decided
+
+
+def _decide(errand: Errand) -> _Decided:
+    connection = errand.connection
+    survey = survey_training(connection, "", errand.world.now())
+    if errand.wish.remove and survey.hints:
+        raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
+    job = training_job(errand.job, survey, connection)
+    # Who names the Job of one role means that role, and never another one.
+    wish = replace(errand.wish, role=errand.wish.role or named_role(errand.job, job))
+    target = Target("Job", job.key.namespace, chosen_role(job, wish).job)
+    return _Decided(job, scaling(job, wish, connection.cluster.get(target)))
+
+
+def _goal(decided: _Decided, wish: Wish) -> Goal:
+    found = decided.scaling
+    return Goal(
+        job=decided.job.key,
+        role=found.role.name,
+        size=found.size,
+        removed=frozenset(pod.name for pod in found.removed),
+        limited=found.limited,
+        timeout=duration(wish.timeout),
+        known=entries(found.role.history),
+    )
+
+
+def _run_after(errand: Errand, decided: _Decided, script: Hook) -> None:
+    """The launcher may be another one by now; the new workers are listed already."""
+    job = _decide(errand).job
+    try:
+        resize_script.run(errand.world, errand.connection, job, script, decided.joining)
+    except Refused as error:
+        before = decided.scaling.role.size
+        with_fresh_state(_taking_back(errand, decided, before), errand.world.sleep)
+        raise TakenBack(f"{error}; held at {before} again") from None
+
+
+def _taking_back(errand: Errand, decided: _Decided, size: int) -> Callable[[], Json]:
+    role = decided.scaling.role
+    target = Target("Job", decided.job.key.namespace, role.job)
+
+    def take_back() -> Json:
+        version = errand.connection.cluster.get(target)["metadata"]["resourceVersion"]
+        body = {"metadata": {"annotations": {contract.REPLICAS: str(size)}}}
+        actuator = ACTUATORS[_NO_DRY_RUN](errand.connection.cluster)
+        return actuator.patch(Patch(target, version, body))
+
+    return take_back
+
+
+def _say(errand: Errand, sentence: str) -> None:
+    """Documents on stdout stay documents."""
+    say = errand.world.warn if errand.writing.output else errand.world.say
+    say(sentence)

@@ -1,0 +1,101 @@
+"""What became of a new size: `kubectl edl scale --wait`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Final
+
+from edl import contract
+from edl.history import Entry, Operation, entries
+from edl.kube.cluster import Selection
+from edl.model import JobKey, Role, TrainingJob
+from edl.phases import ending
+from kubectl_edl.cli.command_errors import Missing, Refused, TakenBack, TimedOut
+from kubectl_edl.cli.context import Connection, World
+from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.lookup import only
+
+_GRACE: Final = timedelta(seconds=30)
+"""The reconciler takes a growth back when its time is up; then we wait for that to be said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is waited for: `size` ready pods of a role, and none of the removed ones."""
+
+    job: JobKey
+    role: str
+    size: int | None
+    removed: frozenset[str]
+    limited: bool
+    """It is a growth that is taken back when it takes too long."""
+    timeout: timedelta | None
+    known: tuple[Entry, ...]
+    """The role's history as it was before."""
+
+
+def wait(world: World, connection: Connection, goal: Goal) -> str:
+    """The sentence about what came. Raises TakenBack, TimedOut, Missing, or Refused."""
+    begun = world.now()
+    selection = Selection("Job", goal.job.namespace, contract.FRAMEWORK)
+    for _ in chain((None,), world.changes(connection.cluster, selection)):
+        now = world.now()
+        found = only(goal.job, survey_training(connection, "", now))
+        if found is None:
+            raise Missing(f"{goal.job.name} was deleted meanwhile")
+        if (said := _came(found, goal)) is not None:
+            return said
+        _check_time(goal, begun, now)
+    raise TimedOut(f"{goal.job.name}: not followed any more")
+
+
+def _came(job: TrainingJob, goal: Goal) -> str | None:
+    """None while it is on its way."""
+    role = next((role for role in job.roles if role.name == goal.role), None)
+    if role is None:
+        raise Missing(f"the Job of {goal.role} was deleted meanwhile")
+    new = entries(role.history)
+    if failed := _failed(new, goal):
+        raise TakenBack(f"{goal.job.name}: {goal.role}: {failed.message}")
+    if ending(job) is not None:
+        raise Refused(f"{goal.job.name} has ended meanwhile")
+    if role.wanted != goal.size:
+        now = "given back" if role.wanted is None else f"held at {role.wanted}"
+        raise Refused(f"{goal.job.name}: another client changed it meanwhile: {goal.role} is {now}")
+    names = {pod.name for pod in role.pods}
+    if role.removing or names & goal.removed or not _is_there(role, goal):
+        return None
+    return f"{goal.job.name}: {goal.role} has {role.size}, all of them ready"
+
+
+def _failed(history: Sequence[Entry], goal: Goal) -> Entry | None:
+    """The entry that takes this growth back. Those that were known before are about others."""
+    if not goal.limited:
+        return None
+    new = [entry for entry in history if entry not in goal.known]
+    back = (
+        entry for entry in new if entry.operation is Operation.FAILED and entry.before == goal.size
+    )
+    return next(back, None)
+
+
+def _is_there(role: Role, goal: Goal) -> bool:
+    """Of a size that nobody holds it is enough that it stands still."""
+    limited = role.scaling is not None and role.scaling.timeout is not None
+    if limited or role.suspended or role.size != (goal.size or role.size):
+        return False
+    return sum(pod.ready and not pod.terminating for pod in role.pods) >= role.size
+
+
+def _check_time(goal: Goal, begun: datetime, now: datetime) -> None:
+    if goal.timeout is None:
+        return
+    grace = _GRACE if goal.limited else timedelta()
+    if now - begun < goal.timeout + grace:
+        return
+    why = "; it was not taken back: does the reconciler run?" if goal.limited else ""
+    raise TimedOut(
+        f"{goal.job.name}: {goal.role} is not at {goal.size} after "
+        f"{goal.timeout.total_seconds():g} s{why}"
+    )

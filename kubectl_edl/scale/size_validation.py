@@ -1,0 +1,214 @@
+"""What `kubectl edl scale` may do to a role, decided from values: no cluster here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.model import Pod, Resizing, Role, Target, TrainingJob
+from edl.texts import whole
+from edl.writes import Json, Patch
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.scale.worker_removal import named_pods
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asked for: a size to hold, or to give it back (`auto`), and new bounds.
+
+    `remove` names workers that leave; without a size, what is left of the size now is held.
+    `timeout` (`60s`) is for a growth, which is taken back when it takes longer. `flags` follow the
+    commands that messages suggest.
+    """
+
+    size: int | None = None
+    auto: bool = False
+    min: int | None = None
+    max: int | None = None
+    role: str = ""
+    remove: str = ""
+    timeout: str = ""
+    flags: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The patch of one role's Job, and what it means in a sentence."""
+
+    patch: Patch
+    sentence: str
+    role: Role
+    size: int | None = None
+    """The size that is held, None where none is."""
+    limited: bool = False
+    """It is a growth that is taken back when it takes too long."""
+    removed: tuple[Pod, ...] = ()
+
+
+def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
+    """The roles whose number the framework lets change."""
+    framework = FRAMEWORKS.get(job.framework)
+    kinds = framework.kinds if framework else {}
+    return tuple(
+        role
+        for role in job.roles
+        if (role.name in kinds and kinds[role.name].resizable)
+        or role.resizing is not Resizing.FIXED
+    )
+
+
+def chosen_role(job: TrainingJob, wish: Wish) -> Role:
+    """The role that is meant; raises Refused where that is not clear."""
+    roles = {role.name: role for role in resizable_roles(job)}
+    known = ", ".join(roles)
+    name = job.key.name
+    if not roles:
+        why = job.problem or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
+        raise Refused(f"{name}: it has no role that can be resized ({why})")
+    if wish.role and wish.role not in roles:
+        what = "is never resized" if _has(job, wish.role) else "is no role of it"
+        raise Refused(f"{name}: {wish.role} {what}; --role is one of {known}")
+    elastic = [role for role in roles.values() if role.resizing is not Resizing.FIXED]
+    candidates = [roles[wish.role]] if wish.role else elastic or list(roles.values())
+    if len(candidates) > 1:
+        raise Refused(f"{name} has several roles that can be resized: add --role, one of {known}")
+    return candidates[0]
+
+
+def scaling(job: TrainingJob, wish: Wish, manifest: Json) -> Scaling:
+    """`manifest` is the role's Job. Raises Refused with the bounds and the way out."""
+    role = chosen_role(job, wish)
+    name = f"{job.key.name}: {role.name}"
+    if role.ending is not None:
+        raise Refused(f"{name} has ended ({role.ending.value}): nothing is left to resize")
+    removed = named_pods(job, role, wish.remove) if wish.remove else ()
+    if removed and wish.size is None:
+        wish = replace(wish, size=_left(role, len(removed)))
+    bounds = low, high = wish.min or role.min, wish.max or role.max
+    if low > high:
+        raise Refused(f"{name} cannot have min {low} above max {high}")
+    _check_injected(name, role, wish, manifest)
+    held = None if wish.auto else (role.wanted if wish.size is None else wish.size)
+    if held is not None and not low <= held <= high:
+        _check_told(name, role, replace(wish, size=held), manifest, job.framework)
+        raise Refused(f"{name} {_outside(job, wish, held, bounds)}")
+    limited = bool(wish.timeout and wish.size is not None and wish.size > role.size)
+    noted = _size_notes(role, wish, held, limited=limited) | _removal_note(role, removed)
+    body = {"metadata": {"labels": _new_bounds(wish), "annotations": noted}}
+    target = Target("Job", job.key.namespace, role.job)
+    said = _sentence(job, role, wish, bounds)
+    return Scaling(Patch(target, role.version, body), said, role, held, limited, removed)
+
+
+def _left(role: Role, removed: int) -> int:
+    """What is held when workers are removed: less than there are now, or than were wanted."""
+    return (role.size if role.wanted is None else min(role.wanted, role.size)) - removed
+
+
+def _size_notes(
+    role: Role, wish: Wish, held: int | None, *, limited: bool
+) -> dict[str, str | None]:
+    """The size; and for a growth in time, to which hold it goes back."""
+    notes: dict[str, str | None] = {contract.REPLICAS: None if held is None else str(held)}
+    if wish.size is None and not wish.auto:
+        return notes
+    before = role.scaling.fallback if role.scaling else role.wanted
+    limit = {
+        contract.SCALE_TIMEOUT: wish.timeout,
+        contract.SCALE_FALLBACK: None if before is None else str(before),
+    }
+    return notes | (limit if limited else dict.fromkeys(limit))
+
+
+def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
+    names = {*role.removing, *(pod.name for pod in removed)}
+    return {contract.REMOVE: ",".join(sorted(names))} if removed else {}
+
+
+def _check_injected(name: str, role: Role, wish: Wish, manifest: Json) -> None:
+    """No more pods than the Job was completed for: their names and addresses end there."""
+    injected = whole(_annotations(manifest).get(contract.INJECTED_MAX, ""))
+    most = max(wish.size or 0, wish.max or 0)
+    if injected is None or most <= injected:
+        return
+    raise Refused(
+        f"{name} takes {injected} at most, its pods were made for that many "
+        f"({contract.INJECTED_MAX}); {_anew(role, wish, manifest, 'more', f'--max {most}')}"
+    )
+
+
+def _check_told(name: str, role: Role, wish: Wish, manifest: Json, framework: str) -> None:
+    """No fewer pods than wait for each other: a lower min would be refused."""
+    from edl.inject.guard import fewest  # noqa: PLC0415 (only for refusals)
+
+    low, size = fewest(manifest, FRAMEWORKS[framework].fewest), wish.size or 0
+    if 0 < size < low:
+        raise Refused(
+            f"{name} takes {low} at least, its pods wait for that many; "
+            f"{_anew(role, wish, manifest, 'fewer', f'--min {size}')}"
+        )
+
+
+def _anew(role: Role, wish: Wish, manifest: Json, many: str, bound: str) -> str:
+    if contract.ROLES in _annotations(manifest):
+        return (
+            f"{many} takes a new training job, with {many} in the cast on each of its Jobs: "
+            "kubectl edl label -f FILE --roles … | kubectl replace --force -f -"
+        )
+    return f"{many} takes a new Job: kubectl edl label {role.job}{wish.flags} {bound} --recreate"
+
+
+def _annotations(manifest: Json) -> Json:
+    return manifest["metadata"].get("annotations") or {}
+
+
+def _outside(job: TrainingJob, wish: Wish, held: int, bounds: tuple[int, int]) -> str:
+    low, high = bounds
+    command = f"kubectl edl scale {job.key.name}{wish.flags}"
+    if wish.size is None:
+        return (
+            f"is held at {held}, outside {low}..{high}; hold another size with the new bounds, "
+            f"or give it back: {command} --auto"
+        )
+    if held < 1:
+        way_out = f"to stop it: kubectl edl pause {job.key.name}{wish.flags}"
+    else:
+        way_out = f"change the bound: {command} {held} --{'max' if held > high else 'min'} {held}"
+    return f"takes {low}..{high}, not {held}; {way_out}"
+
+
+def _new_bounds(wish: Wish) -> dict[str, str]:
+    bounds = {contract.MIN: wish.min, contract.MAX: wish.max}
+    return {label: str(bound) for label, bound in bounds.items() if bound is not None}
+
+
+def _sentence(job: TrainingJob, role: Role, wish: Wish, bounds: tuple[int, int]) -> str:
+    low, high = bounds
+    said = []
+    if wish.min is not None or wish.max is not None:
+        said.append(f"may be {low}..{high} (was {role.min}..{role.max})")
+    if wish.remove:
+        said.append(
+            f"{wish.remove} is removed" if "," not in wish.remove else f"{wish.remove} are removed"
+        )
+    if wish.size is not None:
+        said.append(f"held at {wish.size} (min {low}, max {high})")
+    if wish.timeout and wish.size is not None and wish.size > role.size:
+        said.append(f"taken back to {role.size} if it takes longer than {wish.timeout}")
+    if wish.auto:
+        said.append(f"given back, sized by the reconciler again (min {low}, max {high})")
+    return f"{job.key.name}: {role.name} {', '.join(said)}"
+
+
+def next_step(role: Role, *, attended: bool) -> str:
+    """What follows the patch; `attended`: a reconciler is at work, as far as is known."""
+    if role.resizing is Resizing.RESTART:
+        what = "the whole job restarts from its checkpoint when there is room"
+        return what if attended else f"once a reconciler runs, {what}"
+    if attended:
+        return "the reconciler resizes it, and grows it when there is room"
+    return "once a reconciler runs, it is resized, and grows when there is room"
+
+
+def _has(job: TrainingJob, name: str) -> bool:
+    return any(role.name == name for role in job.roles)

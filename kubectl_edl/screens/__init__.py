@@ -1,1 +1,0 @@
-"""What each command shows: values in, a `Report` out."""

@@ -1,0 +1,157 @@
+"""`kubectl edl simulate`: what would become of these jobs, without a cluster or on the live one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from edl.planner.policies import POLICIES
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
+from kubectl_edl.cli.options import FORM, bundled, everywhere
+
+if TYPE_CHECKING:
+    from kubectl_edl.cli.context import Scope, World
+    from kubectl_edl.cli.options import Command
+
+_HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the live cluster.
+
+The planner and the steps are the reconciler's own; simulated are the Job controller, the
+scheduler, the kubelets and the time. Nothing is changed anywhere.
+
+With -f a scenario is played under each --policy, and with --plain also without kubectl-edl: Jobs
+run from their arrival at their max, and the scheduler takes pod by pod.
+With --live the cluster is played on from how it stands now, as it is and with what you ask for:
+more nodes, other bounds, another policy. Jobs end there as edl.dev/duration says, else never.
+
+\b
+Examples:
+  # A scenario under two policies and without kubectl-edl
+  kubectl edl simulate -f examples/simulate/mixed.yaml --policy fair --policy fifo --plain
+  # Each job of it, and a picture
+  kubectl edl simulate -f scenario.yaml -o wide --plot day.png
+  # Jobs of a log on the nodes of a scenario
+  kubectl edl simulate -f nodes.yaml --trace jobs.csv
+  # Which jobs would start if there were ten more nodes
+  kubectl edl simulate --live -A --add-nodes 10 --like gpu-node-1
+  # What a larger max would bring, and which jobs get less
+  kubectl edl simulate --live --set job/mnist.max=40
+
+\b
+Scenarios: examples/simulate/README.md says every field. Traces are CSV, one line per job:
+  submit,name,min,max,cpu,memory,gpu,length|work,serial,priority,framework
+  (times in seconds or as 5m, 2h30m; work: seconds of one replica; all but submit may be left out)
+
+\b
+Columns: WAIT until the minimum is ready: > where some never ran, which count until the end of the
+simulation, never where none ran; COMPLETION from arrival to end; MAKESPAN from the first arrival
+to the last end; CPU, MEMORY, … the part of all nodes that bound pods asked for, on
+average; BELOW-MIN the time in which jobs held nodes for less than their minimum; RESTARTS jobs
+that were stopped as a whole; POD-STOPS pods that ended before their job; DOMAINS, with -o wide,
+where the pods of a job with a topology first ran. With --live the cluster's jobs keep theirs.
+
+\b
+-o json: {"kind": "SimulationList", "items": [ITEM]}, times in seconds, ITEM:
+  {"kind": "Simulation", "metadata": {"name": POLICY}, "until", "ended", "makespan",
+   "wait": {"mean", "median", "max"}, "neverRan": jobs, "completion": {…},
+   "utilisation": {resource: part},
+   "belowMinSeconds", "restarts", "podStops", "decisions",
+   "jobs": [{"name", "min", "max", "arrived", "running", "ended", "wait", "completion",
+             "sizes": [[time, replicas]], "domains": [{"role", "label", "value", "pods"}], …}],
+   "timeline": {"queue": [[time, jobs]], "used", "offered", "services"}}
+  a job that never ran has no wait (null), and counts in that of all until the simulation's end
+  (null where none ran)
+with --live: {"kind": "WhatIfList", "items": [{"kind": "WhatIf", "metadata", "size",
+  "runs": [{"name", "size", "startsAfterSeconds", "endsAfterSeconds", "domains", "message", …}]}]}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be simulated, and how the answer is wanted."""
+
+    filename: str = ""
+    trace: tuple[str, ...] = ()
+    policy: tuple[str, ...] = ()
+    plain: bool = False
+    seed: int | None = None
+    until: str = ""
+    output: str = "table"
+    plot: str = ""
+    live: bool = False
+    add_nodes: int = 0
+    like: str = ""
+    set: tuple[str, ...] = ()
+
+
+def _one_file(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str:
+    if len(names) > 1:
+        raise click.UsageError(f"-f {' -f '.join(names)}: one scenario; --trace may be repeated.")
+    return "".join(names)
+
+
+_OPTIONS: Final = (
+    click.option(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        multiple=True,
+        callback=_one_file,
+        help="A scenario; - for stdin.",
+    ),
+    click.option("--trace", multiple=True, metavar="CSV", help="More jobs, of a log."),
+    click.option(
+        "--policy", multiple=True, type=click.Choice(list(POLICIES)), help="May be repeated."
+    ),
+    click.option("--plain", is_flag=True, help="Also without kubectl-edl."),
+    click.option("--seed", type=int, help="Of random draws; default: the scenario's."),
+    click.option("--until", metavar="TIME", help="Stop there; default: its horizon; live: 10m."),
+    click.option(
+        "-o",
+        "--output",
+        type=FORM,
+        help="Default: table; wide: every job.",
+    ),
+    click.option("--plot", metavar="FILE", help="A picture: .png, .svg or .pdf."),
+    click.option("--live", is_flag=True, help="Go on from the cluster as it stands."),
+    click.option(
+        "--add-nodes", type=click.IntRange(0, 100_000), help="So many nodes more; with --live."
+    ),
+    click.option("--like", metavar="NODE", help="What each has: as NODE, or cpu=16,memory=64Gi."),
+    click.option(
+        "--set", multiple=True, metavar="CHANGE", help="With --live: job/NAME.max=40, .min, …"
+    ),
+)
+
+
+def _asked(function: Command) -> Command:
+    return bundled(Asked, "asked", _OPTIONS)(function)
+
+
+@click.command("simulate", help=_HELP, epilog=EXIT_CODES_HELP)
+@_asked
+@everywhere
+@click.pass_obj
+def simulate(world: World, scope: Scope, asked: Asked) -> None:
+    _check(asked)
+    if not asked.live and (scope.namespace or scope.all_namespaces):
+        raise click.UsageError("-n and -A are of a cluster, a scenario has none: add --live.")
+    from kubectl_edl.simulate import variants  # noqa: PLC0415 (numpy, YAML)
+
+    (variants.live if asked.live else variants.scenario)(world, scope, asked)
+
+
+COMMAND: Final = simulate
+
+
+def _check(asked: Asked) -> None:
+    changes = asked.add_nodes or asked.like or asked.set
+    if asked.live and (asked.filename or asked.trace):
+        raise click.UsageError("--live is the cluster, -f and --trace are not: choose one.")
+    if not asked.live and changes:
+        raise click.UsageError("--add-nodes, --like and --set change the cluster: add --live.")
+    if not asked.live and not asked.filename:
+        raise click.UsageError("-f FILE or --live: what is to be simulated?")
+    if asked.like and not asked.add_nodes:
+        raise click.UsageError("--like says which nodes: add --add-nodes COUNT.")

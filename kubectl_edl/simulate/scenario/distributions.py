@@ -1,0 +1,109 @@
+"""Values that are drawn: `{choices: [1, 2]}`, `{between: [1, 8]}`, `{exponential: 10m}`.
+
+A scenario is drawn by replacing them in the document, and then read as if they had been written.
+"""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Final
+
+from edl.form import duration
+from kubectl_edl.simulate.scenario.field_reader import TIME, Field
+
+Pick = Callable[[str, object], object]
+"""From a way of drawing and its argument to a value."""
+
+
+def drawn(value: object, pick: Pick) -> object:
+    """The same with everything drawn that is to be drawn."""
+    if isinstance(value, list):
+        return [drawn(one, pick) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    way = _way(value)
+    if way:
+        return pick(way, value[way])
+    return {name: drawn(one, pick) for name, one in value.items()}
+
+
+def at_random(random: Random) -> Pick:
+    """One of the choices; evenly between two numbers or times; exponential around a mean time."""
+
+    def pick(way: str, argument: object) -> object:
+        return _WAYS[way](random, argument)
+
+    return pick
+
+
+def each(number: int) -> Pick:
+    """The choice of that number, or the last: so that every one of them is checked."""
+
+    def pick(_: str, argument: object) -> object:
+        choices = argument if isinstance(argument, list) else [argument]
+        return choices[min(number, len(choices) - 1)] if choices else None
+
+    return pick
+
+
+def check(field: Field) -> int:
+    """Find what cannot be drawn in this value; the most choices that any draw in it has."""
+    way = _way(field.value)
+    if not way:
+        parts = [part for _, part in field.parts()]
+        parts += field.items() if isinstance(field.value, list) else []
+        return max(map(check, parts), default=1)
+    argument = field[way]
+    choices = argument.value if isinstance(argument.value, list) else []
+    if way == "choices" and not choices:
+        argument.found("nothing to choose from", "a list of values")
+    elif way == "between" and (len(choices) != _ENDS or None in map(_amount, choices)):
+        argument.found("not two ends", f"[least, most], each a number or a time ({TIME})")
+    elif way == "exponential" and not _amount(argument.value):
+        argument.found(f'"{argument.value}"', f"the mean: {TIME}")
+    return len(choices) or 1
+
+
+_ENDS: Final = 2
+
+
+def _way(value: object) -> str:
+    """How a value is drawn; empty for one that stands as it is."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        (name,) = value
+        return name if name in _WAYS else ""
+    return ""
+
+
+def _choice(random: Random, argument: object) -> object:
+    return random.choice(argument) if isinstance(argument, list) and argument else None
+
+
+def _between(random: Random, argument: object) -> object:
+    ends = argument if isinstance(argument, list) else []
+    if len(ends) != _ENDS or None in map(_amount, ends):
+        return None
+    if all(isinstance(end, int) for end in ends):
+        return random.randint(min(ends), max(ends))
+    low, high = sorted(_amount(end) or 0.0 for end in ends)
+    return round(random.uniform(low, high), 3)
+
+
+def _exponential(random: Random, argument: object) -> object:
+    mean = _amount(argument)
+    return max(round(random.expovariate(1 / mean), 3), 1.0) if mean else None
+
+
+def _amount(value: object) -> float | None:
+    """A number, or a time in seconds."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    length = duration(value) if isinstance(value, str) else None
+    return length.total_seconds() if length else None
+
+
+_WAYS: Final[Mapping[str, Callable[[Random, object], object]]] = {
+    "choices": _choice,
+    "between": _between,
+    "exponential": _exponential,
+}
+WAYS: Final = tuple(_WAYS)

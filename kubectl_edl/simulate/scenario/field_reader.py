@@ -1,0 +1,199 @@
+"""Reading a scenario field by field: every finding with its file and line, all of them at once."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from math import inf, isfinite
+from typing import Final
+
+from edl.convert.remarks import Place, path_of
+from edl.errors import Finding
+from edl.form import duration
+from edl.resources import Resources
+from kubectl_edl.resources.yaml_reader import Document
+from kubectl_edl.simulate.scenario.scenario_quantities import amount
+
+TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
+LONGEST: Final = 100 * 365 * 86_400
+"""Seconds of the longest time: 100 years. Sums of some of them still have a date."""
+TOO_LONG: Final = "more than 100 years"
+_NO_TIME: Final = re.compile(r"(0[smhd]?)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One document, and what is wrong with it so far."""
+
+    document: Document
+    _found: list[tuple[int, Finding]] = field(default_factory=list)
+
+    def add(self, line: int, finding: Finding) -> None:
+        self._found.append((line, finding))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Each once, in the order of their lines."""
+        ordered = sorted(dict.fromkeys(self._found), key=lambda pair: pair[0])
+        return tuple(finding for _, finding in ordered)
+
+    def root(self) -> "Field":
+        return Field(self, (), self.document.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value of the document and its place, `jobs[2].roles.worker`; None where nothing stands."""
+
+    reading: Reading
+    place: Place
+    value: object
+    ways: tuple[str, ...] = ()
+    """How its values may be drawn, where they may: for those who misspell one."""
+
+    def found(self, what: str, allowed: str = "") -> None:
+        """Something is wrong here."""
+        document = self.reading.document
+        line = document.line_of(self.place)
+        where = f"{document.origin.where}:{line}"
+        path = f"{where}: {path_of(self.place)}" if self.place else where
+        allowed = f"allowed: {allowed}" if allowed else ""
+        self.reading.add(line, Finding(path, what, allowed))
+
+    def __bool__(self) -> bool:
+        """Whether something stands here."""
+        return self.value is not None
+
+    # -- parts -------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> "Field":
+        value = self.value.get(name) if isinstance(self.value, Mapping) else None
+        return self._part(name, value)
+
+    def _part(self, step: str | int, value: object) -> "Field":
+        return replace(self, place=(*self.place, step), value=value)
+
+    def only(self, names: Sequence[str]) -> "Field":
+        """This object, after finding what it has beside these fields."""
+        if self and not isinstance(self.value, Mapping):
+            self.found(_kind(self.value), f"an object with {', '.join(names)}")
+        for name, part in self.parts():
+            if name not in names:
+                part.found(_no_field(name, names), ", ".join(names))
+        return self
+
+    def parts(self) -> Iterator[tuple[str, "Field"]]:
+        """The fields of an object, none for anything else."""
+        if isinstance(self.value, Mapping):
+            for name, value in self.value.items():
+                yield name, self._part(name, value)
+
+    def members(self) -> Iterator[tuple[str, "Field"]]:
+        """The fields of what must be an object."""
+        if self and not isinstance(self.value, Mapping):
+            self.found(_kind(self.value), "an object, such as {name: value}")
+        return self.parts()
+
+    def items(self) -> list["Field"]:
+        """The items of a list; one value stands for a list of it."""
+        values = self.value if isinstance(self.value, list) else [self.value] if self else []
+        return [self._part(at, one) for at, one in enumerate(values)]
+
+    def listed(self) -> list["Field"]:
+        """The items of what must be a list."""
+        if self and not isinstance(self.value, list):
+            self.found(_kind(self.value), "a list")
+            return []
+        return self.items()
+
+    # -- values ------------------------------------------------------------------------------
+
+    def text(self, default: str = "") -> str:
+        if not self:
+            return default
+        if isinstance(self.value, bool | int | float | str):
+            return str(self.value)
+        self._misread("a text")
+        return default
+
+    def choice(self, options: Sequence[str], default: str) -> str:
+        found = self.text(default)
+        if found not in options:
+            self.found(f'"{found}"', ", ".join(options))
+            return default
+        return found
+
+    def whole(self, default: int, least: int = 0, most: int | None = None) -> int:
+        """A whole number from `least` on, up to `most`."""
+        if not self:
+            return default
+        found, end = self.value, inf if most is None else most
+        allowed = f"a whole number from {least}" + ("" if most is None else f" to {most}")
+        if not isinstance(found, int) or isinstance(found, bool):
+            self._misread(allowed)
+        elif not least <= found <= end:
+            self.found(str(found), allowed)
+        else:
+            return found
+        return default
+
+    def number(self, default: float, least: float = 0) -> float:
+        if not self:
+            return default
+        found, allowed = self.value, f"a number from {least:g}"
+        if not isinstance(found, int | float) or isinstance(found, bool) or not isfinite(found):
+            self._misread(allowed)
+        elif found < least:
+            self.found(f"{found}", allowed)
+        else:
+            return float(found)
+        return default
+
+    def seconds(self, default: float) -> float:
+        """A time: seconds, or a duration as annotations spell it."""
+        found = self._seconds(default)
+        if found > LONGEST and self:
+            self.found(f"{self.value} is {TOO_LONG}", TIME)
+            return default
+        return found
+
+    def _seconds(self, default: float) -> float:
+        if not self or (isinstance(self.value, int | float) and not isinstance(self.value, bool)):
+            return self.number(default)
+        text = self.value if isinstance(self.value, str) else ""
+        length = duration(text)
+        if length is None and not _NO_TIME.fullmatch(text):
+            self._misread(TIME)
+            return default
+        return length.total_seconds() if length else 0.0
+
+    def resources(self, names: Mapping[str, str]) -> Resources:
+        """Quantities: `names` maps fields to resources."""
+        amounts = Resources()
+        for name, resource in names.items():
+            part = self[name]
+            try:
+                amounts += amount(resource, part.value) if part else Resources()
+            except ValueError as error:
+                part.found(str(error))
+        return amounts
+
+    def _misread(self, allowed: str) -> None:
+        """Another kind of value than is allowed; of an object what is unknown in it is named."""
+        strangers = [(name, part) for name, part in self.parts() if name not in self.ways]
+        drawn = f", or drawn by one of {', '.join(self.ways)}" if self.ways else ""
+        for name, part in strangers:
+            part.found(_no_field(name, self.ways), allowed + drawn)
+        if not strangers:
+            self.found(_kind(self.value), allowed + drawn * isinstance(self.value, Mapping))
+
+
+def _no_field(name: str, names: Sequence[str]) -> str:
+    close = get_close_matches(name, names, n=1)
+    return f"is no field here (did you mean {close[0]}?)" if close else "is no field here"
+
+
+def _kind(value: object) -> str:
+    """What was found, as users wrote it."""
+    names = {dict: "an object", list: "a list", type(None): "nothing"}
+    return names.get(type(value), f'"{value}"')

@@ -1,0 +1,85 @@
+"""Ordinary manifests as templates: completed as by the webhook, read as by the reconciler."""
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from io import StringIO
+from typing import Final
+
+from msgspec.structs import replace
+
+from edl import contract
+from edl.kube import jobfacts
+from edl.kube.gather import Around, gather
+from edl.kube.jobfacts import JobFacts
+from edl.kube.runtimes import NO_CLASS
+from edl.kube.shapes import Shapes
+from edl.model import JobKey, TrainingJob
+from edl.writes import Json
+from kubectl_edl.inject.injector import Setting, inject
+from kubectl_edl.resources.manifest_sources import sources
+
+_SETTING: Final = Setting("default", "kubectl-edl")
+_CREATED: Final = "2026-01-01T00:00:00Z"
+
+
+@lru_cache(maxsize=64)
+def template(path: str) -> TrainingJob:
+    """The one training job of a file or folder, suspended.
+
+    Raises Denied, Unreadable or Refused for what is wrong in it, ValueError where there is not one.
+    """
+    stream = inject(sources([path], StringIO()), _SETTING)
+    shapes = Shapes()
+    facts = [jobfacts.job(_stored(found), shapes) for found in _jobs(stream.values)]
+    keys = {found.key for found in facts}
+    if len(keys) != 1:
+        names = ", ".join(sorted(key.name for key in keys)) or "none with edl.dev/framework"
+        raise ValueError(f"{path} holds {names}; the Jobs of one training job")
+    (key,) = keys
+    return _gathered(key, facts)
+
+
+def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
+    job = gather(
+        key,
+        Around(
+            jobs=sorted(facts, key=lambda found: found.name),
+            pods=[[] for _ in facts],
+            tags=(),
+            kubexec=True,
+            priorities=[0] * len(facts),
+            classes=[NO_CLASS] * len(facts),
+        ),
+    )
+    if job.problem or job.missing:
+        what = job.problem or f"without its {', '.join(job.missing)}"
+        raise ValueError(f"{key.name}: {what}; the whole cast")
+    return job
+
+
+def named(job: TrainingJob, name: str, priority: int) -> TrainingJob:
+    """Another one like it."""
+    alone = len(job.roles) == 1
+    roles = (
+        replace(role, job=name if alone else f"{name}-{role.name}", uid=f"{name}-{role.name}")
+        for role in job.roles
+    )
+    return replace(job, key=JobKey(job.key.namespace, name), roles=tuple(roles), priority=priority)
+
+
+def _jobs(values: Iterable[Json]) -> Iterator[Json]:
+    for value in values:
+        if value.get("kind") == "List":
+            yield from _jobs(value.get("items") or ())
+        labels = (value.get("metadata") or {}).get("labels") or {}
+        if value.get("kind") == "Job" and contract.FRAMEWORK in labels:
+            yield value
+
+
+def _stored(manifest: Json) -> bytes:
+    """With what the API server adds."""
+    metadata = manifest["metadata"]
+    name = metadata.get("name") or f"{metadata.get('generateName', 'job-')}x"
+    added = {"uid": name, "resourceVersion": "1", "creationTimestamp": _CREATED, "name": name}
+    return json.dumps(manifest | {"metadata": metadata | added}).encode()

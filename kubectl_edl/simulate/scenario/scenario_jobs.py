@@ -1,0 +1,263 @@
+"""The training jobs of a scenario: named ones, and as many like them as are asked for."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import msgspec
+
+from edl import contract, topology
+from edl.errors import EdlError
+from edl.form import MOST_REPLICAS, Form
+from edl.frameworks import FRAMEWORKS
+from edl.model import Shape, Toleration, Topology, TrainingJob
+from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.simulator import (
+    CONSTANT,
+    ENDLESS,
+    LINEAR,
+    Amdahl,
+    Curve,
+    Kind,
+    Measured,
+    Seat,
+    Training,
+    Work,
+    queued,
+)
+from kubectl_edl.simulate.scenario import distributions
+from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, Field
+from kubectl_edl.simulate.scenario.manifest_templates import named, template
+
+AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": "nvidia.com/gpu"}
+"""Fields that stand for a resource."""
+_POD: Final = (*AMOUNTS, "resources", "nodeSelector", "tolerations")
+_SEAT: Final = ("replicas", "min", "max", *_POD)
+_WORK: Final = ("length", "work", "speed", "checkpoint", "items", "startUp", "shutDown")
+_TOPOLOGY: Final = {
+    "requiredTopology": contract.REQUIRED_TOPOLOGY,
+    "preferredTopology": contract.PREFERRED_TOPOLOGY,
+}
+_ARRIVAL: Final = ("at", "count", "every", "poisson")
+JOB: Final = (
+    "name",
+    "manifest",
+    "framework",
+    "mode",
+    "priority",
+    *_TOPOLOGY,
+    "roles",
+    *_SEAT,
+    *_WORK,
+    *_ARRIVAL,
+)
+_OPERATORS: Final = ("Equal", "Exists")
+_EFFECTS: Final = ("", "NoSchedule", "NoExecute", "PreferNoSchedule")
+_SPEEDS: Final = "linear, constant, amdahl 0.05 (a serial share), or a table {1: 1, 8: 6.5}"
+_MOST_JOBS: Final = 100_000
+_SIZE: Final = re.compile(r"[0-9]{1,9}")
+
+
+def trainings(field: Field, random: Random) -> list[Training]:
+    """One entry of `jobs`: a job, or `count` of them."""
+    field.only(JOB)
+    _check(field)
+    how_many = field["count"].whole(1, least=1, most=_MOST_JOBS)
+    name = field["name"].text(f"job-{field.place[-1]}")
+    names = [name] if how_many == 1 else [f"{name}-{one}" for one in range(how_many)]
+    arrivals = list(islice(_arrivals(field, random), how_many))
+    if arrivals[-1] > LONGEST:
+        last = field["every"] or field["poisson"] or field["at"]
+        last.found(f"the last of {how_many} would come after {TOO_LONG}", "fewer, or less apart")
+        return []
+    found = [
+        training(_redrawn(field, distributions.at_random(random)), one, at)
+        for one, at in zip(names, arrivals, strict=True)
+    ]
+    return [one for one in found if one]
+
+
+def _check(field: Field) -> None:
+    """Whatever may be drawn is read once, so that no bad choice waits for its day."""
+    arrival = [name for name in ("every", "poisson") if field[name]]
+    if len(arrival) > 1:
+        field["poisson"].found("every and poisson", "one of them")
+    if field["length"] and field["work"]:
+        field["work"].found("length and work", "one of them")
+    for number in range(distributions.check(field)):
+        training(_redrawn(field, distributions.each(number)), "job", 0.0)
+
+
+def _redrawn(field: Field, pick: distributions.Pick) -> Field:
+    return replace(field, value=distributions.drawn(field.value, pick), ways=distributions.WAYS)
+
+
+def _arrivals(field: Field, random: Random) -> Iterator[float]:
+    """`at`, then one after the other: at once, each so long after the last, or Poisson."""
+    at = field["at"].seconds(0)
+    every, mean = field["every"].seconds(0), field["poisson"].seconds(0)
+    for number in count():
+        if mean:
+            at += random.expovariate(1 / mean)
+            yield round(at, 3)
+        else:
+            yield at + number * every
+
+
+def training(field: Field, name: str, at: float) -> Training | None:
+    """A job whose values are all drawn; None where it makes no sense, which is found."""
+    job = _job(field, name)
+    if job is None:
+        return None
+    return Training(
+        job,
+        _work(field),
+        at,
+        checkpoint=_time(field["checkpoint"]),
+        start_up=_time(field["startUp"]),
+        shut_down=_time(field["shutDown"]),
+    )
+
+
+def _job(field: Field, name: str) -> TrainingJob | None:
+    if field["manifest"]:
+        return _templated(field, name)
+    kind = Kind(field["framework"].choice(tuple(FRAMEWORKS), "pytorch"), field["mode"].text())
+    seats = _seats(field, kind)
+    kind = msgspec.structs.replace(kind, topology=_topology(field, seats))
+    priority = _priority(field["priority"])
+    items = field["items"].whole(1, least=1) if field["items"] else None
+    try:
+        return queued(name, kind, seats, priority=priority, items=items)
+    except ValueError as error:
+        what, _, allowed = str(error).partition("; ")
+        (field["roles"] or field).found(what, allowed)
+        return None
+
+
+def _templated(field: Field, name: str) -> TrainingJob | None:
+    """As a manifest says, a path from the scenario's folder; the rest of the entry as ever."""
+    part, own = field["manifest"], ("manifest", "name", "priority", *_WORK, *_ARRIVAL)
+    field.only(own)
+    path = Path(field.reading.document.origin.where).parent / part.text()
+    try:
+        return named(template(str(path)), name, _priority(field["priority"]))
+    except (EdlError, ValueError) as error:
+        what, _, allowed = str(error).partition("; ")
+        part.found(what, allowed)
+        return None
+
+
+def _topology(field: Field, seats: Sequence[Seat]) -> Topology:
+    """As the annotations say it; several labels also as a list."""
+    texts = {
+        note: ",".join(part.text() for part in field[name].items())
+        for name, note in _TOPOLOGY.items()
+        if field[name]
+    }
+    form = Form({"metadata": {"annotations": texts}})
+    found = topology.read(form, frozenset(seat.role for seat in seats))
+    for one in form.findings:
+        name = next(name for name, note in _TOPOLOGY.items() if note in one.path)
+        field[name].found(one.what, one.allowed)
+    return found
+
+
+def _time(field: Field) -> float | None:
+    return field.seconds(0) if field else None
+
+
+def _priority(field: Field) -> int:
+    return int(field.number(0, least=-2e9))
+
+
+# -- pods --------------------------------------------------------------------------------------
+
+
+def _seats(field: Field, kind: Kind) -> Sequence[Seat]:
+    """The cast: `roles`, or the fields of the one role that the framework's jobs have at least."""
+    if not field["roles"]:
+        return [_seat(field, FRAMEWORKS[kind.framework].worker)]
+    known = FRAMEWORKS[kind.framework].kinds
+    roles = field["roles"].only(tuple(known))
+    return [_seat(part.only(_SEAT), name) for name, part in roles.parts() if name in known]
+
+
+def _seat(field: Field, role: str) -> Seat:
+    size = field["replicas"].whole(1, least=1, most=MOST_REPLICAS)
+    low = field["min"].whole(size, least=1, most=MOST_REPLICAS)
+    high = field["max"].whole(max(size, low), least=1, most=MOST_REPLICAS)
+    if low > high:
+        field["min"].found(f"min {low} is above max {high}", "1 ≤ min ≤ max")
+        high = low
+    return Seat(role, low, high, shape(field))
+
+
+def shape(field: Field) -> Shape:
+    """What one pod asks for, and which nodes it may use."""
+    named = {name: name for name, _ in field["resources"].members()}
+    amounts = field.resources(AMOUNTS) + field["resources"].resources(named)
+    selector = sorted((key, part.text()) for key, part in field["nodeSelector"].members())
+    tolerations = tuple(_toleration(part) for part in field["tolerations"].items())
+    return Shape(amounts + Resources.of({PODS: 1}), tuple(selector), tolerations)
+
+
+def _toleration(field: Field) -> Toleration:
+    field.only(("key", "operator", "value", "effect"))
+    return Toleration(
+        field["key"].text(),
+        field["operator"].choice(_OPERATORS, "Equal"),
+        field["value"].text(),
+        field["effect"].choice(_EFFECTS, ""),
+    )
+
+
+# -- work --------------------------------------------------------------------------------------
+
+
+def _work(field: Field) -> Work:
+    """`length`: seconds at any size; `work`: seconds of one replica; neither: it never ends."""
+    name = "length" if field["length"] else "work"
+    if field["speed"] and not field["work"]:
+        field["speed"].found("without work", "with work; a length is the same at any size")
+    if not field[name]:
+        return ENDLESS
+    seconds = field[name].seconds(1)
+    if seconds <= 0:
+        field[name].found("no time at all", f"above 0: {TIME}")
+        return ENDLESS
+    return Work(seconds, CONSTANT if name == "length" else curve(field["speed"]))
+
+
+def curve(field: Field) -> Curve:
+    """A named curve, or a table from replicas to relative speed."""
+    if dict(field.parts()):
+        return _measured(field)
+    words = field.text("linear").split()
+    if words in (["linear"], ["constant"]):
+        return LINEAR if words == ["linear"] else CONSTANT
+    try:
+        name, share = words
+        if name == "amdahl":
+            return Amdahl(float(share))
+    except ValueError:
+        pass
+    field.found(f'"{field.value}"', _SPEEDS)
+    return LINEAR
+
+
+def _measured(field: Field) -> Curve:
+    sizes = {size: part for size, part in field.parts() if _SIZE.fullmatch(size)}
+    for size, part in field.parts():
+        if size not in sizes:
+            part.found(f'"{size}" is no number of replicas', _SPEEDS)
+    try:
+        pairs = [(int(size), part.number(1) if part else 0.0) for size, part in sizes.items()]
+        return Measured(tuple(sorted(pairs))) if pairs else LINEAR
+    except ValueError as error:
+        field.found(str(error).partition("; ")[0], _SPEEDS)
+        return LINEAR

@@ -1,0 +1,101 @@
+"""The nodes of a scenario: groups of equal ones, and what happens to them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from edl.model import Node, Taint
+from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.simulator import Change, NodeEvent
+from kubectl_edl.simulate.scenario.field_reader import Field
+from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS
+
+_NODES: Final = ("name", "count", *AMOUNTS, "pods", "resources", "labels", "taints")
+_EVENT: Final = ("at", "node", "change")
+_FIELDS: Final = {Change.ADDED: ("at", "change", *_NODES), Change.TAINTED: (*_EVENT, "taint")}
+"""Of events; those that are not here have the usual ones."""
+_CHANGES: Final = tuple(change.value for change in Change)
+_TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
+_EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+_MOST_NODES: Final = 100_000
+
+
+def group(field: Field) -> Iterator[Node]:
+    """`count` equal nodes, `NAME-0`, `NAME-1`, …; one alone is called NAME."""
+    return _nodes(field.only(_NODES))
+
+
+def events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
+    """What happens to these nodes, and those that are added."""
+    known = {node.name: node for node in nodes}
+    for event in field.listed():
+        change = _change(event["change"])
+        event.only(_FIELDS.get(change, _EVENT) if change else (*_EVENT, "taint", *_NODES))
+        if change is Change.ADDED:
+            at = event["at"].seconds(0)
+            yield from (NodeEvent(at, change, node) for node in _nodes(event))
+        else:
+            yield from _happening(event, change, known)
+
+
+def _happening(
+    event: Field, change: Change | None, known: Mapping[str, Node]
+) -> Iterator[NodeEvent]:
+    """To a node that is there."""
+    at, taint = event["at"].seconds(0), event["taint"]
+    node = _known(event["node"], known) if change or event["node"] else None
+    if change is Change.TAINTED and not taint:
+        event.found("no taint", "taint: key=value:NoExecute")
+    elif change and node:
+        yield NodeEvent(at, change, node, _taint(taint) if taint else None)
+
+
+def _change(field: Field) -> Change | None:
+    """None where nobody knows what happens, which is found."""
+    if not field:
+        field.found("is missing", ", ".join(_CHANGES))
+        return None
+    found = field.choice(_CHANGES, "")
+    return Change(found) if found else None
+
+
+def _known(field: Field, known: Mapping[str, Node]) -> Node | None:
+    name = field.text()
+    if name not in known:
+        field.found(f'"{name}" is no node', _example(known))
+    return known.get(name)
+
+
+def _example(known: Mapping[str, Node]) -> str:
+    names = list(known)
+    return f"{names[0]} … {names[-1]}" if names else "nodes of this scenario"
+
+
+def _nodes(field: Field) -> Iterator[Node]:
+    count = field["count"].whole(1, most=_MOST_NODES)
+    name = field["name"].text(f"node-{field.place[-1]}")
+    room = _room(field)
+    labels = {key: part.text() for key, part in field["labels"].members()}
+    taints = tuple(found for part in field["taints"].items() if (found := _taint(part)))
+    for number in range(count):
+        own = f"{name}-{number}" if count > 1 else name
+        hostname = {"kubernetes.io/hostname": own}
+        yield Node(own, room, Resources(), Resources(), labels=hostname | labels, taints=taints)
+
+
+def _room(field: Field) -> Resources:
+    named = {one: one for one, _ in field["resources"].members()}
+    room = Resources.of({PODS: field["pods"].whole(110)}) + field.resources(AMOUNTS)
+    room += field["resources"].resources(named)
+    if not (field[CPU] or CPU in named):
+        field[CPU].found("is missing", "the cores of a node, such as 16")
+    # Nobody who leaves the memory out means nodes without any.
+    return room if room.get(MEMORY) else room + Resources.of({MEMORY: 2**50})
+
+
+def _taint(field: Field) -> Taint | None:
+    match = _TAINT.fullmatch(field.text())
+    if match is None or match["effect"] not in _EFFECTS:
+        field.found(f'"{field.value}"', f"key=value:EFFECT, EFFECT one of {', '.join(_EFFECTS)}")
+        return None
+    return Taint(match["key"], match["value"] or "", match["effect"])

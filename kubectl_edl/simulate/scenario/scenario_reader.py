@@ -1,0 +1,230 @@
+"""A scenario: nodes, jobs, services and what happens to nodes, from one YAML document."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from edl.errors import Denied
+from edl.form import MOST_REPLICAS
+from edl.kube.neighbours import met_by_each_other
+from edl.model import Node
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.simulator import Service, Settings, Training, World
+from kubectl_edl.resources.manifest_sources import Source, Unreadable
+from kubectl_edl.resources.yaml_reader import documents
+from kubectl_edl.simulate.scenario.csv_traces import trace
+from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
+from kubectl_edl.simulate.scenario.job_names import told_apart
+from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS, shape, trainings
+from kubectl_edl.simulate.scenario.scenario_nodes import events, group
+
+_SCENARIO: Final = (
+    "apiVersion",
+    "kind",
+    "horizon",
+    "seed",
+    "policies",
+    "limits",
+    "settings",
+    "nodes",
+    "jobs",
+    "trace",
+    "services",
+    "events",
+)
+_SERVICE: Final = (
+    "name",
+    "priority",
+    "replicas",
+    "steps",
+    *AMOUNTS,
+    "resources",
+    "nodeSelector",
+    "tolerations",
+    "startUp",
+    "shutDown",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is to be simulated: the world, under each of the policies, until `horizon` seconds."""
+
+    world: World
+    policies: tuple[str, ...]
+    """Empty: as the command says."""
+    limits: Limits
+    horizon: float
+    hints: tuple[str, ...] = ()
+    """What was read otherwise than it is written."""
+
+
+def read_scenario(source: Source, seed: int | None = None) -> Scenario:
+    """Raises Denied with every finding, Unreadable for what is no YAML. `seed` wins over its own.
+
+    Relative paths in it start at its own folder.
+    """
+    found = list(documents(source))
+    if len(found) != 1:
+        raise Unreadable(f"{source.name}: {len(found)} documents; a scenario is one")
+    reading = Reading(found[0])
+    scenario = _Reader(reading, Path(source.name).parent, seed).scenario()
+    if reading.findings:
+        raise Denied(reading.findings)
+    return scenario
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    reading: Reading
+    folder: Path
+    asked_seed: int | None
+
+    def scenario(self) -> Scenario:
+        root = self.reading.root().only(_SCENARIO)
+        nodes = self._nodes(root["nodes"])
+        traced = [one for field in root["trace"].items() for one in self._traced(field)]
+        trainings, hints = told_apart(self._trainings(root), traced)
+        jobs = met_by_each_other(tuple(one.job for one in trainings))
+        trainings = tuple(replace(one, job=job) for one, job in zip(trainings, jobs, strict=True))
+        world = World(
+            nodes=nodes,
+            trainings=trainings,
+            services=tuple(_service(field) for field in root["services"].listed()),
+            events=tuple(events(root["events"], nodes)),
+            settings=_settings(root["settings"]),
+        )
+        names = root["policies"].items()
+        return Scenario(
+            world=world,
+            policies=tuple(field.choice(tuple(POLICIES), "fair") for field in names),
+            limits=_limits(root["limits"]),
+            horizon=root["horizon"].seconds(0) or inf,
+            hints=hints,
+        )
+
+    def _nodes(self, field: Field) -> tuple[Node, ...]:
+        found = [node for one in field.listed() for node in group(one)]
+        if not found:
+            field.found("no nodes", "a list of groups, such as {count: 10, cpu: 16, memory: 64Gi}")
+        if len({node.name for node in found}) < len(found):
+            field.found("two nodes of one name", "another name for one of the groups")
+        return tuple(found)
+
+    def _trainings(self, root: Field) -> tuple[Training, ...]:
+        own = root["seed"].whole(0)
+        seed = own if self.asked_seed is None else self.asked_seed
+        # Each entry draws for itself: another one beside it changes nothing.
+        found = [
+            one
+            for number, field in enumerate(root["jobs"].listed())
+            for one in trainings(field, Random(f"{seed}/{number}"))  # noqa: S311 (no secret)
+        ]
+        names = Counter(one.key.name for one in found)
+        for twice in sorted(name for name, number in names.items() if number > 1):
+            root["jobs"].found(f'two jobs are called "{twice}"', "a name of its own for each")
+        return tuple(found)
+
+    def _traced(self, field: Field) -> Sequence[Training]:
+        path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
+        if not path.is_file():
+            field.found(f'"{path}" is no file', "a CSV file, relative to the scenario")
+            return ()
+        try:
+            return trace(str(path), path.read_text("utf-8-sig"))
+        except (OSError, UnicodeDecodeError) as error:
+            field.found(f'"{path}" cannot be read: {error}', "a CSV file, in UTF-8")
+            return ()
+        except Denied as denied:
+            for finding in denied.findings:
+                self.reading.add(line, finding)
+            return ()
+
+
+def _service(field: Field) -> Service:
+    field.only(_SERVICE)
+    steps = [(0.0, _pods(field["replicas"]))] if field["replicas"] else []
+    for step in field["steps"].listed():
+        step.only(("at", "replicas"))
+        steps.append((step["at"].seconds(0), _pods(step["replicas"])))
+    if not steps:
+        field.found("a service without pods", "replicas, or steps: [{at: 0, replicas: 4}]")
+    return Service(
+        name=field["name"].text(f"service-{field.place[-1]}"),
+        shape=shape(field),
+        steps=tuple(sorted(steps)),
+        priority=int(field["priority"].number(0, least=-2e9)),
+        start_up=field["startUp"].seconds(0) if field["startUp"] else None,
+        shut_down=field["shutDown"].seconds(0) if field["shutDown"] else None,
+    )
+
+
+def _pods(field: Field) -> int:
+    if not field:
+        field.found("is missing", f"a whole number from 0 to {MOST_REPLICAS}")
+    return field.whole(0, most=MOST_REPLICAS)
+
+
+def _settings(field: Field) -> Settings:
+    field.only(("startUp", "shutDown", "round"))
+    usual = Settings()
+    found = (
+        field["startUp"].seconds(usual.start_up),
+        field["shutDown"].seconds(usual.shut_down),
+        field["round"].seconds(usual.round),
+    )
+    if not found[2]:
+        field["round"].found("no time at all", f"above 0: {TIME}")
+        return usual
+    return Settings(*found)
+
+
+def _limits(field: Field) -> Limits:
+    """The planner's own names in camel case: `growthCooldown: 10s`."""
+    usual = Limits()
+    names = {_camel(one): one for one in Limits.__struct_fields__}
+    field.only(tuple(names))
+    found = {
+        own: _LIMITS[type(getattr(usual, own))](field[name], getattr(usual, own))
+        for name, own in names.items()
+        if field[name]
+    }
+    try:
+        return Limits(**found)
+    except ValueError as error:
+        what, _, allowed = str(error).partition("; ")
+        wrong = field[_camel(what.partition(": ")[0])]
+        wrong.found(f"{wrong.value}", allowed)
+        return usual
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _time(field: Field, usual: timedelta) -> timedelta:
+    return timedelta(seconds=field.seconds(usual.total_seconds()))
+
+
+def _yes(field: Field, usual: bool) -> bool:  # noqa: FBT001 (one of a table of readers)
+    if isinstance(field.value, bool):
+        return field.value
+    field.found(f'"{field.value}"', "true, false")
+    return usual
+
+
+_LIMITS: Final[Mapping[type, Callable[..., Any]]] = {
+    timedelta: _time,
+    bool: _yes,
+    float: lambda field, usual: field.number(usual),
+    int: lambda field, usual: field.whole(usual),
+}

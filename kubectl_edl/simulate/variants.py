@@ -1,0 +1,159 @@
+"""What `kubectl edl simulate` plays: a scenario under some policies, or the live cluster."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from edl.form import duration
+from edl.planner.policies import POLICIES
+from edl.simulator import Elastic, Plain, from_state
+from kubectl_edl.cli.command_errors import Misused, Refused
+from kubectl_edl.cli.options import Reading
+from kubectl_edl.client.cluster_view import survey_cluster
+from kubectl_edl.client.reconciler_settings import Asked as AskedSettings
+from kubectl_edl.client.reconciler_settings import deciding
+from kubectl_edl.output.watch_report import show
+from kubectl_edl.resources.manifest_sources import sources
+from kubectl_edl.simulate import plots, what_if
+from kubectl_edl.simulate.run_variants import Variant, run
+from kubectl_edl.simulate.scenario.csv_traces import trace
+from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG
+from kubectl_edl.simulate.scenario.job_names import told_apart
+from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
+from kubectl_edl.simulate.view import runs_report
+from kubectl_edl.simulate.what_if_view import what_if_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from edl.model import ClusterState, TrainingJob
+    from edl.simulator import World as SimulatedWorld
+    from kubectl_edl.cli.context import Connection, Scope, World
+    from kubectl_edl.output.report import Report
+    from kubectl_edl.simulate.command import Asked
+    from kubectl_edl.simulate.run_variants import Run
+
+_PLAIN: Final = "plain"
+_LIVE_SECONDS: Final = 600.0
+
+
+def scenario(world: World, _scope: Scope, asked: Asked) -> None:
+    """A file, its jobs and those of traces."""
+    _check_plot(asked)
+    files = sources([asked.filename], world.stdin)
+    if len(files) != 1:
+        raise Refused(f"{asked.filename}: {len(files)} files; a scenario is one")
+    found = read_scenario(files[0], asked.seed)
+    traced = [job for path in asked.trace for job in trace(path, _text(path))]
+    trainings, hints = told_apart(found.world.trainings, traced)
+    given = replace(found.world, trainings=trainings)
+    if not (given.trainings or given.services):
+        raise Refused(f"{asked.filename}: nothing to simulate; jobs, a trace or services")
+    for hint in (*found.hints, *hints):
+        world.warn(hint)
+    until = _until(asked, found.horizon)
+    if until == inf and any(one.work.seconds == inf for one in given.trainings):
+        world.warn("hint: jobs without length or work never end; horizon says how long to look")
+    names = asked.policy or found.policies or ("fair",)
+    variants = [Variant(name, given, Elastic(POLICIES[name], found.limits)) for name in names]
+    variants += [Variant(_PLAIN, given, Plain())] if asked.plain else []
+    runs = run(variants, until, world.err)
+    wide = asked.output == "wide"
+    report = runs_report(runs, wide=wide).hinting(_never_started(runs, until, wide=wide))
+    _answer(world, asked, runs, report)
+
+
+def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator[str]:
+    """A hint for each run that leaves somebody waiting: its mean says less than it seems to."""
+    for one in runs:
+        never, name = one.result.never, one.variant.name
+        if never:
+            whose = f"{name}: " if len(runs) > 1 else ""
+            verbs = ("starts", "does not start") if never == 1 else ("start", "do not start")
+            what = f"never {verbs[0]}" if until == inf else f"{verbs[1]} before the end"
+            # Nobody decides without us, and so nobody knows why.
+            why = "" if wide or name == _PLAIN else ": -o wide says why"
+            yield f"hint: {whose}{never} of {len(one.result.jobs)} jobs {what}{why}"
+
+
+def live(world: World, scope: Scope, asked: Asked) -> None:
+    """The cluster as it stands: as it would go on, and with what is asked for."""
+    _check_plot(asked)
+    connection = world.connect(scope)
+    now = world.now()
+    state = survey_cluster(connection.cluster, now)
+    own = deciding(connection, AskedSettings(), now)
+    manner = Elastic(own.settings.value(), own.settings.limits)
+    changed = _changed(state, asked, connection)
+    variants = [Variant("as-is", _world(state), manner)]
+    if changed is not state and not asked.policy:
+        variants.append(Variant("what-if", _world(changed), manner))
+    for name in asked.policy:
+        manner = Elastic(POLICIES[name], own.settings.limits)
+        variants.append(Variant(name, _world(changed), manner))
+    variants += [Variant(_PLAIN, _world(changed), Plain())] if asked.plain else []
+    runs = run(variants, _until(asked, _LIVE_SECONDS), world.err)
+    report = what_if_report(_shown(state, connection), runs, connection.namespace)
+    _answer(world, asked, runs, report.hinting(own.hints))
+
+
+def _shown(state: ClusterState, connection: Connection) -> list[TrainingJob]:
+    namespace = connection.namespace
+    jobs = (job for job in state.jobs if job.live and namespace in ("", job.key.namespace))
+    return what_if.in_order(jobs)
+
+
+def _changed(state: ClusterState, asked: Asked, connection: Connection) -> ClusterState:
+    for setting in asked.set:
+        state = what_if.with_setting(state, setting, connection.namespace or "default")
+    if asked.add_nodes:
+        _check_like(asked.like)
+        state = what_if.with_nodes(state, asked.add_nodes, asked.like)
+    return state
+
+
+def _check_like(like: str) -> None:
+    amounts = [part.partition("=")[2].strip() for part in like.split(",")]
+    below = next((amount for amount in amounts if amount.startswith("-")), None)
+    if below:
+        raise Misused(f"--like {like}: {below} is below 0; such as cpu=16,memory=64Gi")
+
+
+def _world(state: ClusterState) -> SimulatedWorld:
+    return from_state(state, what_if.remaining(state))
+
+
+def _answer(world: World, asked: Asked, runs: Sequence[Run], report: Report) -> None:
+    show(world, Reading(asked.output), lambda: report)
+    if asked.plot:
+        plots.plot(runs, asked.plot)
+        world.warn(f"drawn into {asked.plot}")
+
+
+def _check_plot(asked: Asked) -> None:
+    if asked.plot:
+        plots.check(asked.plot)
+
+
+def _until(asked: Asked, usual: float) -> float:
+    if not asked.until:
+        return usual
+    length = duration(asked.until)
+    seconds = float(asked.until) if asked.until.isdecimal() else 0.0
+    if length is None and not seconds:
+        raise Misused(f"--until {asked.until}: no time; {TIME}")
+    seconds = length.total_seconds() if length else seconds
+    if seconds > LONGEST:
+        raise Misused(f"--until {asked.until}: {TOO_LONG}; {TIME}")
+    return seconds
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"--trace {path}: cannot be read: {error}") from error

@@ -1,0 +1,136 @@
+"""What-if on a cluster's state: more nodes, other bounds of a job."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from edl.forecast.left import left
+from edl.frameworks import resizing
+from edl.model import ClusterState, Node, Resizing, Role, TrainingJob
+from edl.planner.snapshot.board import order
+from edl.resources import PODS, Resources
+from edl.simulator import Work
+from kubectl_edl.cli.command_errors import Missing, Misused, Refused
+
+_SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>\w+)=(?P<value>.+)")
+_SET_FORM: Final = "job/NAME.max=40, job/NAMESPACE/NAME.min=2, .priority=10, .replicas=8"
+
+
+def with_nodes(state: ClusterState, count: int, like: str) -> ClusterState:
+    """`count` empty nodes more: as a node of that name, of these amounts, or as most are.
+
+    Raises Refused for what is neither.
+    """
+    pattern = _pattern(state, like)
+    known = {node.name for node in state.nodes}
+    fresh = (name for name in map("what-if-{}".format, range(count + len(known))))
+    names = [name for name in fresh if name not in known][:count]
+    hostname = "kubernetes.io/hostname"
+    added = tuple(
+        replace(pattern, name=name, labels={**(pattern.labels or {}), hostname: name})
+        for name in names
+    )
+    return replace(state, nodes=(*state.nodes, *added))
+
+
+def _pattern(state: ClusterState, like: str) -> Node:
+    if "=" in like:
+        return _node_of(like)
+    found = next((node for node in state.nodes if node.name == like), None)
+    if like and found is None:
+        raise Missing(f'no node "{like}"; all of them: kubectl get nodes')
+    usable = [node for node in state.nodes if node.schedulable]
+    if not (found or usable):
+        raise Refused("the cluster has no node to add more of: --like cpu=16,memory=64Gi")
+    if found is None:
+        most, _ = Counter(_kind(node) for node in usable).most_common(1)[0]
+        found = next(node for node in usable if _kind(node) == most)
+    return replace(found, used=Resources(), leaving=Resources(), schedulable=True)
+
+
+def _kind(node: Node) -> tuple[object, ...]:
+    return node.allocatable, node.taints
+
+
+def _node_of(text: str) -> Node:
+    """`cpu=16,memory=64Gi,nvidia.com/gpu=4`."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    amounts = {name.strip(): value.strip() for name, _, value in pairs}
+    try:
+        room = Resources.of({PODS: 110}) + Resources.parse(amounts)
+    except ValueError as error:
+        raise Misused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
+    return Node("what-if", room, Resources(), Resources(), labels={})
+
+
+def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterState:
+    """`job/NAME.max=40`. Raises Refused for another form, Missing for a job that is not there."""
+    match = _SET.fullmatch(setting)
+    if match is None or match["field"] not in _FIELDS:
+        raise Misused(f"--set {setting}: not understood; {_SET_FORM}")
+    if not re.fullmatch(r"-?[0-9]{1,9}", match["value"]):
+        raise Misused(f'--set {setting}: "{match["value"]}" is no whole number')
+    key = (match["namespace"] or namespace, match["name"])
+    found = next((job for job in state.jobs if tuple(job.key) == key), None)
+    if found is None:
+        names = ", ".join(sorted(job.key.name for job in state.jobs if job.key[0] == key[0]))
+        raise Missing(f'no training job "{key[1]}" in namespace {key[0]}; there: {names or "none"}')
+    changed = _FIELDS[match["field"]](found, int(match["value"]))
+    _check(changed, setting)
+    return replace(state, jobs=tuple(changed if job is found else job for job in state.jobs))
+
+
+def _check(job: TrainingJob, setting: str) -> None:
+    for role in job.roles:
+        if not 1 <= role.min <= role.max:
+            what = f"{role.name} would be {role.min}..{role.max}"
+            raise Refused(f"--set {setting}: {what}; 1 ≤ min ≤ max")
+
+
+def _bounds(job: TrainingJob, **bounds: int) -> TrainingJob:
+    """Of the role that can be resized; of several all of them."""
+    names = [role.name for role in job.roles]
+    how = resizing(job.framework, job.mode, names) or Resizing.FIXED
+
+    def changed(role: Role) -> Role:
+        found = replace(role, **bounds)
+        elastic = found.min < found.max
+        return replace(found, resizing=how if elastic else found.resizing)
+
+    chosen = _elastic(job)
+    return replace(
+        job, roles=tuple(changed(role) if role.name in chosen else role for role in job.roles)
+    )
+
+
+def _elastic(job: TrainingJob) -> frozenset[str]:
+    """Roles that a new bound is meant for: those with two bounds, else who decides."""
+    found = frozenset(role.name for role in job.roles if role.min < role.max)
+    return found or frozenset(role.name for role in job.roles if role.decides)
+
+
+def _wanted(job: TrainingJob, size: int) -> TrainingJob:
+    chosen = _elastic(job)
+    roles = (replace(one, wanted=size) if one.name in chosen else one for one in job.roles)
+    return replace(job, roles=tuple(roles))
+
+
+_FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
+    "max": lambda job, value: _bounds(job, max=value),
+    "min": lambda job, value: _bounds(job, min=value),
+    "priority": lambda job, value: replace(job, priority=value),
+    "replicas": _wanted,
+}
+
+
+def remaining(state: ClusterState) -> Callable[[TrainingJob], Work | None]:
+    """What is left of a job, as estimates of when count it; None where nobody knows."""
+    return lambda job: left(job, state.observed_at).work
+
+
+def in_order(jobs: Iterable[TrainingJob]) -> list[TrainingJob]:
+    """As the planner takes them: by priority, then first come first served."""
+    return sorted(jobs, key=order)

@@ -1,0 +1,164 @@
+"""What keeps a training job from going on, and the way out of each."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl import reasons
+from edl.model import Code, Phase, Pod, PodPhase
+from kubectl_edl.client.job_events import Change
+from kubectl_edl.client.pending_pods import NO_IMAGE, Unplaced
+from kubectl_edl.model.training_job_view import JobView, pod_status
+
+_SOON: Final = timedelta(seconds=30)
+"""So long nothing is stuck: pods come, images are pulled."""
+_LATELY: Final = timedelta(minutes=10)
+_CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing in the way, in a sentence, and what a user does about it."""
+
+    what: str
+    way_out: str
+
+
+def obstacles(
+    view: JobView, waiting: Sequence[Unplaced], changes: Sequence[Change], now: datetime
+) -> tuple[Obstacle, ...]:
+    """The most important first; none for a job that goes on by itself.
+
+    `waiting` are its pods that do not run, `changes` the last Events of its Jobs.
+    """
+    found = _OF_PHASE.get(view.phase, _of_pods)(view, now)
+    missing = _of_missing_pods(view, changes, now)
+    return (*_problem(view), *found, *missing, *_of_waiting(view, waiting, now))
+
+
+def in_the_way(found: Iterable[Obstacle]) -> str:
+    """A section of a screen, empty for none."""
+    lines = [
+        f"  {number}. {one.what}\n     way out: {one.way_out}\n"
+        for number, one in enumerate(found, 1)
+    ]
+    return "".join(("What is in the way:\n", *lines)) if lines else ""
+
+
+def _flags(view: JobView) -> str:
+    return f"{view.job.key.name} -n {view.job.key.namespace}"
+
+
+def _problem(view: JobView) -> Iterator[Obstacle]:
+    if view.job.problem:
+        way = "correct it; Jobs that are wrong themselves are deleted and applied again"
+        yield Obstacle(view.job.problem, way)
+    if view.job.refusal and view.job.refused:
+        yield Obstacle(str(view.job.refusal), "change what refuses it: its start is tried again")
+
+
+def incomplete(view: JobView) -> Iterator[Obstacle]:
+    """The Jobs that it lacks, before it starts or while it runs."""
+    job = view.job
+    if not job.missing:
+        return
+    names = ", ".join(f"{job.key.name}-{role}" for role in job.missing)
+    noun, they = ("Job", "is") if len(job.missing) == 1 else ("Jobs", "are")
+    if job.suspended:
+        yield Obstacle(
+            f"it waits for its {noun} {names}",
+            f"kubectl apply the {noun}: without, no role starts",
+        )
+        return
+    running = _pods(sum(shown.running for shown in view.roles))
+    yield Obstacle(
+        f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
+        f"kubectl apply the {noun} again, or: kubectl edl delete {_flags(view)}",
+    )
+
+
+def _queued(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    why, new = view.why, now - view.job.queued_at <= _SOON
+    if view.job.blocker or (new and why.reason in reasons.PROMISING):
+        return
+    # Who explains decides anew, so that a new job is explained before the reconciler has seen it.
+    unseen = why.reason is Code.UNOBSERVED and not new
+    way = "kubectl edl doctor" if unseen else f"kubectl edl explain {_flags(view)}"
+    yield Obstacle(why.message, way)
+
+
+def _paused(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    del now
+    yield Obstacle("it is paused", f"kubectl edl resume {_flags(view)}")
+
+
+def _failed(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    del now
+    yield Obstacle(
+        view.why.message,
+        f"kubectl edl logs {_flags(view)} shows why; delete its Jobs and apply them to try again",
+    )
+
+
+def _of_pods(view: JobView, now: datetime) -> Iterator[Obstacle]:
+    """Pods that run, and never become ready."""
+    for role in view.roles:
+        late = [pod for pod in role.role.pods if _never_ready(pod, now)]
+        are = "is" if len(late) == 1 else "are"
+        if late and view.phase not in _OVER:
+            yield Obstacle(
+                f"{_pods(len(late))} of {role.role.name} {are} not ready: {late[0].name}",
+                f"kubectl describe pod {late[0].name} -n {view.job.key.namespace}",
+            )
+
+
+def _never_ready(pod: Pod, now: datetime) -> bool:
+    unready = pod.phase is PodPhase.RUNNING and pod_status(pod) == "NotReady"
+    return unready and now - pod.created_at > _SOON
+
+
+def _of_missing_pods(view: JobView, changes: Sequence[Change], now: datetime) -> Iterator[Obstacle]:
+    """Pods that the Job controller cannot make: it says why in an Event."""
+    for shown in view.roles:
+        role = shown.role
+        said = [one for one in changes if one.warning and one.job == role.job]
+        if len(role.pods) >= shown.size or not said or now - said[-1].at > _LATELY:
+            continue
+        yield Obstacle(
+            f"{role.job}: {said[-1].reason}: {said[-1].message}",
+            f"kubectl describe job/{role.job} resourcequota -n {view.job.key.namespace}",
+        )
+
+
+def _of_waiting(view: JobView, waiting: Sequence[Unplaced], now: datetime) -> Iterator[Obstacle]:
+    """Pods that wait, those with one reason together."""
+    late = [pod for pod in waiting if pod.since is None or now - pod.since > _SOON]
+    for why in dict.fromkeys(pod.why for pod in late):
+        same = [pod for pod in late if pod.why == why]
+        named = f"{same[0].name} waits" if len(same) == 1 else f"{_pods(len(same))} wait"
+        yield Obstacle(f"{named}: {why}", _way_out(view, same[0]))
+
+
+def _way_out(view: JobView, pod: Unplaced) -> str:
+    describe = f"kubectl describe pod {pod.name} -n {view.job.key.namespace}"
+    if pod.reason in NO_IMAGE:
+        return f"is the image's name right, and may this cluster pull it? {describe}"
+    if pod.reason in _CONFIG:
+        return f"a ConfigMap or Secret that it names is missing: {describe}"
+    if pod.claims:
+        return f"kubectl get pvc,storageclass -n {view.job.key.namespace}"
+    return describe if pod.node else f"kubectl edl explain {_flags(view)}"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FINISHING})
+_OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterator[Obstacle]]]] = {
+    Phase.INCOMPLETE: lambda view, _: incomplete(view),
+    Phase.QUEUED: _queued,
+    Phase.PAUSED: _paused,
+    Phase.FAILED: _failed,
+}

@@ -1,0 +1,124 @@
+"""`kubectl edl status`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from edl import contract
+from edl.kube.cluster import Selection
+from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.options import everywhere, not_both, reading
+from kubectl_edl.client.prefetch import Asked
+from kubectl_edl.status.options import EXIT_CODES, waiting
+
+if TYPE_CHECKING:
+    from kubectl_edl.cli.context import Connection, Scope, World
+    from kubectl_edl.cli.options import Reading
+    from kubectl_edl.model.cluster_load import ClusterLoad
+    from kubectl_edl.output.report import Report
+    from kubectl_edl.status.options import Wanted
+
+_HELP: Final = """Show training jobs: sizes, bounds, what they wait for and why.
+
+ROLES reads role=NOW/MIN..MAX: worker=4/1..12 has 4 workers and may have 1 to 12; chief=1/1 never
+changes. PENDING counts pods that are asked for and do not run; for a queued job, its minimum.
+With JOB (a training job, or one of its Jobs): the tree of its roles and pods, the last decisions,
+and what is in its way, with the way out. A bar is what runs (█ or #), what is on its way (░ or :)
+and what there may be; behind it the sizes of the last minutes or hours.
+
+-w on a terminal draws the tree of all of them again and again, below the load of the cluster
+where you may read that; q or Ctrl-C ends it. Elsewhere it prints a line for each change. --for
+waits: for all training jobs that are shown, until each is in one of the phases, or has the
+reason (docs/reasons.md). Running is reached while it scales, too.
+
+\b
+Examples:
+  # The training jobs of this namespace
+  kubectl edl status
+  # One of them, with its pods, last decisions and what is in its way
+  kubectl edl status mnist
+  # All namespaces, as they change
+  kubectl edl status -A -w
+  # In a script: wait until it has ended, or five hours
+  kubectl edl status mnist --for Succeeded --timeout 5h
+  # For a script: which jobs are queued
+  kubectl edl status -o json | jq -r '.items[] | select(.phase=="Queued") | .metadata.name'
+
+\b
+-o json: {"kind": "TrainingJobList", "items": [ITEM]}, with JOB one ITEM:
+  {"apiVersion": "edl.dev/v1", "kind": "TrainingJob",
+   "metadata": {"name", "namespace", "creationTimestamp"},
+   "framework", "phase", "reason", "message", "pending", "priority", "paused",
+   "cooldown": {"seconds", "source": "edl.dev/cooldown"|"reconciler"|PROGRAM} or null,
+   "startedAt", "missingRoles",
+   "roles": [{"name", "job", "size", "min", "max", "running", "pending", "resizing", "wanted",
+              "ending", "resizedAt", "reason", "message",
+              "pods": [{"name", "index", "node", "status", "creationTimestamp"}]}],
+   "topology": {"required": [{"role": null for all, "label"}], "preferred": [LABEL],
+                "domains": [{"role", "label", "value", "pods"}] or null} or null,
+   "changes": [{"at", "job", "type", "reason", "message", "count"}],
+   "decisions": [{"at", "operation", "phase", "sizes": [{"role", "before", "after"}], "reason",
+                  "message"}],
+   "obstacles": [{"what", "wayOut"}]}
+  topology, changes, decisions and obstacles with JOB only.
+  phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing, Succeeded or Failed.
+  Scaling: pods of a new size come or leave, or it restarts for it; see kubectl edl history.
+  et-operator's Created is Incomplete, Queued or Starting here, and its Suspended is Paused.
+"""
+
+
+@click.command("status", help=_HELP, epilog=EXIT_CODES)
+@click.argument("job", required=False, shell_complete=job_names)
+@everywhere
+@reading
+@waiting
+@click.pass_obj
+def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted: Wanted) -> None:
+    _check(job, reading, wanted)
+    connection = world.connect(scope)
+    asked = Asked(connection, lease=True)
+    from kubectl_edl.output import watch_report  # noqa: PLC0415 (while the answers come)
+    from kubectl_edl.status import phase_wait, training_job_list  # noqa: PLC0415 (the same)
+
+    wait = phase_wait.Wait(wanted, world, scope)
+    load = _load(connection) if reading.watch and world.width is not None else None
+
+    def read() -> Report:
+        now = world.now()
+        if job is None:
+            above = f"{load.text(now)}\n" if load else ""
+            found, report = training_job_list.fleet(asked, reading.selector, now, above.lstrip())
+        else:
+            found, report = training_job_list.one(asked, job, now)
+        wait.look(found)
+        return report
+
+    if not (wanted.goals or reading.watch):
+        watch_report.show(world, reading, read)
+        return
+    selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+    changes = wait.until(world.changes(connection.cluster, selection))
+    if reading.watch:
+        watch_report.follow(world, reading, read, changes)
+        wait.conclude()
+    else:  # in silence; at last the answer once
+        report = watch_report.last(watch_report.reports(world, read, changes))
+        wait.conclude()
+        watch_report.show(world, reading, lambda: report)
+
+
+COMMAND: Final = status
+
+
+def _load(connection: Connection) -> ClusterLoad:
+    from kubectl_edl.model.cluster_load import ClusterLoad  # noqa: PLC0415 (not for a table)
+
+    return ClusterLoad(connection)
+
+
+def _check(job: str | None, reading: Reading, wanted: Wanted) -> None:
+    not_both(job, reading)
+    if wanted.timeout is not None and not (wanted.goals or reading.watch):
+        raise click.UsageError("--timeout ends a wait: add --for PHASE or -w.")

@@ -1,0 +1,68 @@
+"""One training job from near: its pods, its last changes, and what is in its way."""
+
+from datetime import datetime
+from typing import Final
+
+from edl.domain_counts import DomainCounts, labels_of, running
+from edl.kube.cluster import Selection
+from edl.kube.facts import node
+from edl.model import TrainingJob
+from kubectl_edl.cli.context import Connection
+from kubectl_edl.client.cluster_view import Survey, allowed
+from kubectl_edl.client.incarnations import jobs_of
+from kubectl_edl.client.job_events import last_changes
+from kubectl_edl.client.lookup import training_job
+from kubectl_edl.client.pending_pods import unplaced
+from kubectl_edl.model.resize_limits import pace, published
+from kubectl_edl.model.training_job_view import JobView, view
+from kubectl_edl.output.report import Report
+from kubectl_edl.status.blockers import obstacles
+from kubectl_edl.status.detail_view import Detail, detail_report
+
+_CHANGES_SHOWN: Final = 10
+
+
+def closeup(
+    name: str, survey: Survey, connection: Connection, now: datetime, settings: str | None = None
+) -> tuple[JobView, Report]:
+    """The training job of this name in the survey, as `kubectl_edl.client.lookup` looks for it.
+
+    `settings` are the reconciler's, as its Lease says them.
+    """
+    found = training_job(name, survey, connection)
+    jobs = [role.job for role in found.roles]
+    hints: list[str] = []
+    changes = allowed(
+        lambda: last_changes(
+            connection.cluster, found.key.namespace, jobs_of([found]), _CHANGES_SHOWN
+        ),
+        "the last changes are missing",
+        hints,
+    )
+    pods = allowed(lambda: unplaced(connection.cluster, found.key.namespace, jobs), "", [])
+    shown = view(found)
+    stuck = obstacles(shown, pods, changes, now)
+    why = {pod.name: pod.why for pod in pods}
+    detail = Detail(
+        shown,
+        changes,
+        stuck,
+        why,
+        pace(found, published(settings)),
+        _domains(found, connection, hints),
+    )
+    return shown, detail_report(detail, now).hinting(hints)
+
+
+def _domains(
+    job: TrainingJob, connection: Connection, hints: list[str]
+) -> tuple[DomainCounts, ...] | None:
+    """None where the nodes may not be read; they are read only for a topology."""
+    if not job.topology:
+        return ()
+    nodes = allowed(
+        lambda: [node(raw) for raw in connection.cluster.list(Selection("Node")).items],
+        "the domains of its topology are missing",
+        hints,
+    )
+    return running(job, labels_of(nodes)) if nodes else None

@@ -1,0 +1,208 @@
+"""The trees of `kubectl edl status`: one training job in detail, or all while watched."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import inf
+from typing import Final
+
+from edl.domain_counts import DomainCounts
+from edl.frameworks.needs import Cooldown
+from edl.history import OperationPhase
+from edl.writes import Json
+from kubectl_edl.client.job_events import Change
+from kubectl_edl.history.view import operation_document
+from kubectl_edl.model import resize_limits, topology_view
+from kubectl_edl.model.role_history import Past, past
+from kubectl_edl.model.training_job_view import JobView, RoleView, document, time_text
+from kubectl_edl.output.age import age
+from kubectl_edl.output.printer import print_report
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.table import Column, Layout, Table
+from kubectl_edl.status.blockers import Obstacle, in_the_way
+from kubectl_edl.status.tree import Depth, Forest, lines, tree
+
+_DECISIONS: Final = (
+    Column("AGO"),
+    Column("LAST DECISIONS"),
+    Column("SIZES"),
+    Column("MESSAGE", shrinks=True),
+)
+_CHANGES: Final = (
+    Column("LAST SEEN"),
+    Column("TYPE", wide=True),
+    Column("JOB"),
+    Column("REASON"),
+    Column("MESSAGE", shrinks=True),
+)
+_DETAIL_LABEL: Final = 12
+_DECISIONS_SHOWN: Final = 5
+_AROUND: Final = 6
+"""Lines of a crowd's picture that are none of its jobs, the cursor's own among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One training job: its last Events, newest last, and what is in its way.
+
+    `why` says of its waiting pods, by name, what for.
+    """
+
+    view: JobView
+    changes: Sequence[Change]
+    obstacles: tuple[Obstacle, ...] = ()
+    why: Mapping[str, str] | None = None
+    cooldown: Cooldown | None = None
+    """None where it is not known, or never resized."""
+    domains: tuple[DomainCounts, ...] | None = ()
+    """Where its pods are, by the labels of its topology; None where the nodes may not be read."""
+
+
+def detail_report(detail: Detail, now: datetime) -> Report:
+    """A header, the tree of its roles and pods, the last decisions, and what is in its way."""
+    view, header = detail.view, _header(detail, now)
+    forest = Forest((view,), now, why=detail.why or {})
+    told = past(view.job)[-_DECISIONS_SHOWN:]
+    last: tuple[str | Table, ...] = (
+        Table(_DECISIONS, tuple(_decision_row(one, now) for one in told))
+        if told
+        else Table(_CHANGES, tuple(_change_row(change, now) for change in detail.changes)),
+        in_the_way(detail.obstacles),
+    )
+    where = topology_view.table(detail.domains or ())
+    return Report(
+        sections=(header, tree(forest, Depth.PODS), where, *last),
+        objects=(
+            document(view, resize_limits.document(detail.cooldown))
+            | {
+                "topology": topology_view.document(view.job.topology, detail.domains),
+                "changes": [_change_document(one) for one in detail.changes],
+                "decisions": [operation_document(one) for one in told],
+                "obstacles": [
+                    {"what": one.what, "wayOut": one.way_out} for one in detail.obstacles
+                ],
+            },
+        ),
+        names=(view.name,),
+        picture=_picture((header,), forest, (where, *last)),
+    )
+
+
+def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layout) -> str:
+    """The picture of many: how they are, the tree, and what was decided last; empty for none.
+
+    `namespace` is empty for all of them.
+    """
+    if not views:
+        return ""
+    forest = Forest(tuple(views), now, everywhere=not namespace)
+    if layout.height is not None and lines(forest, Depth.JOBS) > layout.height - _AROUND:
+        return _crowd(forest, layout, layout.height - _AROUND)
+    told = sorted(
+        ((one, view) for view in forest.views for one in past(view.job)),
+        key=lambda pair: pair[0].at,
+    )[-_DECISIONS_SHOWN:]
+    decisions = Table(
+        (_DECISIONS[0], Column("NAME"), *_DECISIONS[1:]),
+        tuple(_named_decision(one, view, forest) for one, view in told),
+    )
+    return _picture((_summary(forest),), forest, (decisions,))(layout)
+
+
+def _crowd(forest: Forest, layout: Layout, room: int) -> str:
+    """The first of many, and how many there are besides."""
+    shown = replace(forest, views=forest.views[: max(room, 1)])
+    more = len(forest.views) - len(shown.views)
+    below = f"… {more} more training jobs: -n and -l choose among them\n"
+    sections = (_summary(forest), tree(shown, Depth.JOBS), below)
+    return print_report(Report(sections, (), ()), layout)
+
+
+def _summary(forest: Forest) -> str:
+    """`3 training jobs: 2 Running, 1 Queued`."""
+    phases = Counter(view.phase.value for view in forest.views)
+    count = len(forest.views)
+    noun = "training job" if count == 1 else "training jobs"
+    return f"{count} {noun}: {', '.join(f'{many} {phase}' for phase, many in phases.items())}\n"
+
+
+def _named_decision(one: Past, view: JobView, forest: Forest) -> tuple[str, ...]:
+    ago, *rest = _decision_row(one, forest.now)
+    name = str(view.job.key) if forest.everywhere else view.job.key.name
+    return (ago, name, *rest)
+
+
+def _picture(
+    above: tuple[str | Table, ...], forest: Forest, below: tuple[str | Table, ...]
+) -> Callable[[Layout], str]:
+    """As deep as the terminal is high; at last without what stands below the tree."""
+
+    def draw(layout: Layout) -> str:
+        text = ""
+        for depth, under in (*((depth, below) for depth in Depth), (Depth.JOBS, ())):
+            if depth is not Depth.JOBS and lines(forest, depth) >= (layout.height or inf):
+                continue
+            sections = (*above, tree(forest, depth), *under)
+            text = print_report(Report(sections, (), ()), layout)
+            if layout.height is None or text.count("\n") < layout.height:
+                break
+        return text
+
+    return draw
+
+
+def _decision_row(one: Past, now: datetime) -> tuple[str, ...]:
+    what = f"{one.operation.value} ({one.phase})"
+    return (age(one.at, now), what, one.text, one.message)
+
+
+def _header(detail: Detail, now: datetime) -> str:
+    view, job = detail.view, detail.view.job
+    started = f"{age(job.started_at, now)} ago" if job.started_at else "not yet"
+    lines = {
+        "Name": job.key.name,
+        "Namespace": job.key.namespace,
+        "Framework": job.framework,
+        "Phase": view.phase.value,
+        "Priority": str(job.priority),
+        "Created": f"{age(job.queued_at, now)} ago",
+        "Started": started,
+        "Changed": _last(view, now),
+        "Held at": ", ".join(_held(role) for role in view.roles if role.role.wanted is not None),
+        "Cooldown": resize_limits.text(detail.cooldown),
+        "Reason": view.why.message,
+    }
+    return "".join(
+        f"{f'{label}:'.ljust(_DETAIL_LABEL)}{text}\n" for label, text in lines.items() if text
+    )
+
+
+def _last(view: JobView, now: datetime) -> str:
+    """The last operation and what became of it."""
+    last = next(reversed(past(view.job)), None)
+    if last is None:
+        return ""
+    ago = "now" if last.phase is OperationPhase.SCALING else f"{age(last.at, now)} ago"
+    return f"{last.phase} {ago}: {last.operation} {last.text}"
+
+
+def _held(role: RoleView) -> str:
+    return f"{role.role.name}={role.role.wanted} (kubectl edl scale --auto gives it back)"
+
+
+def _change_row(change: Change, now: datetime) -> tuple[str, ...]:
+    often = f" (x{change.count})" if change.count > 1 else ""
+    kind = "Warning" if change.warning else "Normal"
+    return (age(change.at, now) + often, kind, change.job, change.reason, change.message)
+
+
+def _change_document(change: Change) -> Json:
+    return {
+        "at": time_text(change.at),
+        "job": change.job,
+        "type": "Warning" if change.warning else "Normal",
+        "reason": change.reason,
+        "message": change.message,
+        "count": change.count,
+    }

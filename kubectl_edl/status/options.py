@@ -1,0 +1,91 @@
+"""`--for --timeout` of `kubectl edl status`; `until` waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kubectl_edl.cli.duration_type import Length
+from kubectl_edl.cli.options import bundled
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from click.shell_completion import CompletionItem
+
+    from edl.model import Code, Phase
+    from kubectl_edl.cli.options import Command
+
+EXIT_CODES: Final = (
+    "Exit codes: 0 done, 1 refused or no answer, 2 wrong usage, 3 not found, "
+    "5 --for: not reached in time, 6 --for: it has ended otherwise, 130 interrupted."
+)
+
+_REASON: Final = "reason"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Phases and reasons of which one is to be reached, within `timeout`; without, to look on."""
+
+    goals: tuple[Phase | Code, ...] = ()
+    timeout: timedelta | None = None
+
+
+class _OneGoal(click.ParamType["Phase | Code"]):
+    name = "PHASE|reason=CODE"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Phase | Code:
+        kind, equals, code = value.partition("=")
+        if equals and kind == _REASON:
+            return _code(code, param, ctx)
+        return _phases().convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Phases, and the codes once the word begins with `reason=`."""
+        kind, equals, code = incomplete.partition("=")
+        if not (equals and kind == _REASON):
+            return _phases().shell_complete(ctx, param, incomplete)
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 (for shells alone)
+
+        fit = (one for one in _codes() if one.casefold().startswith(code.casefold()))
+        return [CompletionItem(f"{_REASON}={one}") for one in fit]
+
+
+def _code(value: str, param: click.Parameter | None, ctx: click.Context | None) -> Code:
+    from edl.model import Code  # noqa: PLC0415 (the same)
+
+    return Code(click.Choice(_codes(), case_sensitive=False).convert(value, param, ctx))
+
+
+def _codes() -> list[str]:
+    from edl.model import Code  # noqa: PLC0415 (the same)
+
+    return [code.value for code in Code]
+
+
+def _phases() -> click.Choice[Phase]:
+    from edl.model import Phase  # noqa: PLC0415 (not before anything was asked of the cluster)
+
+    return click.Choice(list(Phase), case_sensitive=False)
+
+
+def waiting(function: Command) -> Command:
+    """`--for --timeout`, as `wanted`."""
+    options = (
+        click.option(
+            "--for",
+            "goals",
+            multiple=True,
+            type=_OneGoal(),
+            help="Wait until it is Running, Succeeded, …, or reason=CODE; may be repeated.",
+        ),
+        click.option("--timeout", type=Length(), help="With --for or -w: give up after that."),
+    )
+    return bundled(Wanted, "wanted", options)(function)

@@ -1,0 +1,72 @@
+"""Waiting for a phase: `kubectl edl status --for Running --timeout 5m`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from edl.model import Code, Phase
+from kubectl_edl.cli.command_errors import EndedOtherwise, Missing, TimedOut
+from kubectl_edl.cli.context import Scope, World
+from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.status.options import Wanted
+
+_ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
+    Phase.RUNNING: frozenset({Phase.RUNNING, Phase.SCALING})
+}
+"""What counts besides: a job that grows runs."""
+_ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+
+
+class Wait:
+    """Looks at one report after the other, and knows when it is enough."""
+
+    def __init__(self, wanted: Wanted, world: World, scope: Scope) -> None:
+        self._wanted = wanted
+        self._world = world
+        self._scope = scope
+        self._begun = world.now()
+        self._views: tuple[JobView, ...] = ()
+        phases = [one for one in wanted.goals if isinstance(one, Phase)]
+        self._phases = frozenset(also for one in phases for also in _ALSO.get(one, {one}))
+        self._codes = frozenset(one for one in wanted.goals if isinstance(one, Code))
+
+    def look(self, views: Sequence[JobView]) -> None:
+        """Raises EndedOtherwise for a job that will not come there any more, Missing for none."""
+        self._views = tuple(views)
+        if not self._wanted.goals:
+            return
+        if not views:
+            raise Missing("no training job to wait for; all of them: kubectl edl status -A")
+        for one in views:
+            if one.phase in _ENDED and not self._is_there(one):
+                raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
+
+    def until(self, changes: Iterator[None]) -> Iterator[None]:
+        """The changes before it is reached, or too late."""
+        while not (self._reached or self._late):
+            if next(changes, changes) is changes:
+                return
+            yield
+
+    def conclude(self) -> None:
+        """Raises TimedOut where there was something to reach that was not."""
+        missed = [one for one in self._views if not self._is_there(one)]
+        if self._wanted.goals and missed:
+            names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
+            wished = " or ".join(goal.value for goal in self._wanted.goals)
+            first = missed[0].job.key
+            where = f" -n {first.namespace}" if self._scope.flags else ""
+            raise TimedOut(
+                f"not {wished} in time: {names}; see kubectl edl status {first.name}{where}"
+            )
+
+    @property
+    def _reached(self) -> bool:
+        return bool(self._wanted.goals) and all(map(self._is_there, self._views))
+
+    def _is_there(self, one: JobView) -> bool:
+        return one.phase in self._phases or one.why.reason in self._codes
+
+    @property
+    def _late(self) -> bool:
+        limit = self._wanted.timeout
+        return limit is not None and self._world.now() - self._begun >= limit

@@ -1,0 +1,175 @@
+"""Training jobs as a tree: training job → roles → pods, with sizes as bars and over time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import IntEnum
+
+from edl.model import Pod, PodPhase, Resizing
+from kubectl_edl.model.size_timeline import trend, window
+from kubectl_edl.model.training_job_view import JobView, RoleView, pod_status, why_of_role
+from kubectl_edl.output.age import age, duration
+from kubectl_edl.output.color import FAINT, meaning
+from kubectl_edl.output.sparkline import bar, sparkline
+from kubectl_edl.output.table import Column, Table
+
+
+class Depth(IntEnum):
+    """How far a tree is unfolded, the deepest first."""
+
+    PODS = 0
+    TROUBLED = 1
+    """Pods that do not run, one by one; the others are counted."""
+    ROLES = 2
+    JOBS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """What is drawn, at which time. `why` says of pods by name what they wait for."""
+
+    views: tuple[JobView, ...]
+    now: datetime
+    everywhere: bool = False
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Cells of one line; `below` are its branches."""
+
+    name: str
+    status: str = ""
+    size: str = ""
+    trend: str = ""
+    node: str = ""
+    age: str = ""
+    reason: str = ""
+    job: str = ""
+    below: "tuple[_Row, ...]" = ()
+
+    def cells(self, branch: str) -> tuple[str, ...]:
+        return (
+            *(branch + self.name, self.status, self.size, self.trend),
+            *(self.job, self.node, self.age, self.reason),
+        )
+
+
+def tree(forest: Forest, depth: Depth) -> Table:
+    """One line a training job, role or pod."""
+    length = window([view.job for view in forest.views], forest.now)
+    rows = [_job(view, forest, depth, length) for view in forest.views]
+    return Table(
+        (
+            Column("NAME"),
+            Column("STATUS", blank=True, colour=meaning),
+            Column("SIZE", blank=True),
+            Column(f"LAST {duration(length)}", spare=2, blank=True, colour=lambda _: FAINT),
+            Column("JOB", wide=True, blank=True),
+            Column("NODE", blank=True, spare=3),
+            Column("AGE", blank=True, spare=4),
+            Column("MESSAGE", shrinks=True, blank=True, spare=1),
+        ),
+        tuple(cells for row in rows for cells in _lines(row, "", "")),
+    )
+
+
+def lines(forest: Forest, depth: Depth) -> int:
+    """How many it has at least, known without drawing it."""
+    roles = [role for view in forest.views for role in view.roles if depth < Depth.JOBS]
+    pods = sum(len(role.role.pods) for role in roles) if depth is Depth.PODS else 0
+    return len(forest.views) + len(roles) + pods
+
+
+def _lines(row: _Row, own: str, under: str) -> Iterator[tuple[str, ...]]:
+    yield row.cells(own)
+    for number, one in enumerate(row.below, 1):
+        last = number == len(row.below)
+        yield from _lines(
+            one, under + ("└─ " if last else "├─ "), under + ("   " if last else "│  ")
+        )
+
+
+def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row:
+    roles = view.roles
+    running, size, most = (
+        (
+            sum(numbers)
+            for numbers in zip(
+                *((one.running, one.size, one.role.max) for one in roles), strict=True
+            )
+        )
+        if roles
+        else (0, 0, 0)
+    )
+    name = str(view.job.key) if forest.everywhere else view.job.key.name
+    sizes = trend(view.job, [one.role for one in roles], forest.now, length)
+    return _Row(
+        name,
+        view.phase.value,
+        f"{bar(running, size, most)} {size}/{most}",
+        sparkline(sizes, most),
+        age=age(view.job.queued_at, forest.now),
+        reason=view.why.message,
+        below=()
+        if depth is Depth.JOBS
+        else tuple(_role(view, one, forest, depth, length) for one in roles),
+    )
+
+
+def _role(view: JobView, shown: RoleView, forest: Forest, depth: Depth, length: timedelta) -> _Row:
+    role = shown.role
+    resized = role.resizing is not Resizing.FIXED and len(view.roles) > 1
+    sizes = trend(view.job, [role], forest.now, length) if resized else ()
+    return _Row(
+        role.name,
+        _status(shown),
+        f"{bar(shown.running, shown.size, role.max)} {shown.size}/{shown.bounds}",
+        sparkline(sizes, role.max),
+        reason="" if why_of_role(role) == view.why else why_of_role(role).message,
+        job=role.job,
+        below=() if depth is Depth.ROLES else _pods(shown, forest, depth),
+    )
+
+
+def _status(shown: RoleView) -> str:
+    """`Running`, `2 Pending`, how it ended, or nothing while it is suspended."""
+    if shown.role.ending:
+        return shown.role.ending.value
+    if shown.role.suspended:
+        return ""
+    return f"{shown.pending} Pending" if shown.pending else "Running"
+
+
+def _pods(shown: RoleView, forest: Forest, depth: Depth) -> tuple[_Row, ...]:
+    pods = sorted(shown.role.pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
+    if depth is Depth.PODS:
+        return tuple(_pod(pod, forest) for pod in pods)
+    well = [pod for pod in pods if _goes_well(pod)]
+    counted = (_counted(well),) if well else ()
+    return (*counted, *(_pod(pod, forest) for pod in pods if not _goes_well(pod)))
+
+
+def _goes_well(pod: Pod) -> bool:
+    return not pod.terminating and (pod.ready or pod.phase is PodPhase.SUCCEEDED)
+
+
+def _counted(pods: Sequence[Pod]) -> _Row:
+    nodes = {pod.node for pod in pods if pod.node}
+    words = dict.fromkeys(pod_status(pod) for pod in pods)
+    noun, where = ("pod" if len(pods) == 1 else "pods"), f"{len(nodes)} nodes"
+    return _Row(
+        f"{len(pods)} {noun}",
+        ", ".join(words),
+        node=next(iter(nodes), "") if len(nodes) == 1 else where,
+    )
+
+
+def _pod(pod: Pod, forest: Forest) -> _Row:
+    return _Row(
+        pod.name,
+        pod_status(pod),
+        node=pod.node,
+        age=age(pod.created_at, forest.now),
+        reason=forest.why.get(pod.name, ""),
+    )

@@ -1,0 +1,230 @@
+"""`kubectl edl top`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from edl import contract
+from edl.kube.cluster import Selection
+from kubectl_edl.cli.candidates import job_names
+from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Missing
+from kubectl_edl.cli.context import Connection, Scope, World
+from kubectl_edl.cli.lazy_group import Listed
+from kubectl_edl.cli.options import Command, Reading, everywhere, not_both, reading, watching
+from kubectl_edl.cli.root import WITH_VALUE, command_first
+from kubectl_edl.client.cluster_view import survey_cluster, survey_training
+from kubectl_edl.client.lookup import training_job
+from kubectl_edl.model.training_job_view import view
+from kubectl_edl.output.report import Report
+from kubectl_edl.output.watch_report import Read, follow, show
+
+_HELP: Final = """Requested, used and idle: training jobs (the default), nodes, the cluster.
+
+What is used is metrics-server's; without one it says <unknown>.
+
+\b
+Examples:
+  # What the training jobs here ask for and use
+  kubectl edl top
+  # One of them
+  kubectl edl top mnist
+  # Where there is room
+  kubectl edl top nodes
+  # Totals
+  kubectl edl top cluster
+"""
+_JOBS_HELP: Final = """What training jobs request and use, and what they held for how long.
+
+HELD counts resource-hours so far, from the history of sizes: GPU-hours, or CPU-hours of a job
+without GPUs. A ">" says that the history does not reach back to the start; before what is used,
+that not all pods are measured yet.
+
+--serial adds AT-MAX, what a fixed size of max would have held for the same work, chief and servers
+included, and VS-MAX, how HELD compares with it. "15% less" is what elastic sizes saved; "15% more"
+is what they cost: smaller sizes take longer, and the chief and the servers hold their pods all that
+time. It says how much of the work more replicas do not make faster (Amdahl's law, 0.05 for 5 %):
+the more, the less a large size brings.
+
+\b
+Examples:
+  # All of this namespace
+  kubectl edl top jobs
+  # With a twentieth of the work that does not divide
+  kubectl edl top jobs mnist --serial 0.05
+  # For a script: GPU-hours in all namespaces
+  kubectl edl top jobs -A -o json | jq '[.items[].hours|select(.unit=="GPU").held]|add'
+
+\b
+-o json: {"kind": "TrainingJobUsageList", "items": [ITEM]}, with JOB one ITEM:
+  {"apiVersion": "edl.dev/v1", "kind": "TrainingJobUsage", "metadata": {"name", "namespace"},
+   "phase", "pods", "requested": {resource: quantity}, "used": the same or null, "startedAt",
+   "running", "measured": pods that run, and those of them that are measured,
+   "hours": {"unit", "held", "atMax", "complete"}}
+"""
+_NODES_HELP: Final = """What the pods on each node request, what is idle, and what is used.
+
+It needs the right to list nodes and all pods. TRAINING counts pods of training jobs. Nothing is
+idle on a node that takes no pods. GPUs are whole ones and KubeShare's shares together.
+
+\b
+Examples:
+  # Where there is room
+  kubectl edl top nodes
+  # With what each offers
+  kubectl edl top nodes -o wide
+
+\b
+-o json: {"kind": "NodeUsageList", "items": [{"kind": "NodeUsage", "metadata": {"name"},
+  "schedulable", "trainingPods", "allocatable": {resource: quantity}, "requested", "idle",
+  "used": {resource: quantity} or null}]}
+"""
+_CLUSTER_HELP: Final = """The whole cluster: offered, requested, idle, used.
+
+It needs the right to list nodes and all pods. QUEUED is what the minimum of all that waits asks
+for. What was held is that of kubectl edl top jobs.
+
+\b
+Examples:
+  # How full it is
+  kubectl edl top cluster
+  # As it changes
+  kubectl edl top cluster -w
+
+\b
+-o json: {"apiVersion": "edl.dev/v1", "kind": "ClusterUsage", "nodes", "unschedulableNodes",
+  "trainingJobs": {phase: number}, "resources": {name: {"offered", "requested", "training",
+  "queued", "idle", "used"}}, "hours": [{"unit", "held", "atMax", "complete"}]}
+"""
+_LINES: Final[Mapping[str, str]] = {
+    "jobs": "What training jobs request, use, and held for how long.",
+    "nodes": "Requested, idle and used on each node.",
+    "cluster": "The same of the whole cluster.",
+}
+_ALIASES: Final = {"job": "jobs", "node": "nodes"}
+_UNITS: Final = ("GPU", "CPU")
+
+
+def _serial(function: Command) -> Command:
+    decorated: Command = click.option(
+        "--serial",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        metavar="PART",
+        help="The part of the work that replicas do not share; default: 0.",
+    )(function)
+    return decorated
+
+
+@click.command("jobs", help=_JOBS_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("job", required=False, shell_complete=job_names)
+@_serial
+@everywhere
+@reading
+@click.pass_obj
+def jobs(world: World, job: str | None, scope: Scope, reading: Reading, serial: float) -> None:
+    not_both(job, reading)
+    connection = world.connect(scope)
+    _print(world, connection, reading, lambda: _jobs(world, connection, job, reading, serial))
+
+
+@click.command("nodes", help=_NODES_HELP, epilog=EXIT_CODES_HELP)
+@click.argument("node", required=False)
+@everywhere
+@watching
+@click.pass_obj
+def nodes(world: World, node: str | None, scope: Scope, reading: Reading) -> None:
+    connection = world.connect(scope)
+    _print(world, connection, reading, lambda: _nodes(world, connection, node))
+
+
+@click.command("cluster", help=_CLUSTER_HELP, epilog=EXIT_CODES_HELP)
+@_serial
+@everywhere
+@watching
+@click.pass_obj
+def cluster(world: World, scope: Scope, reading: Reading, serial: float) -> None:
+    connection = world.connect(scope)
+    _print(world, connection, reading, lambda: _cluster(world, connection, serial))
+
+
+def _order(args: list[str]) -> list[str]:
+    """`top`, `top -A` and `top mnist` mean the training jobs."""
+    ordered = command_first(args, WITH_VALUE | {"--serial"})
+    if not ordered or ordered[0] in ("-h", "--help") or ordered[0] in _LINES:
+        return ordered or ["jobs"]
+    if ordered[0] in _ALIASES:
+        return [_ALIASES[ordered[0]], *ordered[1:]]
+    return ["jobs", *ordered]
+
+
+COMMAND: Final = Listed(
+    _LINES,
+    title="What of",
+    noun="view",
+    load={"jobs": jobs, "nodes": nodes, "cluster": cluster}.__getitem__,
+    order=_order,
+    name="top",
+    help=_HELP,
+    epilog=EXIT_CODES_HELP,
+)
+
+
+def _print(world: World, connection: Connection, reading: Reading, read: Read) -> None:
+    if reading.watch:
+        selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+        follow(world, reading, read, world.changes(connection.cluster, selection))
+    else:
+        show(world, reading, read)
+
+
+def _jobs(
+    world: World, connection: Connection, job: str | None, reading: Reading, serial: float
+) -> Report:
+    from kubectl_edl.client.metrics_server import used_by_pods  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.resource_hours import hours  # noqa: PLC0415 (numpy, not for --help)
+    from kubectl_edl.top.usage import job_usage  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.view import job_report, jobs_report  # noqa: PLC0415 (the same)
+
+    now = world.now()
+    survey = survey_training(connection, "" if job else reading.selector, now)
+    found = [training_job(job, survey, connection)] if job else list(survey.jobs)
+    hints: list[str] = []
+    used = used_by_pods(connection.cluster, connection.namespace, hints) if found else None
+    rows = [job_usage(view(one), used, hours(one, now, serial)) for one in found]
+    report = job_report(rows[0], now) if job else jobs_report(rows, now, connection.namespace)
+    return report.hinting((*survey.hints, *hints))
+
+
+def _nodes(world: World, connection: Connection, name: str | None) -> Report:
+    from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (not for --help)
+    from kubectl_edl.top.usage import node_usage  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.view import nodes_report  # noqa: PLC0415 (the same)
+
+    hints: list[str] = []
+    state = survey_cluster(connection.cluster, world.now(), hints)
+    found = node_usage(state, used_by_nodes(connection.cluster, hints))
+    if name is not None:
+        found = tuple(one for one in found if one.node.name == name.removeprefix("node/"))
+        if not found:
+            raise Missing(f'no node "{name}"; all of them: kubectl get nodes')
+    return nodes_report(found).hinting(hints)
+
+
+def _cluster(world: World, connection: Connection, serial: float) -> Report:
+    from kubectl_edl.client.metrics_server import used_by_nodes  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.resource_hours import hours, total  # noqa: PLC0415 (numpy, not for --help)
+    from kubectl_edl.top.usage import cluster_usage, node_usage, phases  # noqa: PLC0415 (the same)
+    from kubectl_edl.top.view import ClusterUsage, cluster_report  # noqa: PLC0415 (the same)
+
+    now, hints = world.now(), list[str]()
+    state = survey_cluster(connection.cluster, now, hints)
+    found = node_usage(state, used_by_nodes(connection.cluster, hints))
+    told = [hours(job, now, serial) for job in state.jobs]
+    usage = ClusterUsage(
+        cluster_usage(state, found),
+        found,
+        phases(state),
+        tuple(total(told, unit) for unit in _UNITS),
+    )
+    return cluster_report(usage).hinting(hints)

@@ -1,0 +1,90 @@
+"""What a training job held for how long: resource-hours, and those of a fixed maximum size.
+
+Equal work: what the replicas of its resizable roles did, by Amdahl's law. At a fixed maximum the
+same work takes a time of its own, for which every role, also the fixed ones, holds its pods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from edl.model import Resizing
+from edl.resources import CPU
+from edl.simulator.work import Amdahl
+from kubectl_edl.model.size_timeline import steps
+from kubectl_edl.output.cell_quantities import gpus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from edl.model import Role, TrainingJob
+    from edl.resources import Resources
+    from kubectl_edl.model.size_timeline import Steps
+
+_HOUR: Final = timedelta(hours=1)
+_THOUSAND: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Hours of `unit` (GPU, or CPU for who uses none) so far; `at_max` for the same work.
+
+    `whole` is false where the history does not reach back to the start: then it was more.
+    """
+
+    unit: str
+    held: float
+    at_max: float
+    whole: bool
+    compared: bool = True
+    """Whether it is known how the work divides: without, a smaller size can only seem to lose."""
+
+    @property
+    def saved(self) -> float | None:
+        """The part of `at_max` that was not needed; below 0 where it was more."""
+        return 1 - self.held / self.at_max if self.at_max and self.compared else None
+
+
+def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
+    """`serial` is the part of its work that more replicas do not make faster."""
+    asks: Callable[[Resources], int] = gpus
+    unit = "GPU"
+    if not any(gpus(role.shape.requests) for role in job.roles):
+        asks, unit = (lambda requests: requests.get(CPU)), "CPU"
+    lines = {role.name: steps(job, role) for role in job.roles}
+    held = sum(
+        _replica_hours(lines[role.name], now) * asks(role.shape.requests) for role in job.roles
+    )
+    elastic = [role for role in job.roles if role.resizing is not Resizing.FIXED]
+    at_max = held
+    if elastic:
+        longest = max(_hours_at_max(lines[role.name], role, now, serial) for role in elastic)
+        at_max = longest * sum(role.max * asks(role.shape.requests) for role in job.roles)
+    whole = all(line.whole for line in lines.values())
+    return Hours(unit, held / _THOUSAND, at_max / _THOUSAND, whole, compared=serial > 0)
+
+
+def total(found: Sequence[Hours], unit: str) -> Hours:
+    """Those of one unit together."""
+    same = [one for one in found if one.unit == unit]
+    return Hours(
+        unit,
+        sum(one.held for one in same),
+        sum(one.at_max for one in same),
+        all(one.whole for one in same),
+        compared=all(one.compared for one in same),
+    )
+
+
+def _replica_hours(line: Steps, now: datetime) -> float:
+    return sum(length / _HOUR * size for length, size in line.spans(now))
+
+
+def _hours_at_max(line: Steps, role: Role, now: datetime, serial: float) -> float:
+    """How long its maximum takes for what it did."""
+    speed = Amdahl(serial)
+    work = sum(length / _HOUR * speed(size) for length, size in line.spans(now))
+    return work / speed(role.max)

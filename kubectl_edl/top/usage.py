@@ -1,0 +1,153 @@
+"""Requested and used: of a training job, a node, the whole cluster."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from edl.model import ClusterState, Node, Pod, PodPhase, Role
+from edl.phases import phase, waits
+from edl.resources import CPU, MEMORY, PODS, Resources
+from kubectl_edl.client.metrics_server import Used
+from kubectl_edl.model.training_job_view import JobView
+from kubectl_edl.output.cell_quantities import gpus, offered_gpus
+from kubectl_edl.top.resource_hours import Hours
+
+Amount = Callable[[Resources], int]
+
+
+@dataclass(frozen=True, slots=True)
+class JobUsage:
+    """`used` is None where nobody measures any of its pods; `measured` of those that run are."""
+
+    view: JobView
+    pods: int
+    running: int
+    measured: int
+    requested: Resources
+    used: Resources | None
+    hours: Hours
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """`idle` is what pods may still ask for: nothing on a node that takes none."""
+
+    node: Node
+    training: int
+    """Pods of training jobs on it."""
+    used: Resources | None
+
+    @property
+    def idle(self) -> Resources:
+        if not self.node.schedulable:
+            return Resources()
+        left = self.node.allocatable - self.node.used
+        return Resources.of({name: max(amount, 0) for name, amount in left})
+
+    @property
+    def pods(self) -> int:
+        return self.node.used.get(PODS)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One resource of the whole cluster; `queued` is what the minimum of all that waits asks."""
+
+    name: str
+    offered: int
+    requested: int
+    training: int
+    queued: int
+    idle: int
+    used: int | None
+
+
+LINES: Final[tuple[tuple[str, Amount, Amount], ...]] = (
+    (CPU, lambda found: found.get(CPU), lambda found: found.get(CPU)),
+    (MEMORY, lambda found: found.get(MEMORY), lambda found: found.get(MEMORY)),
+    ("gpu", offered_gpus, gpus),
+    (PODS, lambda found: found.get(PODS), lambda found: found.get(PODS)),
+)
+"""Each resource: of what nodes offer, and of what pods ask for."""
+
+
+def job_usage(view: JobView, used: Used | None, hours: Hours) -> JobUsage:
+    """Requests of the pods that there are and have not ended."""
+    alive = [(role.role, pod) for role in view.roles for pod in role.role.pods if not pod.ended]
+    running = [pod for _, pod in alive if pod.phase is PodPhase.RUNNING]
+    names = [(view.job.key.namespace, pod.name) for pod in running]
+    return JobUsage(
+        view=view,
+        pods=len(alive),
+        running=len(running),
+        measured=sum(name in (used or {}) for name in names),
+        requested=_requests(alive),
+        used=_measured(names, used) if names or used is None else Resources(),
+        hours=hours,
+    )
+
+
+def node_usage(state: ClusterState, used: Used | None) -> tuple[NodeUsage, ...]:
+    """All nodes, by name."""
+    training = Counter(pod.node for _, pod in _placed(state))
+    return tuple(
+        NodeUsage(node, training[node.name], _measured([("", node.name)], used))
+        for node in sorted(state.nodes, key=lambda node: node.name)
+    )
+
+
+def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Line, ...]:
+    """One line a resource; what is used, where every node is measured."""
+    training = _requests(_placed(state))
+    queued = _sum(
+        role.min * role.shape.requests for job in state.jobs if waits(job) for role in job.live
+    )
+    measured = [one.used for one in nodes if one.used is not None]
+    used = _sum(measured) if measured and len(measured) == len(nodes) else None
+    return tuple(
+        Line(
+            name=name,
+            offered=sum(offers(one.node.allocatable) for one in nodes),
+            requested=sum(asks(one.node.used) for one in nodes),
+            training=asks(training),
+            queued=asks(queued),
+            idle=sum(
+                max(offers(one.node.allocatable) - asks(one.node.used), 0)
+                for one in nodes
+                if one.node.schedulable
+            ),
+            used=used.get(name) if used and name in (CPU, MEMORY) else None,
+        )
+        for name, offers, asks in LINES
+    )
+
+
+def phases(state: ClusterState) -> dict[str, int]:
+    """How many training jobs are in each phase."""
+    return dict(Counter(phase(job).value for job in state.jobs))
+
+
+def _placed(state: ClusterState) -> list[tuple[Role, Pod]]:
+    """Pods of training jobs that hold room on a node."""
+    return [
+        (role, pod)
+        for job in state.jobs
+        for role in job.roles
+        for pod in role.pods
+        if pod.node and not pod.ended
+    ]
+
+
+def _requests(pods: Iterable[tuple[Role, Pod]]) -> Resources:
+    counted = Counter(role.shape.requests for role, _ in pods)
+    return _sum(requests * count for requests, count in counted.items())
+
+
+def _measured(names: Iterable[tuple[str, str]], used: Used | None) -> Resources | None:
+    found = [used[name] for name in names if name in used] if used else []
+    return _sum(found) if found else None
+
+
+def _sum(amounts: Iterable[Resources]) -> Resources:
+    return sum(amounts, Resources())

@@ -1,0 +1,305 @@
+"""The screens of `kubectl edl top`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.writes import Json
+from kubectl_edl.model.training_job_view import time_text
+from kubectl_edl.output.age import UNKNOWN, age
+from kubectl_edl.output.cell_quantities import cores, decimal, gpus, memory, offered_gpus, percent
+from kubectl_edl.output.color import meaning
+from kubectl_edl.output.report import API_VERSION, Report
+from kubectl_edl.output.table import Column, Table
+from kubectl_edl.queue.view import quantities
+from kubectl_edl.top.resource_hours import Hours
+from kubectl_edl.top.usage import JobUsage, Line, NodeUsage
+
+_NAMESPACE: Final = Column("NAMESPACE")
+_JOBS: Final = (
+    Column("NAME"),
+    Column("PHASE", colour=meaning),
+    Column("PODS"),
+    Column("CPU-REQ"),
+    Column("CPU-USED"),
+    Column("MEM-REQ"),
+    Column("MEM-USED"),
+    Column("GPU-REQ", spare=1),
+    Column("HELD", spare=1),
+    Column("AGE"),
+)
+_COMPARED: Final = (Column("AT-MAX", spare=1), Column("VS-MAX", spare=1))
+"""Where it is known how the work divides."""
+_NODES: Final = (
+    Column("NAME"),
+    Column("STATUS", colour=meaning),
+    Column("TRAINING", spare=1),
+    Column("PODS", spare=1),
+    Column("CPU", wide=True),
+    Column("CPU-REQ"),
+    Column("CPU-IDLE"),
+    Column("CPU-USED", spare=1),
+    Column("MEM", wide=True),
+    Column("MEM-REQ"),
+    Column("MEM-IDLE"),
+    Column("MEM-USED", spare=1),
+    Column("GPU", wide=True),
+    Column("GPU-REQ"),
+    Column("GPU-IDLE"),
+)
+_CLUSTER: Final = tuple(
+    Column(title, spare=int(title in ("OTHERS", "QUEUED", "USED")))
+    for title in (
+        "RESOURCE",
+        "OFFERED",
+        "REQUESTED",
+        "TRAINING",
+        "OTHERS",
+        "QUEUED",
+        "IDLE",
+        "USED",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterUsage:
+    """The whole cluster; `phases` counts its training jobs."""
+
+    lines: tuple[Line, ...]
+    nodes: tuple[NodeUsage, ...]
+    phases: Mapping[str, int]
+    hours: tuple[Hours, ...]
+
+
+# -- training jobs -----------------------------------------------------------------------------
+
+
+def job_report(one: JobUsage, now: datetime) -> Report:
+    """The same line for one that was named, and its document alone."""
+    return replace(jobs_report((one,), now, one.view.job.key.namespace), list_kind="")
+
+
+def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Report:
+    """One line a training job; `namespace` is empty for all, which then are a column."""
+    compared = any(one.hours.compared for one in found)
+    rows = tuple(_job_row(one, now, compared=compared) for one in found)
+    columns = (*_JOBS[:-1], *_COMPARED, _JOBS[-1]) if compared else _JOBS
+    if not namespace:
+        names = (one.view.job.key.namespace for one in found)
+        rows = tuple((name, *row) for name, row in zip(names, rows, strict=True))
+    where = f" in {namespace} namespace" if namespace else ""
+    return Report(
+        sections=(Table(columns if namespace else (_NAMESPACE, *columns), rows),),
+        objects=tuple(_job_document(one) for one in found),
+        names=tuple(one.view.name for one in found),
+        list_kind="TrainingJobUsageList",
+        nothing=f"No training jobs found{where}.",
+    )
+
+
+def _job_row(one: JobUsage, now: datetime, *, compared: bool) -> tuple[str, ...]:
+    hours, asked, used = one.hours, one.requested, one.used
+    least = "" if one.measured == one.running else ">"
+    return (
+        one.view.job.key.name,
+        one.view.phase.value,
+        str(one.pods),
+        cores(asked.get(CPU)),
+        f"{least}{cores(used.get(CPU))}" if used is not None else UNKNOWN,
+        memory(asked.get(MEMORY)),
+        f"{least}{memory(used.get(MEMORY))}" if used is not None else UNKNOWN,
+        _thousandths(gpus(asked)),
+        _held(hours),
+        *((_hours(hours.at_max, hours.unit), _against(hours)) if compared else ()),
+        age(one.view.job.queued_at, now),
+    )
+
+
+def _held(hours: Hours) -> str:
+    return ("" if hours.whole else ">") + _hours(hours.held, hours.unit)
+
+
+def _hours(amount: float, unit: str) -> str:
+    return f"{decimal(amount)} {unit}-h"
+
+
+def _against(hours: Hours) -> str:
+    """What was held, compared with a fixed maximum size; empty where that is not known."""
+    if hours.saved is None:
+        return ""
+    part = f"{abs(hours.saved):.0%}"
+    return "the same" if part == "0%" else f"{part} {'more' if hours.saved < 0 else 'less'}"
+
+
+def _job_document(one: JobUsage) -> Json:
+    job = one.view.job
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "TrainingJobUsage",
+        "metadata": {"name": job.key.name, "namespace": job.key.namespace},
+        "phase": one.view.phase.value,
+        "pods": one.pods,
+        "requested": quantities(one.requested),
+        "used": None if one.used is None else quantities(one.used),
+        "running": one.running,
+        "measured": one.measured,
+        "hours": _hours_document(one.hours),
+        "startedAt": time_text(job.started_at),
+    }
+
+
+def _hours_document(hours: Hours) -> Json:
+    return {
+        "unit": hours.unit,
+        "held": round(hours.held, 3),
+        "atMax": round(hours.at_max, 3),
+        "complete": hours.whole,
+    }
+
+
+# -- nodes -------------------------------------------------------------------------------------
+
+
+def nodes_report(found: Sequence[NodeUsage]) -> Report:
+    """One line a node."""
+    return Report(
+        sections=(Table(_NODES, tuple(_node_row(one) for one in found)),),
+        objects=tuple(_node_document(one) for one in found),
+        names=tuple(f"node/{one.node.name}" for one in found),
+        list_kind="NodeUsageList",
+        nothing="No nodes found.",
+    )
+
+
+def _node_row(one: NodeUsage) -> tuple[str, ...]:
+    node, idle, used = one.node, one.idle, one.used
+    offered, asked = node.allocatable, node.used
+    free = max(offered_gpus(offered) - gpus(asked), 0) if node.schedulable else 0
+    return (
+        node.name,
+        "Ready" if node.schedulable else "Unschedulable",
+        str(one.training),
+        f"{one.pods}/{offered.get(PODS)}",
+        cores(offered.get(CPU)),
+        _part(cores(asked.get(CPU)), asked.get(CPU), offered.get(CPU)),
+        cores(idle.get(CPU)),
+        cores(used.get(CPU)) if used else UNKNOWN,
+        memory(offered.get(MEMORY)),
+        _part(memory(asked.get(MEMORY)), asked.get(MEMORY), offered.get(MEMORY)),
+        memory(idle.get(MEMORY)),
+        memory(used.get(MEMORY)) if used else UNKNOWN,
+        _thousandths(offered_gpus(offered)),
+        _part(_thousandths(gpus(asked)), gpus(asked), offered_gpus(offered)),
+        _thousandths(free),
+    )
+
+
+def _part(text: str, part: int, whole: int) -> str:
+    """`12 (75%)`, as kubectl describes a node."""
+    return f"{text} ({percent(part, whole)})" if whole else text
+
+
+def _node_document(one: NodeUsage) -> Json:
+    node = one.node
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "NodeUsage",
+        "metadata": {"name": node.name, "namespace": ""},
+        "schedulable": node.schedulable,
+        "trainingPods": one.training,
+        "allocatable": quantities(node.allocatable),
+        "requested": quantities(node.used),
+        "idle": quantities(one.idle),
+        "used": None if one.used is None else quantities(one.used),
+    }
+
+
+# -- the cluster -------------------------------------------------------------------------------
+
+
+def cluster_report(found: ClusterUsage) -> Report:
+    """One line a resource, and what stands below them."""
+    shown = [one for one in found.lines if one.offered or one.requested]
+    return Report(
+        sections=(Table(_CLUSTER, tuple(_cluster_row(one) for one in shown)), _footer(found)),
+        objects=(_cluster_document(found),),
+        names=(),
+    )
+
+
+def _cluster_row(one: Line) -> tuple[str, ...]:
+    text = _TEXTS.get(one.name, str)
+    return (
+        one.name,
+        text(one.offered),
+        _part(text(one.requested), one.requested, one.offered),
+        text(one.training),
+        text(one.requested - one.training),
+        text(one.queued),
+        text(one.idle),
+        UNKNOWN if one.used is None else text(one.used),
+    )
+
+
+def _thousandths(amount: int) -> str:
+    return decimal(amount / 1000)
+
+
+_TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
+    CPU: cores,
+    MEMORY: memory,
+    "gpu": _thousandths,
+}
+
+
+def _footer(found: ClusterUsage) -> str:
+    closed = sum(not one.node.schedulable for one in found.nodes)
+    nodes = f"{len(found.nodes)}" + (f", {closed} of them unschedulable" if closed else "")
+    count = sum(found.phases.values())
+    jobs = ", ".join(f"{many} {phase}" for phase, many in found.phases.items())
+    lines = [f"Nodes: {nodes}", f"Training jobs: {count}" + (f" ({jobs})" if jobs else "")]
+    lines += [_held_so_far(hours) for hours in found.hours if hours.held]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _held_so_far(hours: Hours) -> str:
+    held, against = f"Held so far: {_held(hours)}", _against(hours)
+    if not against:
+        return held
+    link = "as" if against == "the same" else "than"
+    return f"{held}, {against} {link} the {decimal(hours.at_max)} of fixed maximum sizes"
+
+
+def _cluster_document(found: ClusterUsage) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterUsage",
+        "metadata": {"name": "cluster", "namespace": ""},
+        "nodes": len(found.nodes),
+        "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
+        "trainingJobs": dict(found.phases),
+        "resources": {one.name: _line_document(one) for one in found.lines},
+        "hours": [_hours_document(hours) for hours in found.hours],
+    }
+
+
+def _line_document(one: Line) -> Json:
+    amounts = {
+        "offered": one.offered,
+        "requested": one.requested,
+        "training": one.training,
+        "queued": one.queued,
+        "idle": one.idle,
+    }
+    found: Json = {name: _quantity(one.name, amount) for name, amount in amounts.items()}
+    return found | {"used": None if one.used is None else _quantity(one.name, one.used)}
+
+
+def _quantity(name: str, amount: int) -> str:
+    """GPUs and CPU are counted in thousandths."""
+    if name == "gpu":
+        return _thousandths(amount)
+    return next(iter(quantities(Resources.of({name: amount})).values()), "0")

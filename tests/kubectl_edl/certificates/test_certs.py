@@ -1,0 +1,157 @@
+import base64
+import json
+
+import pytest
+
+from certs.bundle import each_certificate
+from certs.installation import WEBHOOK_KINDS, usual
+from certs.verify import facts_of
+from edl.errors import Forbidden, Invalid
+from kubectl_edl.certificates.certificate_store import served, trusted
+from tests.kubectl_edl.doctor.clinic import Clinic, installed, target
+from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.stage import NOW, Stage
+
+AUTHORITY, SECRET = usual().authority, usual().serving
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return installed(Stage(), Clinic())
+
+
+def serving(stage: Stage) -> bytes:
+    return served(stage.cluster).certificate
+
+
+def believed(stage: Stage) -> set[bytes]:
+    return {one.certificates for one in trusted(stage.cluster)}
+
+
+def test_show_says_whose_how_long_and_where(stage: Stage) -> None:
+    found = stage.run("certs", "show")
+    assert found.code == 0
+    assert found.out == (
+        "CERTIFICATE   SUBJECT                         SIGNED-BY                       LEFT        "
+        "     KEPT-IN\n"
+        "authority     kubectl-edl webhook authority   kubectl-edl webhook authority   3650 days le"
+        "ft   Secret edl-system/edl-webhook-authority\n"
+        "serving       edl-webhook.edl-system.svc      kubectl-edl webhook authority   365 days lef"
+        "t    Secret edl-system/edl-webhook-tls\n"
+        "trusted       kubectl-edl webhook authority   kubectl-edl webhook authority   3650 days le"
+        "ft   MutatingWebhookConfiguration edl\n"
+        "trusted       kubectl-edl webhook authority   kubectl-edl webhook authority   3650 days le"
+        "ft   ValidatingWebhookConfiguration edl\n"
+    )
+
+
+def test_show_for_a_script_has_names_and_dates_and_no_key(stage: Stage) -> None:
+    found = json.loads(stage.run("certs", "show", "-o", "json").out)
+    assert found["kind"] == "CertificateList"
+    names = [item["metadata"]["name"] for item in found["items"]]
+    assert names == ["authority", "serving", "trusted", "trusted"]
+    assert "edl-webhook.edl-system.svc" in found["items"][1]["dnsNames"]
+    assert found["items"][1]["notAfter"] == "2027-11-21T12:00:00Z"
+    assert "PRIVATE" not in json.dumps(found)
+
+
+def test_a_user_who_may_not_read_the_secret_sees_what_is_trusted(stage: Stage) -> None:
+    class NoSecrets(Behind):
+        def get(self, wanted: object) -> object:
+            if wanted in (AUTHORITY, SECRET):
+                raise Forbidden('"ann" may not get secrets', 403)
+            return self.cluster.get(wanted)  # type: ignore[arg-type]
+
+    stage.wrapped = NoSecrets  # type: ignore[assignment,return-value]
+    found = stage.run("certs", "show")
+    assert found.out.count("trusted") == 2
+    assert found.err == (
+        "hint: what is in Secret edl-system/edl-webhook-authority is not shown: "
+        '"ann" may not get secrets\n'
+        "hint: what is in Secret edl-system/edl-webhook-tls is not shown: "
+        '"ann" may not get secrets\n'
+    )
+
+
+def test_nothing_installed_is_said_by_show_and_refused_by_renew() -> None:
+    shown = Stage().run("certs", "show")
+    assert (shown.code, shown.out) == (0, "")
+    assert "not installed here; kubectl edl install --image IMAGE" in shown.err
+    renewed = Stage().run("certs", "renew")
+    assert renewed.code == 1
+    assert renewed.err == (
+        "error: kubectl-edl is not installed here: kubectl edl install --image IMAGE\n"
+    )
+
+
+def test_renew_makes_a_new_serving_certificate_of_the_same_authority(stage: Stage) -> None:
+    before, trust = serving(stage), believed(stage)
+    found = stage.run("certs", "renew")
+    assert found.code == 0
+    assert found.out == "renewed: 365 days left; the webhook loads it within a minute\n"
+    assert serving(stage) != before
+    assert believed(stage) == trust
+    assert stage.run("certs", "verify").code == 0
+
+
+def test_renewing_the_authority_keeps_the_old_one_trusted(stage: Stage) -> None:
+    (old,) = believed(stage)
+    found = stage.run("certs", "renew", "--authority")
+    assert "drops the old authority when all replicas serve the new one" in found.out
+    (new,) = believed(stage)
+    assert each_certificate(new)[1:] == each_certificate(old)
+    shown = stage.run("certs", "show").out
+    assert "predecessor" in shown
+    assert stage.run("certs", "verify").code == 0
+
+
+def test_renew_fills_a_damaged_secret_anew(stage: Stage) -> None:
+    stage.cluster.patch(SECRET, {"data": {"tls.key": base64.b64encode(b"x").decode()}})
+    assert stage.run("certs", "verify").code == 1
+    assert stage.run("certs", "renew").code == 0
+    assert facts_of(serving(stage)).left(NOW).days == 365
+    assert stage.run("certs", "verify").code == 0
+
+
+def test_a_webhook_that_keeps_its_certificate_itself_is_left_alone(stage: Stage) -> None:
+    for kind in WEBHOOK_KINDS:
+        webhooks = stage.cluster.get(target(kind, "edl"))["webhooks"]
+        for one in webhooks:
+            one["clientConfig"]["url"] = "https://127.0.0.1:8443/mutate"
+        stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
+    before = stage.cluster.get(SECRET)
+    found = stage.run("certs", "renew")
+    assert found.code == 1
+    assert "python -m certs issue --dir DIR renews it there" in found.err
+    assert stage.cluster.get(SECRET) == before
+
+
+def test_cert_manager_keeps_its_own_and_doctor_looks_at_them(stage: Stage) -> None:
+    stage.cluster.delete(AUTHORITY)
+    injected = {"cert-manager.io/inject-ca-from": "edl-system/edl-webhook"}
+    webhook = target(WEBHOOK_KINDS[0], "edl")
+    stage.cluster.patch(webhook, {"metadata": {"annotations": injected}})
+    stage.wrapped = Clinic(denied=frozenset({("edl-webhook", "patch", "secrets")}))
+    assert stage.run("doctor").code == 0
+    assert "serving" in stage.run("certs", "show").out
+    found = stage.run("certs", "renew")
+    assert found.code == 1
+    assert found.err == (
+        "error: cert-manager keeps the certificates of this installation: "
+        "cmctl renew edl-webhook -n edl-system\n"
+    )
+
+
+def test_verify_fails_when_the_api_server_does_not_reach_the_webhook(stage: Stage) -> None:
+    stage.wrapped = Clinic(asks=False)
+    found = stage.run("certs", "verify")
+    assert found.code == 1
+    assert "✗ a labelled Job came back unchanged" in found.out
+    stage.wrapped = Clinic(unwell=Invalid("no jobs here", 422))
+    assert stage.run("certs", "verify").code == 0
+
+
+def test_an_unknown_verb_names_the_known_ones() -> None:
+    found = Stage().run("certs", "shwo")
+    assert found.code == 2
+    assert 'there is no command "shwo"; did you mean show?' in found.err

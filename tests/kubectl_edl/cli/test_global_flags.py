@@ -1,0 +1,107 @@
+"""kubectl's own global flags, wherever a command asks a cluster."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.cli.root import CLI, COMMANDS, WITH_VALUE
+from kubectl_edl.main import run, this_process
+from tests.edl.kube.servers import Answer, Script, serving
+from tests.kubectl_edl.stage import Stage
+
+NOTHING = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
+FLAGS = {"--as", "--as-group", "--as-uid", "--user", "--cluster", "--request-timeout"}
+OFFLINE = {"completion", "convert", "inject", "version"}
+"""Commands that ask no cluster."""
+
+
+def kubeconfig(folder: Path, address: str) -> str:
+    written = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "nowhere", "user": "nobody"}}],
+        "clusters": [
+            {"name": "nowhere", "cluster": {"server": "http://127.0.0.1:1"}},
+            {"name": "there", "cluster": {"server": address}},
+        ],
+        "users": [
+            {"name": "nobody", "user": {"token": "nobodys"}},
+            {"name": "ann", "user": {"token": "anns"}},
+        ],
+    }
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(written))
+    return str(path)
+
+
+def asked(folder: Path, *arguments: str) -> tuple[int, Script]:
+    with serving(NOTHING) as (script, address):
+        world = replace(Stage().world(), connect=this_process().connect)
+        code = run([*arguments, "--kubeconfig", kubeconfig(folder, address)], world, {})
+    assert isinstance(world.err, io.StringIO)
+    return code, script
+
+
+def test_cluster_and_user_are_chosen_apart_from_the_context(tmp_path: Path) -> None:
+    code, script = asked(tmp_path, "status", "--cluster", "there", "--user", "ann")
+    assert code == 0
+    assert {dict(one.headers)["Authorization"] for one in script.asked} == {"Bearer anns"}
+
+
+def test_every_request_is_made_as_the_user_that_is_named(tmp_path: Path) -> None:
+    flags = ("--as", "bob", "--as-uid", "7", "--as-group", "dev", "--as-group", "ops")
+    _, script = asked(tmp_path, *flags, "status", "--cluster", "there", "--user", "ann")
+    assert script.asked
+    for one in script.asked:
+        said = [pair for pair in one.headers if pair[0].startswith("Impersonate")]
+        assert said == [
+            ("Impersonate-User", "bob"),
+            ("Impersonate-Uid", "7"),
+            ("Impersonate-Group", "dev"),
+            ("Impersonate-Group", "ops"),
+        ]
+
+
+@pytest.mark.parametrize("text", ["5", "5s", "1m"])
+def test_a_request_may_take_as_long_as_is_said(tmp_path: Path, text: str) -> None:
+    code, _ = asked(tmp_path, "status", "--cluster", "there", "--request-timeout", text)
+    assert code == 0
+    assert asked(tmp_path, "status", "--request-timeout", "soon")[0] == 2
+
+
+def test_a_slow_server_is_given_up_in_the_time_that_is_said(tmp_path: Path) -> None:
+    """1 s of a server that puts off: without the flag it would be asked again for longer."""
+    later = Answer(503, {"kind": "Status", "code": 503, "message": "later"}, {"Retry-After": "2"})
+    with serving(later) as (script, address):
+        world = replace(Stage().world(), connect=this_process().connect)
+        path = kubeconfig(tmp_path, address)
+        flags = ["--cluster", "there", "--request-timeout", "1s"]
+        assert run(["history", "mnist", *flags, "--kubeconfig", path], world, {}) == 1
+    assert len({one.path for one in script.asked}) == len(script.asked), "none was asked twice"
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - OFFLINE))
+def test_every_command_that_asks_a_cluster_takes_them(name: str) -> None:
+    context = click.Context(CLI, info_name="kubectl edl")
+    command = CLI.get_command(context, name)
+    commands = [command]
+    if isinstance(command, click.Group):
+        commands = [command.get_command(context, one) for one in command.list_commands(context)]
+    for one in commands:
+        assert one is not None
+        known = {option for param in one.params for option in param.opts}
+        assert known >= FLAGS, one.name
+
+
+def test_they_may_stand_before_the_command() -> None:
+    assert FLAGS <= WITH_VALUE
+
+
+def test_kubectl_itself_is_run_as_the_same_user() -> None:
+    scope = Scope(cluster="there", user="ann", as_user="bob", as_groups=("dev",))
+    expected = ["--cluster", "there", "--user", "ann", "--as", "bob", "--as-group", "dev"]
+    assert scope.connection_flags == expected

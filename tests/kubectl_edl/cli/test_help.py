@@ -1,0 +1,77 @@
+"""What every command owes its user, whoever wrote it."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import click
+import pytest
+
+from kubectl_edl.cli import command_errors
+from kubectl_edl.cli.command_errors import Exit
+from kubectl_edl.cli.root import CLI, COMMANDS
+from tests.kubectl_edl.stage import Stage
+
+_EXAMPLE = re.compile(r"^ +(?:\S.*?)??\bkubectl edl (\S+?)\b", re.MULTILINE)
+_CODE = re.compile(r"(?:Exit codes?:?|,)\s+(\d+)\b|^ {4,}(\d+)  [a-z]", re.MULTILINE)
+"""Where a code is explained: in the sentence at the end, in one of its own, or in a table."""
+_USUAL = {Exit.DONE, Exit.REFUSED, Exit.USAGE, Exit.NOT_FOUND, Exit.INTERRUPTED}
+_OWN_CODES = {
+    "scale": {Exit.TAKEN_BACK, Exit.TIMED_OUT},
+    "status": {Exit.TIMED_OUT, Exit.ENDED_OTHERWISE},
+    **{name: {Exit.TIMED_OUT} for name in ("install", "upgrade", "uninstall", "delete")},
+}
+"""Commands that end otherwise, too, and with what."""
+
+
+def command_lines(name: str) -> Iterator[tuple[str, ...]]:
+    """The command, and a group's own ones."""
+    yield (name,)
+    context = click.Context(CLI, info_name="kubectl edl")
+    command = CLI.get_command(context, name)
+    if isinstance(command, click.Group):
+        yield from ((name, part) for part in command.list_commands(context))
+
+
+Helped = Callable[..., str]
+
+
+@pytest.fixture
+def helped(capsys: pytest.CaptureFixture[str]) -> Helped:
+    """What `--help` prints, by click itself on stdout."""
+
+    def read(*command: str) -> str:
+        assert Stage().run(*command, "--help").code == 0
+        return capsys.readouterr().out
+
+    return read
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_begins_with_a_sentence_and_has_two_examples_at_least(
+    name: str, helped: Helped
+) -> None:
+    for command in command_lines(name):
+        usage, _, text = helped(*command).partition("\n\n")
+        assert usage.startswith(f"Usage: kubectl edl {command[0]}")
+        assert text.strip()[0].isupper()
+        examples = _EXAMPLE.findall(text.partition("Examples:")[2])
+        assert examples.count(name) >= 2, command
+        assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_the_exit_codes(name: str, helped: Helped) -> None:
+    for command in command_lines(name):
+        text = helped(*command)
+        assert "Exit codes: 0 " in text, command
+        said = {int(code) for pair in _CODE.findall(text) for code in pair if code}
+        assert said == _USUAL | _OWN_CODES.get(name, set()), command
+        line = " ".join(text.rpartition("Exit codes: ")[2].split())
+        listed = {int(code) for code in re.findall(r"(?:^|, )([0-9]+) ", line)}
+        assert listed == said, "the line at the end has them all"
+
+
+def test_every_exit_code_is_documented_in_one_place() -> None:
+    table = re.findall(r"^\| (\d+) \| (.+) \|$", command_errors.__doc__ or "", re.MULTILINE)
+    assert [int(code) for code, _ in table] == sorted(Exit)
+    assert all(meaning for _, meaning in table)

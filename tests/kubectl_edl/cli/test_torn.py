@@ -1,0 +1,66 @@
+"""Lists are read one after the other: what one names may be gone from the next."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from edl.kube.cluster import RawListing
+from kubectl_edl.cli.command_errors import Exit
+from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.stage import Stage, job, mnist, node, pod
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import Cluster, Selection
+
+COMMANDS = (
+    "top cluster",
+    "top nodes",
+    "top jobs -A",
+    "status -A",
+    "status mnist",
+    "queue",
+    "plan",
+    "explain mnist",
+    "doctor",
+)
+DRAWS = 40
+
+
+class Torn(Behind):
+    """Every list lacks some of its objects."""
+
+    draws = Random(0)  # noqa: S311 - no secret
+
+    def list(self, selection: Selection) -> RawListing:
+        found = self.cluster.list(selection)
+        kept = tuple(item for item in found.items if self.draws.random() < 0.7)
+        return RawListing(kept, found.version)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A cast that runs, a lone role with pods of its own, one that is queued."""
+    stage = Stage(minutes_ago=60, wrapped=lambda cluster: cast("Cluster", Torn(cluster)))
+    for number in range(4):
+        stage.create(node(f"node-{number}"))
+    stage.create({"kind": "Namespace", "metadata": {"name": "default", "namespace": ""}})
+    mnist(stage)
+    sweep = stage.put(job("sweep", framework="none", min="1", max="4"), suspend=False)
+    for index in range(3):
+        stage.create(pod(sweep, index))
+    stage.put(job("later", framework="none", min="2", max="4"))
+    return stage
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_gone_meanwhile_breaks_no_command(stage: Stage, command: str) -> None:
+    codes = set()
+    for _ in range(DRAWS):
+        run = stage.run(*command.split())
+        assert run.code in (Exit.DONE, Exit.REFUSED, Exit.NOT_FOUND), run.err
+        assert run.code == Exit.DONE or run.out or run.err.startswith("error: "), run
+        codes.add(run.code)
+    assert Exit.DONE in codes or command == "doctor"

@@ -1,0 +1,155 @@
+"""A reconciler that does not lead: every command says so that shows or changes what it would do."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from edl.kube.rights import Missing
+from kubectl_edl.client.reconciler_lease import LEASE
+from tests.kubectl_edl.doctor.clinic import Clinic, installed
+from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
+
+LASTS = 15
+HINT = (
+    "hint: no reconciler is at work now ({why}): "
+    "nothing starts or changes its size; kubectl edl doctor\n"
+)
+SHOWING = (
+    ("status",),
+    ("status", "mnist"),
+    ("queue",),
+    ("plan",),
+    ("explain", "bert"),
+)
+CHANGING = (
+    ("scale", "mnist", "3"),
+    ("scale", "mnist", "--auto"),
+    ("pause", "mnist"),
+    ("resume", "mnist"),
+)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """mnist runs; bert is queued, and fits."""
+    stage = Stage()
+    stage.create(node("node-1", cpu="64"))
+    mnist(stage)
+    for manifest in cast("bert", "chief=1,ps=1,worker=3..12"):
+        stage.put(manifest)
+    stage.create(job("plain"))
+    return stage
+
+
+def later(stage: Stage, seconds: float) -> Stage:
+    """So long after the Lease was renewed."""
+    stage.now = [NOW + timedelta(seconds=seconds)]
+    return stage
+
+
+@pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
+def test_five_seconds_after_the_lease_has_expired_it_is_said(
+    stage: Stage, command: tuple[str, ...]
+) -> None:
+    found = later(stage, LASTS + 5.1).run(*command)
+    assert found.code == 0
+    assert found.err == HINT.format(why="Lease edl-system/edl-reconciler was renewed 20s ago")
+
+
+@pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
+def test_a_reconciler_that_may_not_write_is_named(stage: Stage, command: tuple[str, ...]) -> None:
+    lease(stage, missing=Missing("ann", ("patch jobs.batch", "create events")))
+    assert stage.run(*command).err == (
+        "hint: the reconciler may not patch jobs.batch, create events: decisions that take such "
+        "writes are not carried out; kubectl edl doctor\n"
+    )
+    lease(stage, missing=Missing("ann"))
+    assert stage.run(*command).err == ""
+
+
+@pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
+def test_as_long_as_the_clocks_may_differ_nothing_is_said(
+    stage: Stage, command: tuple[str, ...]
+) -> None:
+    found = later(stage, LASTS + 4.9).run(*command)
+    assert (found.code, found.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
+def test_where_none_was_ever_installed_it_is_said(stage: Stage, command: tuple[str, ...]) -> None:
+    stage.cluster.delete(LEASE)
+    found = stage.run(*command)
+    assert found.err == HINT.format(why="there is no Lease edl-system/edl-reconciler")
+
+
+def test_a_job_that_is_made_anew_is_told_too(stage: Stage) -> None:
+    command = ("label", "plain", "--framework", "none", "--recreate", "--yes")
+    found = later(stage, LASTS + 5.1).run(*command)
+    assert found.err.startswith("hint: no reconciler is at work now (")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("pause", "mnist"), "mnist: paused: once a reconciler runs, its pods end; it waits for: "),
+        (("scale", "mnist", "3"), "; once a reconciler runs, it is resized, and grows when "),
+    ],
+)
+def test_what_only_a_reconciler_does_is_promised_for_when_one_runs(
+    stage: Stage, command: tuple[str, ...], words: str
+) -> None:
+    assert words not in stage.run(*command, "--dry-run", "client").out
+    assert words in later(stage, 60).run(*command).out
+
+
+@pytest.mark.parametrize("option", [("--dry-run", "client"), ("--dry-run", "server")])
+def test_what_changes_nothing_waits_for_no_reconciler(
+    stage: Stage, option: tuple[str, ...]
+) -> None:
+    assert later(stage, 60).run("scale", "mnist", "3", *option).err == ""
+
+
+def test_doctor_fails_at_the_same_moment() -> None:
+    stage = installed(Stage(), Clinic())
+    assert later(stage, LASTS + 4.9).run("doctor").code == 0
+    found = later(stage, LASTS + 5.1).run("doctor")
+    assert found.code == 1
+    assert (
+        "✗ no reconciler leads: one is silent, Lease edl-system/edl-reconciler was renewed 20s ago"
+        in found.out
+    )
+
+
+def test_a_wrong_clock_of_this_machine_is_no_silence(stage: Stage) -> None:
+    stage.cluster.ahead = -timedelta(minutes=3)
+    assert later(stage, 180).run("status").err == ""
+    assert "was renewed 1m ago" not in stage.run("pause", "mnist").err
+    stage.cluster.ahead = timedelta()
+    assert "no reconciler is at work now" in stage.run("status").err
+
+
+def test_nothing_is_said_to_start_that_no_reconciler_starts(stage: Stage) -> None:
+    (before,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert before["estimate"]["certainty"] == "now"
+    later(stage, 60)
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["estimate"] == {
+        "certainty": "unknown",
+        "at": None,
+        "message": (
+            "no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 60s ago)"
+        ),
+    }
+    assert one["message"] == "would start: all 5 pods of its minimum fit; idle room: 12 of 12 fit"
+    assert "Starts:      unknown: no reconciler is at work now" in stage.run("explain", "bert").out
+    assert "Grows:       unknown: no reconciler is at work now" in stage.run("explain", "mnist").out
+
+
+def test_the_given_back_lease_leads_nobody(stage: Stage) -> None:
+    stage.cluster.patch(LEASE, {"spec": {"holderIdentity": ""}})
+    assert stage.run("status").err == HINT.format(
+        why="Lease edl-system/edl-reconciler was given back"
+    )
+    lease(stage)
+    assert stage.run("status").err == ""

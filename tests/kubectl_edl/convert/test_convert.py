@@ -1,0 +1,349 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubectl_edl.resources.manifest_sources import Source
+from kubectl_edl.resources.yaml_reader import documents as read_documents
+from tests.kubectl_edl.stage import Run, Stage
+
+if TYPE_CHECKING:
+    from edl.writes import Json
+
+SCALARS = st.sampled_from(
+    [
+        "1e3",
+        "1e-3",
+        "y",
+        "no",
+        "null",
+        "~",
+        "1:30",
+        "010",
+        "0x1",
+        "2020-01-01",
+        "=",
+        "<<",
+        " a",
+        "#",
+    ]
+)
+TFJOB = """\
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata:
+  name: mnist
+spec:
+  tfReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+          - {name: tensorflow, image: train}
+"""
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {name: mnist, annotations: {since: 2020-01-01T00:00:00Z, at: 1:30}}
+"""
+
+
+def convert(*args: str, stdin: str | None = None) -> Run:
+    return Stage(answers=stdin).run("convert", *args)
+
+
+def piped(text: str, *args: str) -> Run:
+    return convert("-f", "-", *args, stdin=text)
+
+
+def documents(text: str) -> list[Any]:
+    return list(yaml.safe_load_all(text))
+
+
+def kinds(text: str) -> list[str]:
+    return [f"{one['kind']} {one['metadata']['name']}" for one in documents(text)]
+
+
+def test_a_tfjob_becomes_a_job_and_all_is_carried() -> None:
+    found = piped(TFJOB)
+    assert (found.code, found.err) == (0, "")
+    assert kinds(found.out) == ["Job mnist"]
+
+
+def test_other_kinds_stay_in_their_order_and_as_kubectl_reads_them() -> None:
+    text = f"---\n# nothing\n---\n{SERVICE}---\n{TFJOB}---\n{SERVICE}"
+    found = piped(text)
+    assert kinds(found.out) == ["Service mnist", "Job mnist", "Service mnist"]
+    annotations = documents(found.out)[0]["metadata"]["annotations"]
+    assert annotations == {"since": "2020-01-01T00:00:00Z", "at": "1:30"}
+
+
+def test_what_kubectl_reads_as_a_number_is_quoted() -> None:
+    text = 'kind: X\nrates: ["1e-3", "y", "1.5", "0x1", "7", "no"]\nn: [1e3, 010, 0x10, yes]\n'
+    out = piped(text).out
+    assert "'1e-3'" in out
+    assert "'y'" in out
+    assert documents(out)[0] == {
+        "kind": "X",
+        "rates": ["1e-3", "y", "1.5", "0x1", "7", "no"],
+        "n": [1000.0, 8, 16, True],
+    }
+
+
+def test_a_dropped_field_is_named_with_its_line_and_the_way_out() -> None:
+    found = piped(f"---\n{SERVICE}---\n{TFJOB}  color: red\n")
+    assert found.code == 3
+    assert kinds(found.out) == ["Service mnist", "Job mnist"]
+    assert found.err == (
+        'dropped: stdin: document 2, line 18: TFJob mnist: spec.color: "red" is not carried; '
+        "a Job has nothing for it: leave it out, or write it into the Job yourself\n"
+    )
+
+
+def test_a_note_is_no_loss() -> None:
+    found = piped(TFJOB + "status: {a: b}\n")
+    assert found.code == 0
+    at = "stdin: document 1, line 1: TFJob mnist"
+    assert found.err == f"note: {at}: left out status: describes the old object\n"
+
+
+def test_a_training_job_that_nobody_reads_comes_out_and_is_named() -> None:
+    unread = TFJOB.replace("TFJob", "XGBoostJob").replace("tfReplica", "xgbReplica")
+    found = piped(f"{SERVICE}---\n{unread}")
+    assert found.code == 3
+    assert kinds(found.out) == ["Service mnist", "XGBoostJob mnist"]
+    assert found.err == (
+        "dropped: stdin: document 2, line 6: XGBoostJob mnist: kind: XGBoostJob has no framework "
+        "here: left as it is; its operator would run it: leave it out, or write its Jobs yourself\n"
+    )
+
+
+def test_a_list_of_training_jobs_that_nobody_reads_stays_as_it_was() -> None:
+    item = {"metadata": {"name": "a"}, "spec": {}}
+    listed = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJobList", "items": [item]}
+    found = piped(json.dumps(listed))
+    assert found.code == 3
+    (list_,) = documents(found.out)
+    assert list_["items"][0]["metadata"] == {"name": "a"}
+    assert "JAXJob a: kind: JAXJob has no framework here: left as it is" in found.err
+
+
+def test_roles_without_a_name_are_told_so_once_and_where() -> None:
+    template = "{spec: {containers: [{name: tensorflow, image: train}]}}"
+    text = TFJOB.replace("  name: mnist", "  labels: {}\n  generateName: tfjob")
+    found = piped(f"{text}    PS: {{replicas: 2, template: {template}}}\n")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "error: stdin: document 1, line 5: TFJob tfjob: metadata.generateName: gives no address; "
+        "peers find each other by name: set metadata.name\n"
+    )
+
+
+def test_one_document_as_json_is_that_object_and_several_are_a_list() -> None:
+    one = json.loads(piped(TFJOB, "-o", "json").out)
+    assert one["kind"] == "Job"
+    several = json.loads(piped(f"{TFJOB}---\n{SERVICE}", "-o", "json").out)
+    assert several["kind"] == "List"
+    assert several["items"][0] == one
+    assert piped("# nothing\n", "-o", "json").out == ""
+
+
+def test_a_list_keeps_its_place_and_its_other_items() -> None:
+    service, tfjob = (yaml.safe_load(text) for text in (SERVICE, TFJOB))
+    listed: Json = {"apiVersion": "v1", "kind": "List", "items": [tfjob, {"a": "b"}, tfjob]}
+    found = piped(f"{json.dumps(listed)}\n---\n{yaml.safe_dump(service)}")
+    assert found.err == ""
+    first, second = documents(found.out)
+    assert [item.get("kind") for item in first["items"]] == ["Job", None, "Job"]
+    assert second["kind"] == "Service"
+
+
+def test_the_items_of_a_tfjoblist_need_no_kind() -> None:
+    tfjob = yaml.safe_load(TFJOB)
+    del tfjob["kind"], tfjob["apiVersion"]
+    tfjob["spec"]["color"] = "red"
+    listed = {"apiVersion": "kubeflow.org/v1", "kind": "TFJobList", "items": [tfjob]}
+    found = piped(json.dumps(listed, indent=2))
+    (list_,) = documents(found.out)
+    assert (list_["apiVersion"], list_["kind"]) == ("v1", "List")
+    assert list_["items"][0]["kind"] == "Job"
+    assert "document 1, line 25: TFJob mnist: spec.color" in found.err
+
+
+def test_a_list_without_anything_of_ours_stays_as_it_was() -> None:
+    listed = {"apiVersion": "v1", "kind": "ServiceList", "items": [{"metadata": {"name": "a"}}]}
+    assert documents(piped(json.dumps(listed)).out) == [listed]
+
+
+def test_converting_the_result_changes_nothing() -> None:
+    once = piped(f"{SERVICE}---\n{TFJOB}").out
+    assert piped(once).out == once
+
+
+def test_a_directory_is_read_with_all_below_it_in_order(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a.json").write_text(json.dumps(yaml.safe_load(TFJOB.replace("mnist", "a"))))
+    (tmp_path / "b" / "one.yml").write_text(TFJOB.replace("mnist", "b-one"))
+    (tmp_path / "b" / "two.yaml").write_text(TFJOB.replace("mnist", "b-two"))
+    (tmp_path / "c.yaml").write_text(TFJOB.replace("mnist", "c"))
+    (tmp_path / "README.md").write_text("no manifest")
+    found = convert("-f", str(tmp_path))
+    assert found.err == ""
+    assert kinds(found.out) == ["Job a", "Job b-one", "Job b-two", "Job c"]
+
+
+def test_several_files_come_in_the_order_in_which_they_are_named(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(TFJOB.replace("mnist", name))
+    found = convert("-f", str(tmp_path / "two"), "-f", str(tmp_path / "one"))
+    assert kinds(found.out) == ["Job two", "Job one"]
+
+
+def test_an_empty_directory_says_so(tmp_path: Path) -> None:
+    found = convert("-f", str(tmp_path))
+    assert found.code == 1
+    assert found.err == (
+        f"error: {tmp_path} has no manifests: no *.yaml, *.yml, *.json in it or below it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\n---\nb: [1\n", "document 2, line 4: not YAML: while parsing a flow sequence"),
+        ("a: 1\n---\nb: !Ref c\n", "document 2, line 3: not YAML: could not determine"),
+        ("a: 1\n---\n\n- b\n", "document 2, line 4: list instead of an object"),
+        ("a: 1\nb: 2\na: 3\n", 'document 1, line 3: not YAML: "a" stands twice'),
+        ("a: \x01\n", "document 1, line 1: not YAML: character 0x1 may not stand here"),
+        ('{"a": 1}\n{"a" 2}\n', "document 2, line 2: not YAML"),
+        ("a: 0b_\n", "document 1, line 1: not YAML: invalid literal for int()"),
+        ("a: &x [*x]\n", "document 1, line 1: not YAML: Circular reference detected"),
+        ("? [a]\n: b\n", "document 1, line 1: not YAML: a key is no text"),
+    ],
+)
+def test_what_is_unreadable_is_named_with_document_and_line(text: str, said: str) -> None:
+    found = piped(text)
+    assert (found.code, found.out) == (1, "")
+    assert f"error: stdin: {said}" in found.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"a": 1}\n{"a" 2}\n', "document 2, line 2: not JSON: Expecting ':' delimiter"),
+        (b'{"a": 1,\n "a": 2}\n', 'document 1, line 1: not JSON: "a" stands twice'),
+        (b'{"a": 1}\n{"\xff": 2}\n', "document 1, line 2: not UTF-8"),
+        (b"[]", "document 1, line 1: list instead of an object"),
+    ],
+)
+def test_json_files_are_read_as_json(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "jobs.json"
+    path.write_bytes(content)
+    found = convert("-f", str(path))
+    assert found.code == 1
+    assert found.err.startswith(f"error: {path}: {said}")
+
+
+def test_a_stream_that_is_no_text_is_named() -> None:
+    command = [sys.executable, "-X", "utf8", "-m", "kubectl_edl", "convert", "-f", "-"]
+    strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(
+        command, input=b"a: 1\nb: \xff\n", capture_output=True, env=strict, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"error: stdin: document 1, line 2: not UTF-8\n"
+
+
+def test_json_may_hold_what_yaml_does_not() -> None:
+    found = piped('{"a":\t"b"}\n{"c": "d"}')
+    assert (found.code, documents(found.out)) == (0, [{"a": "b"}, {"c": "d"}])
+
+
+def test_every_error_of_every_file_is_told_and_nothing_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(TFJOB.replace("replicas: 2", "replicas: two"))
+    (tmp_path / "b.yaml").write_text("b: {")
+    (tmp_path / "c.yaml").write_text(TFJOB)
+    found = convert("-f", str(tmp_path))
+    assert (found.code, found.out) == (1, "")
+    first, second = found.err.splitlines()
+    assert first == (
+        f"error: {tmp_path}/a.yaml: document 1, line 8: TFJob mnist: "
+        'spec.tfReplicaSpecs.Worker.replicas: "two"; a whole number'
+    )
+    assert second.startswith(f"error: {tmp_path}/b.yaml: document 1, line 1: not YAML")
+
+
+def test_what_the_webhook_would_refuse_is_an_error() -> None:
+    words = '{sharedgpu/gpu_request: "0.9", sharedgpu/gpu_limit: "0.5"}'
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: cuda, labels: {words}}}\n"
+    found = piped(f"{pod}spec: {{containers: [{{name: cuda, image: cuda}}]}}\n")
+    assert (found.code, found.out) == (1, "")
+    start = "error: stdin: document 1, line 1: Pod cuda: as Job cuda: spec.template.metadata.labels"
+    assert found.err.splitlines()[-1].startswith(start)
+
+
+def test_aliases_are_written_out() -> None:
+    text = TFJOB.replace("metadata:\n", "metadata:\n  labels: &all {team: vision}\n")
+    found = piped(f"{text}  x: *all\n")
+    assert documents(found.out)[0]["metadata"]["labels"]["team"] == "vision"
+
+
+def test_a_merge_key_is_what_it_stands_for() -> None:
+    (found,) = documents(piped("base: &b {a: 1, b: 2}\nit: {<<: *b, b: 3}\n").out)
+    assert found["it"] == {"a": 1, "b": 3}
+
+
+OTHER = st.fixed_dictionaries(
+    {
+        "apiVersion": st.just("example.com/v1"),
+        "kind": st.sampled_from(["Web", "Job", "Deployment"]),
+    },
+    optional={
+        "spec": st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text() | SCALARS,
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+            ),
+            max_leaves=8,
+        )
+    },
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(OTHER, min_size=1, max_size=3), st.sampled_from(["yaml", "json"]))
+def test_other_kinds_come_out_as_they_went_in(given_: list[Any], output: str) -> None:
+    text = "\n".join(map(json.dumps, given_))
+    found = piped(text, "-o", output)
+    assert (found.code, found.err) == (0, "")
+    read = [one.value for one in read_documents(Source("stdin", found.out))]
+    if output == "json" and len(given_) > 1:
+        (listing,) = read
+        read = listing["items"]
+    assert read == given_
+
+
+def test_no_filename_is_wrong_usage() -> None:
+    found = convert()
+    assert found.code == 2
+    assert "-f" in found.err
+
+
+def test_what_stands_for_topologies_of_kueue_is_named() -> None:
+    notes = "        metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}\n"
+    text = TFJOB.replace(
+        "        spec:\n          containers", f"{notes}        spec:\n          containers"
+    )
+    found = convert("-f", "-", stdin=text)
+    assert found.code == 0
+    assert "kueue.x-k8s.io/podset-required-topology is Kueue's, and does nothing here" in found.err
+    assert "annotate the Jobs with edl.dev/required-topology: rack" in found.err

@@ -1,0 +1,746 @@
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl import contract
+from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
+from edl.frameworks import FRAMEWORKS
+from edl.inject.admission import Context, Request, mutate
+from edl.kube.cluster import Cluster, RawListing, Selection
+from edl.model import Target
+from edl.namespaces import SILENT, NamespacePolicy
+from edl.parse import parse
+from edl.writes import Json
+from kubectl_edl.cli.completion_main import answer
+from kubectl_edl.cli.context import Connection, Scope
+from kubectl_edl.create.role_options import flags
+from kubectl_edl.label.source_manifest import LAST_APPLIED
+from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.stage import Run, Stage, lease, limit_range, quota
+
+MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
+UNREQUESTED = (
+    "hint: no container of worker requests CPU or memory: its pods count as nothing, "
+    "and all 12 start whatever room there is; add --cpu and --memory\n"
+)
+COMMAND = ("--", "python", "train.py", "--fast")
+CONTEXT = Context(frozenset(), "kubectl-edl:test")
+
+
+class Completing(Behind):
+    """An API server with our webhook; `refuses` may say no to one that is created for real."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        refuses: Mapping[str, BaseException],
+        policy: NamespacePolicy = SILENT,
+    ) -> None:
+        super().__init__(cluster)
+        self.refuses = refuses
+        self.policy = policy
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        if not dry_run and target.name in self.refuses:
+            raise self.refuses[target.name]
+        request = Request("CREATE", dict(manifest), None, "ann", self.policy)
+        done = mutate(request, CONTEXT).manifest
+        return self.cluster.create(target, done, dry_run=dry_run)
+
+
+def completing(**refuses: BaseException) -> Callable[[Cluster], Cluster]:
+    """`mnist_ps=Invalid("no")`: the Job mnist-ps is refused."""
+    named = {name.replace("_", "-"): error for name, error in refuses.items()}
+    return lambda cluster: cast("Cluster", Completing(cluster, named))
+
+
+def written(*args: str) -> list[Json]:
+    """What is written for a file."""
+    before, _, after = " ".join(args).partition(" -- ")
+    place = args.index("--") if "--" in args else len(args)
+    options = (*args[:place], "--dry-run", "client", "-o", "yaml", *args[place:])
+    found = Offline().run("create", *options)
+    assert (found.code, found.err) == (0, ""), (before, after)
+    return list(yaml.safe_load_all(found.out))
+
+
+class Offline(Stage):
+    """No cluster at all."""
+
+    def _connect(self, scope: Scope) -> Connection:
+        raise Unreachable(f"no cluster, and nobody should ask for one {scope}")
+
+
+def names(jobs: list[Json]) -> list[str]:
+    return [job["metadata"]["name"] for job in jobs]
+
+
+def container(job: Json) -> Json:
+    (only,) = job["spec"]["template"]["spec"]["containers"]
+    return cast("Json", only)
+
+
+def test_each_role_is_a_job_as_somebody_would_write_it() -> None:
+    chief, servers, worker = written(*MNIST, "--cpu", "2", "--memory", "4Gi", *COMMAND)
+    assert chief == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "mnist-chief",
+            "labels": {
+                "edl.dev/framework": "tensorflow",
+                "edl.dev/job": "mnist",
+                "edl.dev/role": "chief",
+            },
+            "annotations": {"edl.dev/roles": "chief=1,ps=2,worker=1..12"},
+        },
+        "spec": {
+            "template": {
+                "spec": {
+                    "restartPolicy": "OnFailure",
+                    "containers": [
+                        {
+                            "name": "chief",
+                            "image": "train:1",
+                            "command": ["python", "train.py", "--fast"],
+                            "resources": {"requests": {"cpu": "2", "memory": "4Gi"}},
+                        }
+                    ],
+                }
+            }
+        },
+    }
+    assert names([servers, worker]) == ["mnist-ps", "mnist-worker"]
+    assert servers["spec"]["parallelism"] == 2
+    assert parse(worker).cast == parse(chief).cast
+
+
+def test_one_role_alone_is_one_job_with_its_bounds() -> None:
+    (alone,) = written("tensorflow", "mnist", "--image", "i", "--workers", "2..4")
+    assert alone["metadata"] == {
+        "name": "mnist",
+        "labels": {
+            "edl.dev/framework": "tensorflow",
+            "edl.dev/min": "2",
+            "edl.dev/max": "4",
+        },
+    }
+    assert alone["spec"]["parallelism"] == 2
+    (fixed,) = written("none", "sweep", "--image", "i", "--worker", "3")
+    assert fixed["metadata"]["labels"] == {"edl.dev/framework": "none"}
+    assert fixed["spec"]["parallelism"] == 3
+    (least,) = written("none", "sweep", "--image", "i")
+    assert least["spec"]["parallelism"] == 1
+
+
+def test_work_items_are_for_frameworks_that_have_them() -> None:
+    (sweep,) = written("none", "sweep", "--image", "i", "--workers", "2..16", "--completions", "40")
+    spec = sweep["spec"]
+    assert (spec["completions"], spec["completionMode"]) == (40, "Indexed")
+    assert Offline().run("create", *MNIST, "--completions", "4").code == 2
+    few = Offline().run(
+        "create", "none", "sweep", "--image", "i", "--workers", "9", "--completions", "4"
+    )
+    assert few.err.startswith("error: --workers: max 9 is above spec.completions 4; ")
+
+
+def test_a_role_of_which_one_is_needed_goes_without_saying() -> None:
+    assert names(written("horovod", "h", "--image", "i", "--workers", "1..3")) == [
+        "h-launcher",
+        "h-worker",
+    ]
+
+
+def test_the_command_is_for_roles_that_have_none_of_their_own() -> None:
+    launcher, worker = written(
+        "horovod", "h", "--image", "i", "--workers", "1..3", "--", "horovodrun", "-np", "1"
+    )
+    assert container(launcher)["command"] == ["horovodrun", "-np", "1"]
+    assert "command" not in container(worker)
+
+
+def test_what_is_said_of_a_role_counts_more_than_what_is_said_of_all() -> None:
+    chief, servers, worker = written(
+        *MNIST,
+        *("--cpu", "ps=1", "--cpu", "4", "--memory", "workers=8Gi", "--image", "ps=serve:1"),
+        *("--gpu", "2", "--set", "gpu-class=gpu.x"),
+    )
+    requests = [container(job).get("resources", {}).get("requests") for job in (chief, servers)]
+    assert requests == [{"cpu": "4"}, {"cpu": "1"}]
+    assert container(worker)["resources"]["requests"] == {"cpu": "4", "memory": "8Gi"}
+    assert container(servers)["image"] == "serve:1"
+    gpus = [job["metadata"]["labels"].get(contract.GPU) for job in (chief, servers, worker)]
+    assert gpus == ["2", None, "2"]
+    notes = [job["metadata"]["annotations"] for job in (chief, servers, worker)]
+    assert [one.get(contract.GPU_CLASS) for one in notes] == ["gpu.x", None, "gpu.x"]
+
+
+def test_variables_claims_and_the_rest_are_in_every_pod() -> None:
+    jobs = written(
+        *MNIST,
+        *("-e", "MODE=fast=yes", "-e", "EMPTY=", "--pvc", "data.v1:/data", "--pvc", "data.v1:/out"),
+        *("--priority-class", "high", "--slots", "2", "--mode", "ps", "-n", "team"),
+        *("--gpu", "0.5", "--gpu-memory", "3Gi"),
+    )
+    for job in jobs:
+        pod = job["spec"]["template"]["spec"]
+        assert pod["priorityClassName"] == "high"
+        assert pod["volumes"] == [
+            {"name": "data-v1", "persistentVolumeClaim": {"claimName": "data.v1"}}
+        ]
+        assert [mount["mountPath"] for mount in container(job)["volumeMounts"]] == ["/data", "/out"]
+        assert container(job)["env"] == [
+            {"name": "MODE", "value": "fast=yes"},
+            {"name": "EMPTY", "value": ""},
+        ]
+        assert job["metadata"]["namespace"] == "team"
+        assert job["metadata"]["annotations"][contract.SLOTS] == "2"
+        assert job["metadata"]["annotations"][contract.MODE] == "ps"
+    assert jobs[0]["metadata"]["labels"][contract.GPU_MEMORY] == "3Gi"
+
+
+def test_every_finding_is_told_at_once_in_the_words_of_the_command_line() -> None:
+    found = Offline().run(
+        "create",
+        *("horovod", "my_job", "--ps", "3", "--workers", "3..1", "--cpu", "x", "--gpu", "-1"),
+        *("--gpu-memory", "ps=1Gi", "--env", "A", "--pvc", "data", "--slots", "0"),
+    )
+    assert (found.code, found.out) == (2, "")
+    lines = [line.removeprefix("error: ") for line in found.err.splitlines()]
+    assert lines[0] == '--ps: horovod has no role "ps"; it has --launcher, --workers'
+    assert lines[1] == '--workers: "3..1" is no size; min 3 is above max 1'
+    places = dict.fromkeys(line.partition(":")[0] for line in lines)
+    assert list(places) == [
+        "--ps",
+        "--workers",
+        "--cpu",
+        "--gpu-memory",
+        "--env",
+        "--pvc",
+        "--image",
+        "NAME",
+        "--slots",
+        "--gpu",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        (("--workers", "many"), '--workers: "many" is no size; write a number, or a range as'),
+        (("--workers", "0"), '--workers: "0" is no size; from 1: a role of 0 ends at once'),
+        (
+            ("--workers", "1..99999999999999999999"),
+            '--workers: "1..99999999999999999999" is no size; 100,000 at most: the API server',
+        ),
+        (("--workers", "100001"), '--workers: "100001" is no size; 100,000 at most'),
+        (("--chief=2", "--workers", "2"), "--chief: 2 × chief; tensorflow has exactly one"),
+        (("--ps", "2"), "roles: no role of the cast decides when tensorflow is done; "),
+        (("--ps", "1..3", "--workers", "2"), "--ps: a ps is never resized; "),
+        (("--workers", "2", "--mode", "ps"), '--mode: "ps" does not fit; one of '),
+    ],
+)
+def test_a_cast_that_makes_no_sense_is_explained(sizes: tuple[str, ...], words: str) -> None:
+    found = Offline().run("create", "tensorflow", "mnist", "--image", "i", *sizes)
+    assert found.code == 2
+    assert found.err.startswith(f"error: {words}")
+
+
+def test_several_mxnet_workers_without_servers_are_told_what_they_need() -> None:
+    found = Offline().run("create", "mxnet", "m", "--image", "i", "--workers", "1..4")
+    assert found.code == 2
+    assert found.err == (
+        "error: --workers: 4 × worker; mode local has exactly one; for more, name the whole cast: "
+        "add --scheduler, add --servers\n"
+    )
+
+
+def test_a_worker_by_itself_where_others_have_servers_is_a_hint() -> None:
+    stage = Stage()
+    stage.wrapped = completing()
+    asked = ("create", "mxnet", "m", "--image", "i", "--cpu", "1")
+    found = stage.run(*asked)
+    assert found.code == 0
+    assert found.err == (
+        "hint: worker by itself: mode local has exactly one; for more, name the whole cast: "
+        "add --scheduler, add --servers\n"
+    )
+    assert stage.run(*asked[:2], "meant", *asked[3:], "--mode", "local").err == ""
+
+
+def test_a_role_that_cannot_be_guessed_is_asked_for() -> None:
+    found = Offline().run("create", "horovod", "h", "--image", "i", "--launcher")
+    assert found.err == "error: roles: horovod needs a worker; add --workers\n"
+
+
+def test_an_image_may_be_missing_for_one_role() -> None:
+    found = Offline().run("create", *MNIST[:2], *MNIST[4:], "--image", "ps=serve")
+    assert [line.partition("; ")[0] for line in found.err.splitlines()] == [
+        "error: --image: chief has none",
+        "error: --image: worker has none",
+    ]
+
+
+def test_every_setting_of_the_contract_can_be_said() -> None:
+    jobs = written(*MNIST, "--set", "clean-up=All", "--set", "port=2223")
+    for job in jobs:
+        assert job["metadata"]["annotations"][contract.CLEAN_UP] == "All"
+        assert job["metadata"]["annotations"][contract.PORT] == "2223"
+    found = Offline().run("create", *MNIST, "--set", "colour=red", "--set", "clean-up=Some")
+    lines = found.err.splitlines()
+    assert lines[0].startswith('error: --set: "colour" is no setting; one of ')
+    assert lines[1].startswith('error: --set clean-up: unknown "Some"; one of Running, All')
+
+
+def test_a_command_that_no_role_would_run_is_refused() -> None:
+    sizes = ("--mode", "cloud", "--pservers", "2", "--trainers", "2")
+    found = Offline().run("create", "paddle", "p", "--image", "i", *sizes, "--", "train")
+    assert found.err.startswith("error: COMMAND: every role here has a command of its own; ")
+
+
+def test_an_unknown_framework_is_wrong_usage() -> None:
+    assert 'no framework "tensorflo"; did you mean tensorflow?' in created("tensorflo", "x").err
+    found = created("caffe", "x")
+    assert found.code == 2
+    assert f"one of {', '.join(FRAMEWORKS)}" in found.err
+
+
+def created(*args: str, stage: Stage | None = None) -> Run:
+    return (stage or Stage(wrapped=completing())).run("create", *args)
+
+
+def stored(stage: Stage) -> list[str]:
+    items = stage.cluster.list(Selection("Job")).items
+    return [json.loads(item)["metadata"]["name"] for item in items]
+
+
+def test_all_jobs_are_created_and_can_be_applied_again() -> None:
+    stage = Stage(wrapped=completing())
+    found = created(*MNIST, *COMMAND, "<&>", stage=stage)
+    assert (found.code, found.err) == (0, UNREQUESTED)
+    assert found.out.splitlines() == [
+        "job.batch/mnist-chief created: chief=1",
+        "job.batch/mnist-ps created: ps=2",
+        "job.batch/mnist-worker created: worker=1..12",
+    ]
+    live = stage.job("mnist-worker")
+    assert live["spec"]["suspend"] is True
+    (*_, source) = written(*MNIST, *COMMAND, "<&>")
+    text = live["metadata"]["annotations"][LAST_APPLIED]
+    assert json.loads(text) == source | {"metadata": source["metadata"] | {"namespace": "default"}}
+    assert "\\u003c\\u0026\\u003e" in text
+
+
+@pytest.mark.parametrize(
+    ("size", "made"), [("4", "4..6"), ("4..4", "4"), ("1..2", "1..2"), ("8", "8")]
+)
+def test_the_range_that_a_namespace_makes_of_a_size_is_printed(size: str, made: str) -> None:
+    policy = NamespacePolicy("lab", default_max=6)
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Completing(cluster, {}, policy)))
+    found = created("none", "sweep", "--image", "i", "--workers", size, stage=stage)
+    assert found.out == f"job.batch/sweep created: worker={made}\n"
+
+
+def test_a_reconciler_that_does_not_lead_is_named_beside_what_was_created() -> None:
+    stage = Stage(wrapped=completing())
+    lease(stage, minutes_ago=1)
+    found = stage.run("create", *MNIST, *COMMAND)
+    assert found.code == 0
+    stalled, counted = found.err.splitlines(keepends=True)
+    assert stalled.startswith("hint: no reconciler is at work now (Lease edl-system/edl-reconciler")
+    assert counted == UNREQUESTED
+
+
+def test_a_priority_class_that_is_not_there_is_a_hint() -> None:
+    stage = Stage(wrapped=completing())
+    high = Target("PriorityClass", "", "high")
+    stage.cluster.create(high, {"metadata": {"name": "high"}, "value": 5})
+    usual = (*MNIST, "--cpu", "2", "--priority-class")
+    assert stage.run("create", *usual, "high", *COMMAND).err == ""
+    found = stage.run("create", *(usual[0], "other", *usual[2:]), "nope", *COMMAND)
+    assert found.code == 0
+    assert found.err == (
+        'hint: nothing starts: there is no PriorityClass "nope": create it '
+        "(kubectl create priorityclass nope --value=VALUE), or name another\n"
+    )
+
+
+HOROVOD = ("create", "horovod", "ring", "--image", "i", "--cpu", "1", "--workers", "2")
+ALLOW = "kubectl label namespace default edl.dev/kubexec=enabled"
+
+
+def namespace(stage: Stage, **labels: str) -> None:
+    named = {f"edl.dev/{name}": value for name, value in labels.items()}
+    body = {"kind": "Namespace", "metadata": {"name": "default", "labels": named}}
+    stage.cluster.create(Target("Namespace", "", "default"), body)
+
+
+def test_a_namespace_that_lets_no_launcher_exec_is_a_hint() -> None:
+    stage = Stage(wrapped=completing())
+    namespace(stage)
+    found = stage.run(*HOROVOD)
+    assert found.code == 0
+    assert found.err == (
+        "hint: nothing starts: namespace default does not let launchers exec into workers: "
+        f"{ALLOW}\n"
+    )
+
+
+@pytest.mark.parametrize("line", [HOROVOD, (*HOROVOD, "--mode", "ssh")], ids=["kubexec", "ssh"])
+def test_launchers_that_may_or_need_not_exec_are_no_hint(line: tuple[str, ...]) -> None:
+    stage = Stage(wrapped=completing())
+    namespace(stage, **({} if "ssh" in line else {"kubexec": "enabled"}))
+    assert stage.run(*line).err == ""
+
+
+def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None:
+    class Private(Completing):
+        def get(self, target: Target) -> Json:
+            if target.kind == "Namespace":
+                raise Forbidden('"ann" may not get namespaces default', 403)
+            return self.cluster.get(target)
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Private(cluster, {})))
+    assert stage.run(*HOROVOD).err == (
+        "hint: whether launchers may exec into workers is not known here, and where they may not: "
+        f'{ALLOW}: "ann" may not get namespaces default\n'
+    )
+
+
+def test_a_claim_that_is_not_there_is_a_hint() -> None:
+    stage = Stage(wrapped=completing())
+    claim = Target("PersistentVolumeClaim", "default", "data")
+    stage.cluster.create(claim, {"metadata": {"name": "data"}})
+    usual = ("--cpu", "2", "--pvc")
+    assert stage.run("create", *MNIST, *usual, "data:/data", *COMMAND).err == ""
+    other = (MNIST[0], "other", *MNIST[2:])
+    assert stage.run("create", *other, *usual, "nope:/data", *COMMAND).err == (
+        'hint: there is no PersistentVolumeClaim "nope" in namespace default: '
+        "its pods stay Pending until it is created\n"
+    )
+
+
+def test_pods_that_request_something_are_no_hint() -> None:
+    stage = Stage(wrapped=completing())
+    assert stage.run("create", *MNIST, "--cpu", "2", *COMMAND).err == ""
+
+
+@pytest.mark.parametrize("workers", ["2", "1..4"])
+def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_a_hint(workers: str) -> None:
+    stage = Stage(wrapped=completing())
+    stage.create(quota("requests.cpu", "requests.memory"))
+    usual = ("none", "sweep", "--image", "i", "--workers", workers)
+    assert stage.run("create", *usual).err == (
+        'hint: nothing starts: worker: ResourceQuota "compute" refuses its pods: container '
+        '"worker" sets no requests.cpu and no requests.memory; set them, or create a LimitRange '
+        "with defaults\n"
+    )
+    named = (*usual[:1], "other", *usual[2:], "--cpu", "1", "--memory", "1Gi")
+    assert stage.run("create", *named).err == ""
+
+
+def test_pods_that_a_limit_range_gives_requests_are_no_hint() -> None:
+    stage = Stage(wrapped=completing())
+    stage.create(limit_range(cpu="1"))
+    assert created(*MNIST, stage=stage).err == ""
+
+
+@pytest.mark.parametrize(
+    "trouble", [Forbidden("no", 403), Unreachable("no answer")], ids=["forbidden", "away"]
+)
+def test_quotas_that_cannot_be_read_are_no_error(trouble: ClusterError) -> None:
+    class Closed(Completing):
+        def list(self, selection: Selection) -> RawListing:
+            if selection.kind == "ResourceQuota":
+                raise trouble
+            return self.cluster.list(selection)
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Closed(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    assert (found.code, found.out.count(" created: ")) == (0, 3)
+    assert found.err == (UNREQUESTED if isinstance(trouble, Forbidden) else "")
+
+
+def test_what_was_created_can_be_made_anew_with_other_labels() -> None:
+    stage = Stage(wrapped=completing())
+    created("none", "sweep", "--image", "i", "--workers", "1..4", "--cpu", "1", stage=stage)
+    found = stage.run("label", "sweep", "--max", "8", "--recreate", "--yes")
+    assert (found.code, found.err) == (0, "")
+    assert stage.job("sweep")["metadata"]["annotations"][contract.INJECTED_MAX] == "8"
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "remark"), [("client", " (dry run)"), ("server", " (server dry run)")]
+)
+def test_a_dry_run_creates_nothing_and_says_so(dry_run: str, remark: str) -> None:
+    stage = Stage(wrapped=completing())
+    found = created(*MNIST, "--dry-run", dry_run, stage=stage)
+    assert found.out.splitlines()[0] == f"job.batch/mnist-chief created{remark}: chief=1"
+    assert stored(stage) == []
+
+
+def test_a_server_dry_run_shows_what_would_be_stored() -> None:
+    found = created(*MNIST, "--dry-run", "server", "-o", "json")
+    listed = json.loads(found.out)
+    assert listed["kind"] == "List"
+    assert all(item["spec"]["suspend"] for item in listed["items"])
+    assert contract.INJECTED_MAX in listed["items"][0]["metadata"]["annotations"]
+
+
+def test_what_is_stored_is_printed_without_who_manages_which_field() -> None:
+    class Managing(Completing):
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            made = super().create(target, manifest, dry_run=dry_run)
+            return made | {"metadata": made["metadata"] | {"managedFields": [{"manager": "x"}]}}
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Managing(cluster, {})))
+    for form in ("json", "yaml"):
+        found = created("none", form, "--image", "i", "-o", form, stage=stage)
+        (stored,) = yaml.safe_load_all(found.out)
+        assert stored["metadata"]["uid"]
+        assert "managedFields" not in stored["metadata"]
+
+
+def test_names_are_printed_for_other_programs() -> None:
+    found = created(*MNIST, "-o", "name")
+    assert found.out.split() == [
+        "job.batch/mnist-chief",
+        "job.batch/mnist-ps",
+        "job.batch/mnist-worker",
+    ]
+
+
+def test_the_namespace_may_stand_before_the_framework() -> None:
+    stage = Stage(wrapped=completing())
+    assert created("-n", "default", *MNIST, stage=stage).code == 0
+    assert stage.run("-n", "default", "create", *MNIST).code == 1
+    assert len(stored(stage)) == 3
+
+
+def test_a_name_that_is_taken_is_found_before_anything_is_created() -> None:
+    stage = Stage(wrapped=completing())
+    created(*MNIST, stage=stage)
+    for name in ("mnist-chief", "mnist-worker"):
+        stage.cluster.delete(Target("Job", "default", name))
+    found = created(*MNIST, stage=stage)
+    assert found.code == 1
+    assert found.err == (
+        "error: job.batch/mnist-ps: exists already in namespace default; "
+        "another NAME, or: kubectl delete job mnist-ps -n default\n"
+    )
+    assert stored(stage) == ["mnist-ps"]
+
+
+def test_a_training_job_of_the_same_name_gets_no_strangers_into_its_cast() -> None:
+    stage = Stage(wrapped=completing())
+    created(*MNIST, stage=stage)
+    found = created("tensorflow", "mnist", "--image", "train:1", stage=stage)
+    assert found.code == 1
+    assert found.err == (
+        "error: job.batch/mnist: a training job of this name exists already in namespace default, "
+        "of mnist-chief, mnist-ps, mnist-worker; "
+        "another NAME, or: kubectl edl delete mnist -n default\n"
+    )
+    assert len(stored(stage)) == 3
+
+
+def test_what_was_created_before_a_refusal_is_taken_back() -> None:
+    stage = Stage(wrapped=completing(mnist_worker=Invalid("exceeded quota: jobs", 403)))
+    found = created(*MNIST, stage=stage)
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "error: job.batch/mnist-worker: exceeded quota: jobs; "
+        "what was created is deleted again: mnist-chief, mnist-ps\n"
+    )
+    assert stored(stage) == []
+
+
+def test_a_first_job_that_is_refused_leaves_nothing() -> None:
+    stage = Stage(wrapped=completing(mnist_chief=KeyboardInterrupt()))
+    found = created(*MNIST, stage=stage)
+    assert found.err == "error: job.batch/mnist-chief: interrupted; nothing was created\n"
+
+
+def test_what_cannot_be_taken_back_is_named_with_the_command() -> None:
+    class Stubborn(Completing):
+        def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+            raise Unreachable(f"no answer for {target.name} {version}{uid}")
+
+    refuses = {"mnist-worker": Unreachable("no answer")}
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Stubborn(cluster, refuses)))
+    found = created(*MNIST, stage=stage)
+    assert found.err == (
+        "error: job.batch/mnist-worker: no answer; "
+        "may still be there: "
+        "kubectl delete job mnist-chief mnist-ps -n default --ignore-not-found\n"
+    )
+
+
+def test_what_nobody_can_tell_any_more_is_named_too() -> None:
+    class Gone(Completing):
+        """The API server is away from the second Job on."""
+
+        away = False
+
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            self.away = self.away or (target.name == "mnist-ps" and not dry_run)
+            self.answer()
+            return super().create(target, manifest, dry_run=dry_run)
+
+        def get(self, target: Target) -> Json:
+            self.answer()
+            return self.cluster.get(target)
+
+        def answer(self) -> None:
+            if self.away:
+                raise Unreachable("no answer")
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Gone(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    assert found.err.endswith(
+        "kubectl delete job mnist-chief mnist-ps -n default --ignore-not-found\n"
+    )
+
+
+def test_a_job_whose_answer_was_lost_is_taken_back_too() -> None:
+    class Silent(Completing):
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            made = super().create(target, manifest, dry_run=dry_run)
+            if target.name == "mnist-ps" and not dry_run:
+                raise Unreachable("no answer")
+            return made
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Silent(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    assert found.err == (
+        "error: job.batch/mnist-ps: no answer; "
+        "what was created is deleted again: mnist-chief, mnist-ps\n"
+    )
+    assert stored(stage) == []
+
+
+def test_somebody_elses_job_of_the_same_name_is_not_taken_back() -> None:
+    class Stolen(Completing):
+        """mnist-chief is deleted by somebody who creates his own, before the next one."""
+
+        def create(
+            self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            if target.name == "mnist-ps" and not dry_run:
+                chief = Target("Job", "default", "mnist-chief")
+                self.cluster.delete(chief)
+                self.cluster.create(chief, {"metadata": {"name": "mnist-chief"}})
+                raise Conflict("exists already")
+            return super().create(target, manifest, dry_run=dry_run)
+
+    stage = Stage(wrapped=lambda cluster: cast("Cluster", Stolen(cluster, {})))
+    assert created(*MNIST, stage=stage).code == 1
+    assert stored(stage) == ["mnist-chief"]
+
+
+def test_without_a_webhook_nothing_is_created() -> None:
+    stage = Stage()
+    found = created(*MNIST, stage=stage)
+    assert found.code == 1
+    assert found.err.startswith("error: no webhook of this cluster completes labelled Jobs")
+    assert stored(stage) == []
+
+
+def test_frameworks_roles_and_modes_are_completed() -> None:
+    world = Stage().world()
+    offered = answer(["create", ""], world).splitlines()
+    assert [line.partition("\t")[0] for line in offered] == [*FRAMEWORKS, ":4"]
+    options = answer(["create", "horovod", "h", "--"], world)
+    assert "--workers" in options
+    assert "--ps" not in options
+    modes = dict.fromkeys(mode.name for mode in FRAMEWORKS["paddle"].modes)
+    assert answer(["create", "paddle", "p", "--mode", ""], world).split() == [*modes, ":4"]
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_help_of_a_framework_names_its_roles_and_has_two_examples(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Stage().run("create", name, "--help").code == 0
+    text = capsys.readouterr().out
+    assert all(flag in text for kind in FRAMEWORKS[name].roles for flag in flags(kind))
+    assert text.count(f"  kubectl edl create {name}") >= 2
+    assert max(map(len, text.splitlines())) <= 100
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+@st.composite
+def casts(draw: st.DrawFn) -> tuple[str, ...]:
+    """A framework, and sizes that each of its roles would take."""
+    framework = FRAMEWORKS[draw(st.sampled_from(list(FRAMEWORKS)))]
+    mode = draw(st.sampled_from(framework.modes))
+    known = [kind for kind in framework.roles if not mode.roles or kind.name in mode.roles]
+    chosen = draw(st.lists(st.sampled_from(known), unique_by=lambda kind: kind.name))
+    words: list[str] = []
+    for kind in chosen:
+        low = draw(st.integers(1, 3))
+        high = draw(st.integers(low, 5)) if kind.resizable else low
+        size = "1" if kind.single else f"{low}..{high}" if high > low else str(low)
+        words += [draw(st.sampled_from(flags(kind))), size]
+    return (framework.name, "demo", "--image", "i", *words)
+
+
+@settings(deadline=None, max_examples=50)
+@given(casts())
+def test_what_is_written_is_a_whole_cast_that_the_webhook_takes(args: tuple[str, ...]) -> None:
+    found = Offline().run("create", *args, "--dry-run", "client", "-o", "yaml", "--", "train")
+    if found.code:
+        assert all(line.startswith("error: ") for line in found.err.splitlines())
+        return
+    jobs = list(yaml.safe_load_all(found.out))
+    specs = [parse(job) for job in jobs]
+    assert all(spec.cast == specs[0].cast for spec in specs)
+    assert sorted(spec.role for spec in specs) == sorted(seat.role for seat in specs[0].cast)
+    for job in jobs:
+        stored = mutate(Request("CREATE", job, None, "ann"), CONTEXT).manifest
+        assert contract.INJECTED_MAX in stored["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("image", ["", "ps=", "a b", "ps=train:1\t"])
+def test_an_image_that_is_none_is_refused(image: str) -> None:
+    sizes = ("--chief", "--ps", "1", "--workers", "2", "--image", "train:1")
+    found = Offline().run("create", "tensorflow", "mnist", *sizes, "--image", image)
+    said = f'error: --image: "{image.removeprefix("ps=")}" is no image; write one such as registry.'
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith(said)
+
+
+TOPOLOGY = (
+    "--required-topology",
+    "topology.kubernetes.io/zone",
+    "--required-topology",
+    "worker=rack",
+)
+PREFERRED = ("--preferred-topology", "example.com/block,example.com/rack")
+
+
+def test_a_topology_is_on_every_job() -> None:
+    done = Stage().run("create", *MNIST, *TOPOLOGY, *PREFERRED, "--dry-run", "client", "-o", "json")
+    for one in json.loads(done.out)["items"]:
+        notes = one["metadata"]["annotations"]
+        assert notes[contract.REQUIRED_TOPOLOGY] == "topology.kubernetes.io/zone,worker=rack"
+        assert notes[contract.PREFERRED_TOPOLOGY] == "example.com/block,example.com/rack"
+
+
+def test_what_is_wrong_with_a_topology_is_said_of_its_option() -> None:
+    found = Stage().run("create", *MNIST, "--required-topology", "boss=rack", "--dry-run", "client")
+    assert found.code == 2
+    assert '--required-topology: it has no role "boss"; one of chief, ps, worker' in found.err

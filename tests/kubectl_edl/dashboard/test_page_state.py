@@ -1,0 +1,163 @@
+"""What the page shows of a state."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from edl import contract
+from edl.model import Node
+from edl.resources import PODS, Resources
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.dashboard import node_load
+from kubectl_edl.dashboard.load_history import Sample
+from kubectl_edl.dashboard.page_state import MOST_JOBS, line, page, sample
+from tests.kubectl_edl.dashboard.stand import namespace, seen, trained
+from tests.kubectl_edl.stage import NOW, job
+
+SECOND = int(NOW.timestamp())
+
+
+def node(name: str, cpu: int, used: int, **more: int) -> Node:
+    room = Resources.of({"cpu": cpu * 1000, "memory": 2**30, PODS: 110, **more})
+    return Node(name, room, Resources.of({"cpu": used * 1000, PODS: used}), Resources())
+
+
+def test_the_cluster_is_summed_up() -> None:
+    found = page(seen(trained()), ())
+    assert found["cluster"]["loads"][0] == {
+        "name": "cpu",
+        "title": "CPU",
+        "share": 25,
+        "used": "12",
+        "offered": "48",
+    }
+    assert (found["cluster"]["running"], found["cluster"]["queued"]) == (1, 0)
+    assert found["cluster"]["deciding"].startswith("policy fair")
+    assert found["hints"] == []
+
+
+def test_a_job_shows_the_role_that_does_the_work() -> None:
+    (row,) = page(seen(trained()), ())["jobs"]["rows"]
+    shown = {name: row[name] for name in ("name", "phase", "role", "size", "running", "min", "max")}
+    assert shown == {
+        "name": "mnist",
+        "phase": "Running",
+        "role": "worker",
+        "size": 4,
+        "running": 3,
+        "min": 1,
+        "max": 12,
+    }
+    assert row["message"] == "idle room: 4 of 12 fit"
+    assert row["imaginable"]
+
+
+def test_sizes_over_time_are_what_the_job_remembers() -> None:
+    stage = trained()
+    told = [
+        f"{NOW - timedelta(minutes=9):%Y-%m-%dT%H:%M:%SZ} started 0 2 room",
+        f"{NOW - timedelta(minutes=6):%Y-%m-%dT%H:%M:%SZ} grown 2 6 idle room",
+        f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ} removed 6 6 named",
+        f"{NOW - timedelta(minutes=3):%Y-%m-%dT%H:%M:%SZ} suspended 6 0 paused",
+        f"{NOW - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ} resumed 0 4 room",
+    ]
+    notes = {contract.HISTORY: "\n".join(told)}
+    stage.patch("mnist-worker", {"metadata": {"annotations": notes}})
+    (row,) = page(seen(stage), ())["jobs"]["rows"]
+    assert row["line"] == [
+        [SECOND - 540, 2],
+        [SECOND - 360, 6],
+        [SECOND - 180, 0],
+        [SECOND - 60, 4],
+    ]
+
+
+def test_a_job_that_remembers_nothing_has_had_its_size_since_its_start() -> None:
+    (found,) = seen(trained()).jobs
+    worker = next(role for role in found.roles if role.name == "worker")
+    assert line(worker, NOW, 4) == [(NOW, 4)]
+    assert line(worker, None, 0) == []
+
+
+def test_who_waits_says_for_what_behind_whom_and_when() -> None:
+    stage = trained()
+    for name in ("first", "second"):
+        stage.put(job(name, framework="none", min="22", max="22"))
+        stage.patch(name, {"spec": {"parallelism": 22}})
+    rows = page(seen(stage), ())["queue"]["rows"]
+    assert [(row["name"], row["position"], row["ahead"]) for row in rows] == [
+        ("first", 1, []),
+        ("second", 2, ["default/first"]),
+    ]
+    assert rows[0]["asks"] == "44 CPU, 22 pods"
+    assert rows[0]["starts"].startswith("unknown: default/mnist has no known end")
+    assert rows[0]["message"]
+
+
+def test_only_the_namespace_is_shown_but_all_of_the_nodes() -> None:
+    stage = trained()
+    namespace(stage, "other")
+    found = page(seen(stage, Scope(namespace="other")), ())
+    assert found["jobs"]["rows"] == []
+    assert found["nodes"]["all"] == 3
+    assert [load["share"] for load in found["nodes"]["rows"][0]["loads"]] == [62, 0]
+
+
+def test_who_may_not_read_the_cluster_is_shown_his_jobs() -> None:
+    narrow = replace(seen(trained()), state=None, deciding=None, hints=("hint: not all",))
+    found = page(narrow, ())
+    assert [row["name"] for row in found["jobs"]["rows"]] == ["mnist"]
+    assert not found["nodes"]["known"]
+    assert found["cluster"]["loads"] == []
+    assert found["hints"] == ["not all"]
+
+
+def test_a_picture_has_a_most_and_says_how_many_there_are() -> None:
+    one = seen(trained())
+    many = replace(one, jobs=tuple(replace(one.jobs[0]) for _ in range(MOST_JOBS + 50)))
+    found = page(many, ())["jobs"]
+    assert (len(found["rows"]), found["all"]) == (MOST_JOBS, MOST_JOBS + 50)
+
+
+def test_the_ring_is_told_in_seconds_and_percent() -> None:
+    found = page(seen(trained()), [Sample(NOW, (("CPU", 25),), 1, 0)])
+    expected = {"at": SECOND, "shares": {"CPU": 25}, "running": 1, "queued": 0}
+    assert found["cluster"]["samples"] == [expected]
+    taken = sample(seen(trained()))
+    assert (dict(taken.shares), taken.running) == ({"CPU": 25, "Memory": 0}, 1)
+
+
+def test_nodes_are_counted_by_how_full_they_are() -> None:
+    nodes = [node(f"n{used}", 100, used) for used in (0, 24, 25, 74, 75, 94, 95, 110)]
+    assert [step["nodes"] for step in node_load.spread(nodes)] == [2, 1, 1, 2, 2]
+
+
+def test_of_the_resources_cpu_memory_and_devices_are_shown() -> None:
+    plain, gpu = node("a", 4, 1), node("b", 4, 2, **{"nvidia.com/gpu": 8, "ephemeral-storage": 9})
+    assert node_load.names([plain, gpu]) == ("cpu", "memory", "nvidia.com/gpu")
+    assert [one["title"] for one in node_load.totals([plain, gpu])] == ["CPU", "Memory", "gpu"]
+    # A node without the device has none of it to fill.
+    assert node_load.each([plain, gpu])[0]["loads"][2]["share"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("cpu", 12500, "12.5"),
+        ("cpu", 6_400_000, "6400"),
+        ("memory", 3 * 2**29, "1.5 GiB"),
+        ("memory", 25_600 * 2**30, "25600 GiB"),
+        ("nvidia.com/gpu", 8, "8"),
+    ],
+)
+def test_amounts_are_figures_that_people_read(name: str, value: int, text: str) -> None:
+    assert node_load.amount(name, value) == text
+
+
+def test_of_many_nodes_the_first_are_listed_by_name() -> None:
+    nodes = [node(f"n{number:04}", 4, 1) for number in reversed(range(node_load.MOST_NODES + 5))]
+    assert [one["name"] for one in node_load.each(nodes)][:2] == ["n0000", "n0001"]
+    assert len(node_load.each(nodes)) == node_load.MOST_NODES

@@ -1,0 +1,165 @@
+"""The server on a real socket, and the command in front of it."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import io
+import re
+import socket
+import threading
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.dashboard.browser_launch import can_show
+from kubectl_edl.dashboard.command import Asked
+from kubectl_edl.dashboard.http_server import Address, listening, way_out
+from kubectl_edl.dashboard.run_dashboard import started
+from kubectl_edl.main import run
+from tests.kubectl_edl.dashboard.stand import connected, trained
+
+if TYPE_CHECKING:
+    from kubectl_edl.dashboard.run_dashboard import Dashboard
+
+
+ANYWHERE = "0.0.0.0"  # noqa: S104 (a test of just that)
+
+
+def serving(**asked: object) -> Dashboard:
+    stage = trained()
+    return started(stage.world(), connected(stage), replace(Asked(port=0), **asked))  # type: ignore[arg-type]
+
+
+def interrupted(_seconds: float) -> None:
+    raise KeyboardInterrupt
+
+
+def text(stream: object) -> str:
+    assert isinstance(stream, io.StringIO)
+    return stream.getvalue()
+
+
+def get(found: Dashboard, path: str) -> http.client.HTTPResponse:
+    """An answer that was read whole."""
+    with closing(client(found)) as asking:
+        asking.request("GET", path)
+        answer = asking.getresponse()
+        answer.read()
+        return answer
+
+
+def client(found: Dashboard) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(found.address.host, found.address.port, timeout=10)
+
+
+def test_on_loopback_it_serves_without_a_token_and_ends() -> None:
+    found = serving()
+    assert found.url == f"http://127.0.0.1:{found.address.port}/"
+    answer = get(found, "/")
+    assert answer.status == 200
+    assert answer.headers["Server"] == "kubectl-edl"
+    found.stop()
+    with pytest.raises(ConnectionError):
+        get(found, "/")
+
+
+@pytest.mark.parametrize("asked", [{"allow_scale": True}, {"address": ANYWHERE}])
+def test_who_could_use_our_rights_needs_a_token(asked: dict[str, object]) -> None:
+    found = serving(**asked)
+    assert "/?token=" in found.url
+    assert get(found, "/events").status == 401
+    found.stop()
+
+
+def test_a_stream_ends_with_the_dashboard() -> None:
+    found = serving()
+    with closing(client(found)) as asking:
+        asking.request("GET", "/events")
+        answer = asking.getresponse()
+        assert answer.readline() == b"retry: 2000\n"
+        ended = threading.Thread(target=answer.read)
+        ended.start()
+        found.stop()
+        ended.join(timeout=10)
+        assert not ended.is_alive()
+
+
+def test_a_port_that_is_taken_says_the_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            Refused, match=f"port {port} .* is taken.*--port {port + 1}, .*--port 0"
+        ):
+            listening("127.0.0.1", port)
+
+
+def test_what_else_can_go_wrong_has_a_way_out_too() -> None:
+    denied = way_out("127.0.0.1", 80, PermissionError(errno.EACCES, "Permission denied"))
+    assert denied == "you may not listen on port 80; one above 1023 may do: --port 8180"
+    full = way_out("127.0.0.1", 80, OSError(errno.EMFILE, "Too many open files"))
+    assert full == "cannot listen on 127.0.0.1:80: Too many open files"
+
+
+@pytest.mark.parametrize("address", ["203.0.113.7", "nowhere.invalid"])
+def test_an_address_of_somebody_else_says_so(address: str) -> None:
+    with pytest.raises(Refused, match=f"--address {address} is no address of this machine"):
+        listening(address, 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback", "url"),
+    [
+        ("127.0.0.1", True, "http://127.0.0.1:80/"),
+        ("::1", True, "http://[::1]:80/"),
+        (ANYWHERE, False, "http://127.0.0.1:80/"),
+        ("::", False, "http://[::1]:80/"),
+        ("10.0.0.1", False, "http://10.0.0.1:80/"),
+    ],
+)
+def test_an_address_says_who_reaches_it_and_how(host: str, url: str, *, loopback: bool) -> None:
+    address = Address(host, 80)
+    assert (address.loopback, address.url) == (loopback, url)
+
+
+def test_a_browser_is_opened_only_where_there_is_a_screen() -> None:
+    assert can_show({"DISPLAY": ":0"}, "linux")
+    assert can_show({"WAYLAND_DISPLAY": "wayland-0"}, "linux")
+    assert can_show({}, "darwin")
+    assert not can_show({}, "linux")
+
+
+def test_the_command_refuses_a_taken_port_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = trained().run("dashboard", "--no-open", "--port", str(taken.getsockname()[1]))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: port ")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_ctrl_c_ends_it_well() -> None:
+    stage = trained()
+    world = replace(stage.world(), sleep=interrupted)
+    assert run(["dashboard", "--no-open", "--port", "0"], world, {}) == 0
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/   \(Ctrl-C ends it\)\n", text(world.out))
+    assert text(world.err) == "ended\n"
+
+
+def test_elsewhere_than_on_loopback_it_says_who_sees_the_token() -> None:
+    stage = trained()
+    world = replace(stage.world(), sleep=interrupted)
+    assert run(["dashboard", "--no-open", "--port", "0", "--address", ANYWHERE], world, {}) == 0
+    assert "?token=" in text(world.out)
+    assert "the token crosses the network in the clear" in text(world.err)
+
+
+def test_a_peer_that_says_nothing_does_not_keep_others_waiting() -> None:
+    found = serving()
+    silent = [socket.create_connection((found.address.host, found.address.port)) for _ in range(50)]
+    assert get(found, "/static/main.js").status == 200
+    for one in silent:
+        one.close()
+    found.stop()

@@ -1,0 +1,157 @@
+"""One watcher: what it shows, and what it does when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl.errors import Forbidden, Unreachable
+from edl.kube.watched import DEVICES
+from kubectl_edl.dashboard.cluster_reader import Narrow, Whole, looking
+from kubectl_edl.dashboard.page_broadcast import Board
+from kubectl_edl.dashboard.watcher import Live
+from tests.kubectl_edl.dashboard.stand import connected, seen, trained, watched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from edl.kube.cluster import Cluster, RawListing, Selection
+    from kubectl_edl.dashboard.observed import Seen
+    from tests.kubectl_edl.stage import Stage
+
+
+def newest(board: Board) -> dict[str, object]:
+    picture = board.after(0, 10)
+    assert picture is not None
+    found: dict[str, object] = json.loads(picture.body)
+    return found
+
+
+@dataclass
+class Fenced:
+    """A cluster of which some kinds may not be read outside a namespace."""
+
+    inner: Cluster
+    kinds: tuple[str, ...]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def pages(self, selection: Selection) -> Iterator[RawListing]:
+        self._check(selection)
+        return self.inner.pages(selection)
+
+    def list(self, selection: Selection) -> RawListing:
+        self._check(selection)
+        return self.inner.list(selection)
+
+    def _check(self, selection: Selection) -> None:
+        if selection.kind in self.kinds and not selection.namespace:
+            raise Forbidden(f"{selection.kind} is forbidden", 403)
+
+
+def fenced(*kinds: str) -> Stage:
+    stage = trained()
+    stage.wrapped = lambda cluster: Fenced(cluster, kinds)  # type: ignore[return-value]
+    return stage
+
+
+def test_a_change_in_the_cluster_becomes_a_new_picture() -> None:
+    stage, board = trained(), Board()
+    live = watched(stage, board)
+    live.start()
+    first = board.after(0, 10)
+    assert first is not None
+    stage.patch("mnist-worker", {"spec": {"parallelism": 2, "completions": 2}})
+    second = board.after(first.number, 10)
+    assert second is not None
+    assert json.loads(second.body)["jobs"]["rows"][0]["size"] == 2
+    live.stop()
+    stage.cluster.end_watches()
+
+
+def test_who_may_not_read_nodes_sees_the_namespace_and_why() -> None:
+    stage = fenced("Node")
+    look = looking(stage.world(), connected(stage), time.monotonic)
+    assert isinstance(look, Narrow)
+    found = look.seen()
+    assert found is not None
+    assert [job.key.name for job in found.jobs] == ["mnist"]
+    assert found.hints[-1].endswith("so this is the namespace alone: Node is forbidden")
+
+
+def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
+    stage = fenced("ResourceQuota")
+    look = looking(stage.world(), connected(stage), time.monotonic)
+    assert isinstance(look, Whole)
+    found = seen(stage)
+    assert found.state is not None
+    assert "what a ResourceQuota adds or forbids is not known here" in found.hints[-1]
+
+
+def test_a_cluster_without_dynamic_resource_allocation_is_looked_at_as_any_other() -> None:
+    stage = trained()
+    stage.cluster.unserved = frozenset(DEVICES)
+    found = seen(stage)
+    assert found.state is not None
+    assert found.hints == ()
+
+
+def test_who_may_read_nothing_is_told_at_the_start() -> None:
+    stage = trained()
+    stage.namespace = ""
+    stage.wrapped = lambda cluster: Fenced(cluster, ("Node", "Job"))  # type: ignore[return-value]
+    with pytest.raises(Forbidden, match="Job is forbidden"):
+        looking(stage.world(), connected(stage), time.monotonic)
+
+
+@dataclass
+class Script:
+    """A look that finds, or raises, one after the other."""
+
+    found: list[Seen | Exception]
+
+    def start(self, _changed: object) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def seen(self) -> Seen | None:
+        one = self.found.pop(0)
+        if isinstance(one, Exception):
+            raise one
+        return one
+
+
+def test_trouble_is_shown_beside_the_last_that_was_right() -> None:
+    board, right = Board(), seen(trained())
+    live = Live(Script([right, Unreachable("no answer"), right]), board, time.monotonic)
+    live.turn()
+    assert newest(board)["trouble"] == ""
+    live.turn()
+    shown = newest(board)
+    assert shown["trouble"] == "no answer"
+    assert shown["jobs"]["all"] == 1  # type: ignore[index]
+    live.turn()
+    assert newest(board)["trouble"] == ""
+
+
+def test_before_anything_was_read_trouble_is_shown_alone() -> None:
+    board = Board()
+    live = Live(Script([Unreachable("no answer")]), board, time.monotonic)
+    live.turn()
+    assert newest(board) == {"trouble": "no answer"}
+    assert live.seen is None
+
+
+def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -> None:
+    board = Board()
+    live = Live(Script([KeyError("x"), seen(trained())]), board, time.monotonic)
+    live.turn()
+    assert newest(board)["trouble"] == "unexpected KeyError: 'x'"
+    assert "cannot look at the cluster" in caplog.text
+    live.turn()
+    assert newest(board)["trouble"] == ""

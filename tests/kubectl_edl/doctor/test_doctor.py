@@ -1,0 +1,784 @@
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edl import contract
+from edl.errors import Forbidden, Invalid, Unreachable
+from edl.kube.rights import Missing
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.context import Connection, Scope
+from kubectl_edl.doctor.checks import SECTIONS
+from kubectl_edl.main import run
+from tests.kubectl_edl.doctor.clinic import Clinic, installed, target
+from tests.kubectl_edl.fenced import fenced, hidden
+from tests.kubectl_edl.stage import (
+    NOW,
+    Stage,
+    cast,
+    job,
+    lease,
+    limit_range,
+    mnist,
+    node,
+    pod,
+    quota,
+)
+
+WEBHOOKS = "MutatingWebhookConfiguration"
+
+
+@pytest.fixture
+def clinic() -> Clinic:
+    return Clinic()
+
+
+@pytest.fixture
+def stage(clinic: Clinic) -> Stage:
+    return installed(Stage(), clinic)
+
+
+def checked(stage: Stage, *args: str) -> dict[str, list[Json]]:
+    """The findings by the name of their check."""
+    found = json.loads(stage.run("doctor", "-o", "json", *args).out)
+    checks: dict[str, list[Json]] = {}
+    for one in found["checks"]:
+        checks.setdefault(one["check"], []).append(one)
+    return checks
+
+
+def only(stage: Stage, check: str) -> tuple[str, str, str]:
+    (one,) = checked(stage)[check]
+    return one["verdict"], one["message"], one["fix"]
+
+
+def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
+    found = stage.run("doctor")
+    assert found.code == 0
+    assert found.err == ""
+    assert found.out == (
+        "Kubernetes API\n"
+        "  ✓ https://cluster answers: Kubernetes v1.36.3 (1.33 and newer are supported)\n"
+        "\n"
+        "Installation\n"
+        "  ✓ kubectl-edl is installed: both webhook configurations are there\n"
+        "  ✓ edl-webhook: 2 of 2 replicas ready\n"
+        "  ✓ edl-reconciler: 2 of 2 replicas ready\n"
+        "  ✓ the cluster runs the plugin's own release, 0.1.0\n"
+        "\n"
+        "Webhook\n"
+        "  ✓ the API server asks it about labelled objects, and about no others\n"
+        "  ✓ the API server reaches it: a labelled Job came back completed (default)\n"
+        "\n"
+        "Certificates\n"
+        '  ✓ the API server trusts "kubectl-edl webhook authority", 3650 days left\n'
+        "  ✓ the serving certificate has 365 days left, signed by the trusted authority\n"
+        "\n"
+        "Reconciler\n"
+        "  ✓ one leads, and renewed its Lease 0s ago\n"
+        "  ✓ it decides by policy fair, load ceiling 97 %\n"
+        "\n"
+        "Rights\n"
+        "  ✓ edl-webhook and edl-reconciler may do all that they must\n"
+        "  ✓ you may do all that the plugin offers\n"
+        "\n"
+        "Training jobs\n"
+        "  ✓ there are none yet\n"
+        "  ✓ none waits for room\n"
+        "  ✓ nothing of ours is left behind by Jobs that are gone\n"
+        "\n"
+        "All is well: 16 checks.\n"
+    )
+
+
+def test_the_probe_is_a_dry_run_in_the_users_namespace(stage: Stage, clinic: Clinic) -> None:
+    assert stage.run("doctor", "-n", "team").code == 0
+    (probe,) = clinic.probes
+    assert probe["metadata"]["namespace"] == "team"
+
+
+def test_nothing_installed_says_how_to_install_and_stops() -> None:
+    found = replace(Stage(), wrapped=Clinic()).run("doctor")
+    assert found.code == 1
+    assert found.out.endswith(
+        "Installation\n"
+        "  ✗ kubectl-edl is not installed here: there is no MutatingWebhookConfiguration and no "
+        "ValidatingWebhookConfiguration edl\n"
+        "      fix: kubectl edl install --image IMAGE\n"
+        "\n"
+        "The other checks depend on this one, and were not made.\n"
+        "\n"
+        "1 failure, 1 check is well.\n"
+    )
+
+
+def test_an_api_server_that_is_away_is_one_failure() -> None:
+    def unreachable(_: Scope) -> Connection:
+        raise Unreachable("no answer from the API server https://x; is it up?")
+
+    world = replace(Stage().world(), connect=unreachable)
+    assert run(["doctor", "-o", "json"], world, {}) == 1
+    found = json.loads(world.out.getvalue())  # type: ignore[attr-defined]
+    assert found["result"] == "failure"
+    assert found["complete"] is False
+    (only_one,) = found["checks"]
+    assert only_one["check"] == "api"
+    assert only_one["message"].startswith("no answer from the API server")
+    assert "kubectl config get-contexts" in only_one["fix"]
+
+
+@pytest.mark.parametrize("release", ["v1.32.2", "v1.9"])
+def test_an_old_cluster_is_a_failure(stage: Stage, release: str) -> None:
+    stage.cluster.release = release
+    (one,) = checked(stage)["api"]
+    assert one["verdict"] == "failure"
+    assert one["message"].endswith(f"runs Kubernetes {release}: 1.33 or newer is needed")
+
+
+def test_a_distributions_release_is_read_by_its_numbers(stage: Stage) -> None:
+    stage.cluster.release = "v1.37.1+k3s1"
+    assert only(stage, "api")[0] == "ok"
+    stage.cluster.release = "unreleased"
+    assert only(stage, "api")[0] == "warning"
+
+
+def test_replicas_that_are_missing_are_a_warning_and_all_of_them_a_failure(stage: Stage) -> None:
+    stage.cluster.patch(target("Deployment", "edl-webhook"), {"status": {"readyReplicas": 1}})
+    stage.cluster.patch(target("Deployment", "edl-reconciler"), {"status": {"readyReplicas": None}})
+    webhook, reconciler = checked(stage)["deployments"]
+    assert (webhook["verdict"], reconciler["verdict"]) == ("warning", "failure")
+    assert reconciler["message"] == "edl-reconciler: 0 of 2 replicas ready"
+    assert reconciler["fix"] == (
+        "kubectl describe pods -n edl-system -l app.kubernetes.io/name=edl-reconciler"
+    )
+
+
+def test_another_release_in_the_cluster_is_a_warning(clinic: Clinic) -> None:
+    def older(manifest: Json) -> None:
+        if manifest["metadata"]["name"] == "edl-webhook" and manifest["kind"] == "Deployment":
+            spec = manifest["spec"]["template"]["spec"]
+            spec["containers"][0]["image"] = "registry:5000/kubectl-edl:0.0.9"
+
+    verdict, message, fix = only(installed(Stage(), clinic, older), "release")
+    assert (verdict, fix) == ("warning", "kubectl edl upgrade")
+    assert message == "edl-webhook runs 0.0.9, and this plugin is 0.1.0"
+
+
+def beside(clinic: Clinic) -> Stage:
+    """Webhook and reconciler run outside of the cluster, as in a sandbox."""
+    stage = installed(Stage(), clinic)
+    for name in ("edl-webhook", "edl-reconciler"):
+        stage.cluster.delete(target("Deployment", name))
+    stage.cluster.patch(target("Secret", "edl-webhook-tls"), {"data": {"tls.crt": None}})
+    for kind in (WEBHOOKS, "ValidatingWebhookConfiguration"):
+        webhooks = stage.cluster.get(target(kind, "edl"))["webhooks"]
+        for one in webhooks:
+            one["clientConfig"] |= {"url": "https://127.0.0.1:8443/mutate", "service": None}
+        stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
+    return stage
+
+
+def test_a_webhook_outside_of_the_cluster_needs_no_deployment(clinic: Clinic) -> None:
+    stage = beside(clinic)
+    assert only(stage, "deployments")[1].startswith("the webhook is served from https://127.0.0.1")
+    assert only(stage, "certificate")[0] == "ok"
+    clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    fix = only(stage, "webhook-answers")[2]
+    assert fix == "start the webhook that is served from https://127.0.0.1:8443"
+
+
+def test_a_reconciler_outside_of_the_cluster_is_started_where_it_was_started(
+    clinic: Clinic,
+) -> None:
+    stage = beside(clinic)
+    stage.put(job("sweep", framework="none"))
+    stage.now = [NOW + timedelta(minutes=10)]
+    outside = (
+        "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
+        "cluster; {} where you started it"
+    )
+    assert only(stage, "leader")[2] == outside.format("start it")
+    assert only(stage, "stuck")[2] == outside.format("look at its log")
+
+
+def test_a_reconciler_whose_deployment_was_deleted_is_installed_again(stage: Stage) -> None:
+    stage.cluster.delete(target("Deployment", "edl-reconciler"))
+    stage.now = [NOW + timedelta(minutes=10)]
+    assert only(stage, "leader")[2] == "kubectl edl install --image IMAGE"
+
+
+def test_a_reconciler_whose_deployment_may_not_be_read_is_asked_by_its_log(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(minutes=10)]
+    log = only(stage, "leader")[2]
+    assert log.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: hidden("Deployment")(inner(cluster))
+    assert only(stage, "leader")[2] == log
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "says"),
+    [
+        ({"failurePolicy": "Ignore"}, "warning", "labelled objects start half made"),
+        ({"objectSelector": {}}, "failure", "its outage would stop them"),
+        ({"namespaceSelector": {}}, "failure", "it does not leave out edl-system and kube-system"),
+        ({"name": "other.edl.dev"}, "failure", "has no entry jobs.edl.dev"),
+    ],
+)
+def test_an_entry_that_was_changed_is_named(
+    clinic: Clinic, change: dict[str, Any], verdict: str, says: str
+) -> None:
+    def spoil(manifest: Json) -> None:
+        if manifest["kind"] == WEBHOOKS:
+            manifest["webhooks"][0] |= change
+
+    (one,) = checked(installed(Stage(), clinic, spoil))["webhook-configuration"]
+    assert one["verdict"] == verdict
+    assert says in one["message"]
+    assert one["fix"] == "kubectl edl upgrade"
+
+
+def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
+    stage: Stage, clinic: Clinic
+) -> None:
+    clinic.unwell = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    verdict, message, fix = only(stage, "webhook-answers")
+    assert verdict == "failure"
+    assert message.startswith("the API server does not reach the webhook: failed calling webhook")
+    assert "kubectl logs -n edl-system deploy/edl-webhook" in fix
+
+
+def test_a_webhook_that_nobody_asks_is_a_failure(stage: Stage, clinic: Clinic) -> None:
+    clinic.asks = False
+    verdict, message, _ = only(stage, "webhook-answers")
+    assert verdict == "failure"
+    assert (
+        message == "a labelled Job came back unchanged: no webhook is called in namespace default"
+    )
+
+
+def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, clinic: Clinic) -> None:
+    clinic.unwell = Invalid("exceeded quota: count/jobs.batch", 403)
+    verdict, message, fix = only(stage, "webhook-answers")
+    assert (verdict, fix) == ("warning", "kubectl edl doctor -n NAMESPACE")
+    assert "exceeded quota" in message
+
+
+def test_a_user_who_may_not_create_jobs_is_told_which_right(stage: Stage, clinic: Clinic) -> None:
+    clinic.unwell = Forbidden('"ann" may not create jobs.batch in namespace default', 403)
+    found = stage.run("doctor")
+    assert found.code == 0
+    assert '  ! not looked at: "ann" may not create jobs.batch in namespace default\n' in found.out
+
+
+def test_an_authority_that_nobody_signed_with_is_a_failure(stage: Stage) -> None:
+    stage.cluster.delete(target("Secret", "edl-webhook-tls"))
+    other = Stage()
+    installed(other, Clinic())
+    secret = other.cluster.get(target("Secret", "edl-webhook-tls"))
+    stage.create(
+        {
+            "kind": "Secret",
+            "data": secret["data"],
+            "metadata": {"name": "edl-webhook-tls", "namespace": contract.SYSTEM_NAMESPACE},
+        }
+    )
+    verdict, message, fix = only(stage, "certificate")
+    assert (verdict, fix) == ("failure", "kubectl edl certs renew")
+    assert "trusts another authority than the one that signed the certificate" in message
+
+
+@pytest.mark.parametrize(
+    ("days", "verdict", "says"),
+    [
+        (200, "ok", "165 days left"),
+        (300, "warning", "it should have been renewed by now"),
+        (370, "failure", "expired on 2027-11-21"),
+    ],
+)
+def test_days_left_decide_about_the_certificate(
+    stage: Stage, days: int, verdict: str, says: str
+) -> None:
+    stage.now = [NOW + timedelta(days=days)]
+    (one,) = checked(stage)["certificate"]
+    assert one["verdict"] == verdict
+    assert says in one["message"]
+
+
+def test_a_configuration_that_trusts_nobody_is_a_failure(stage: Stage) -> None:
+    webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
+    del webhooks[0]["clientConfig"]["caBundle"]
+    stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
+    (one,) = checked(stage)["trust"]
+    assert one["verdict"] == "failure"
+    assert one["message"].startswith("MutatingWebhookConfiguration edl, jobs.edl.dev: it has no ca")
+
+
+def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
+    stage.cluster.patch(target("Secret", "edl-webhook-tls"), {"data": {"tls.key": None}})
+    verdict, message, fix = only(stage, "certificate")
+    assert (verdict, fix) == ("failure", "kubectl edl certs renew")
+    assert message == "Secret edl-system/edl-webhook-tls: tls.key missing"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "verdict", "says"),
+    [
+        (
+            10,
+            "failure",
+            (
+                "no reconciler leads: one is silent, "
+                "Lease edl-system/edl-reconciler was renewed 10m ago"
+            ),
+        ),
+        (-10, "warning", "one leads, its clock 10m ahead of the API server's"),
+    ],
+)
+def test_the_lease_tells_whether_somebody_leads(
+    stage: Stage, minutes: int, verdict: str, says: str
+) -> None:
+    stage.now = [NOW + timedelta(minutes=minutes)]
+    found = only(stage, "leader")
+    assert found[:2] == (verdict, says)
+
+
+def test_an_overdue_lease_is_no_check_mark(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(seconds=17)]
+    assert only(stage, "leader")[:2] == (
+        "warning",
+        "one leads, and is overdue: it renewed its Lease 17s ago, for 15s",
+    )
+    stage.now = [NOW + timedelta(seconds=15)]
+    assert only(stage, "leader")[0] == "ok"
+
+
+def test_a_lease_that_was_given_back_leads_nobody(stage: Stage) -> None:
+    lease = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
+    assert only(stage, "leader")[:2] == (
+        "failure",
+        "no reconciler leads: Lease edl-system/edl-reconciler was given back",
+    )
+    stage.cluster.delete(lease)
+    assert "no reconciler has ever led" in only(stage, "leader")[1]
+    verdict, message, fix = only(stage, "settings")
+    assert (verdict, message) == ("warning", "how it decides is not known while none leads")
+    assert fix.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
+
+
+WRONG = "system:serviceaccount:web:default"
+
+
+def test_what_the_leader_may_not_write_is_a_failure(stage: Stage) -> None:
+    assert "writes" not in checked(stage), "an older reconciler does not say"
+    lease(stage, missing=Missing(WRONG, ("patch jobs.batch", "create events")))
+    says = (
+        f'one runs as "{WRONG}", which may not patch jobs.batch, create events: decisions that '
+        "take such writes are not carried out"
+    )
+    assert only(stage, "writes") == ("failure", says, "kubectl edl upgrade")
+    lease(stage, missing=Missing(WRONG))
+    assert only(stage, "writes")[:2] == ("ok", f"it may write all that it must, as {WRONG}")
+    lease(stage, missing=Missing(WRONG, ("patch pods",)), minutes_ago=5)
+    assert "writes" not in checked(stage), "that it does not lead is told already"
+
+
+def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
+    clinic: Clinic,
+) -> None:
+    stage = beside(clinic)
+    lease(stage, missing=Missing(WRONG, tuple(f"patch {n}" for n in range(9))))
+    _, says, fix = only(stage, "writes")
+    assert "may not patch 0, patch 1, patch 2, patch 3 and 5 more:" in says
+    assert fix == (
+        "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
+        "cluster; start it as ServiceAccount edl-system/edl-reconciler where you started it"
+    )
+
+
+@pytest.mark.parametrize(("named", "account"), [("wrong", "wrong"), (None, "default")])
+def test_the_rights_are_those_of_the_deployments_own_service_account(
+    clinic: Clinic, named: str | None, account: str
+) -> None:
+    def change(manifest: Json) -> None:
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("Deployment", "edl-reconciler"):
+            manifest["spec"]["template"]["spec"]["serviceAccountName"] = named
+
+    clinic.denied = frozenset({(account, "patch", "jobs")})
+    assert only(installed(Stage(), clinic, change), "rights") == (
+        "failure",
+        f"ServiceAccount edl-system/{account} may not patch jobs.batch",
+        "kubectl edl upgrade",
+    )
+
+
+def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, clinic: Clinic) -> None:
+    clinic.denied = frozenset({("edl-reconciler", "patch", "jobs")})
+    assert only(stage, "rights") == (
+        "failure",
+        "ServiceAccount edl-system/edl-reconciler may not patch jobs.batch",
+        "kubectl edl upgrade",
+    )
+
+
+def test_whoever_may_not_ask_about_others_is_told(stage: Stage, clinic: Clinic) -> None:
+    clinic.may_ask_about_others = False
+    verdict, message, fix = only(stage, "rights")
+    assert verdict == "warning"
+    assert "may not create subjectaccessreviews" in message
+    assert fix == "run kubectl edl doctor as an administrator"
+
+
+def test_what_the_user_may_not_do_names_the_commands_and_the_grant(
+    stage: Stage, clinic: Clinic
+) -> None:
+    clinic.denied = frozenset({("", "patch", "jobs"), ("", "list", "nodes")})
+    change, plan = checked(stage)["your-rights"]
+    assert change["message"] == (
+        "you may not patch jobs.batch in namespace default: scale, pause, resume need it"
+    )
+    assert change["fix"] == (
+        'kubectl create rolebinding edl-editor -n default --clusterrole=edl-editor --user="ann"'
+    )
+    assert plan["message"].startswith("you may not list nodes: plan, explain")
+    assert plan["fix"] == (
+        'kubectl create clusterrolebinding edl-viewer --clusterrole=edl-viewer --user="ann"'
+    )
+    assert stage.run("doctor").code == 0
+
+
+def test_a_cast_that_nobody_completes_is_stuck(stage: Stage) -> None:
+    stage.put(cast()[0])
+    (one,) = checked(stage)["stuck"]
+    assert one["message"] == (
+        "default/mnist has waited 5m for the Jobs of ps, worker: no role starts before the "
+        "Jobs of all roles exist"
+    )
+    assert one["fix"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
+
+
+def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage) -> None:
+    mnist(stage)
+    stage.delete("mnist-chief")
+    (one,) = checked(stage)["stuck"]
+    assert (one["verdict"], one["message"], one["fix"]) == (
+        "warning",
+        (
+            "default/mnist runs without the Jobs of chief, which were deleted: "
+            "it holds its nodes and cannot complete"
+        ),
+        "kubectl apply them again, or: kubectl edl delete mnist -n default",
+    )
+
+
+def ring(stage: Stage, name: str, **spec: object) -> None:
+    for manifest in cast(name, "launcher=1,worker=2"):
+        manifest["metadata"]["labels"]["edl.dev/framework"] = "horovod"
+        stage.put(manifest, **spec)
+
+
+def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(stage: Stage) -> None:
+    here = Target("Namespace", "", "default")
+    stage.cluster.create(here, {"metadata": {"name": "default"}})
+    mnist(stage)
+    assert "kubexec" not in checked(stage)
+    ring(stage, "ring")
+    ring(stage, "wheel", suspend=False)
+    assert only(stage, "kubexec") == (
+        "warning",
+        (
+            "namespace default does not let launchers exec into workers: ring, wheel cannot start "
+            "without"
+        ),
+        "kubectl label namespace default edl.dev/kubexec=enabled",
+    )
+    stage.cluster.patch(here, {"metadata": {"labels": {"edl.dev/kubexec": "enabled"}}})
+    assert only(stage, "kubexec")[0] == "ok"
+
+
+def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
+    labels = {contract.FRAMEWORK: "none"}
+    for name, own in (("nightly", labels), ("other", {})):
+        stage.create({"kind": "CronJob", "metadata": {"name": name, "labels": own}, "spec": {}})
+    assert only(stage, "cronjobs") == (
+        "warning",
+        (
+            "CronJob default/nightly: edl.dev/framework does nothing on a CronJob itself: "
+            "its Jobs get spec.jobTemplate.metadata"
+        ),
+        (
+            "kubectl get cronjob nightly -n default -o yaml | kubectl edl label -f - "
+            "| kubectl apply -f -"
+        ),
+    )
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: fenced("CronJob")(inner(cluster))
+    assert "cronjobs" not in checked(stage)
+
+
+def named(kind: str, name: str, **more: Json) -> Json:
+    """With a slip in the label that would make it ours."""
+    labels = {"edl.dev/framwork": "none"}
+    return {"kind": kind, "metadata": {"name": name, "labels": labels}, **more}
+
+
+DID_YOU_MEAN = "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?"
+
+
+def test_slips_in_our_names_are_found_where_nobody_else_sees_them(stage: Stage) -> None:
+    over = {"conditions": [{"type": "Complete", "status": "True"}]}
+    stage.create(named("Job", "over", spec={}, status=over))
+    assert "keys" not in checked(stage)
+    stage.create(named("Job", "mnist", spec={}))
+    stage.create(named("Pod", "alone", spec={}))
+    slip = job("ours", framework="none", maxx="4")
+    stage.put(slip)
+    again = "correct its manifest, then: kubectl {} -f FILE"
+    assert [(one["verdict"], one["message"], one["fix"]) for one in checked(stage)["keys"]] == [
+        ("warning", f"Job default/mnist: {DID_YOU_MEAN}", again.format("replace --force")),
+        (
+            "warning",
+            (
+                "Job default/ours: edl.dev/maxx is unknown, and does nothing: "
+                "did you mean edl.dev/max?"
+            ),
+            again.format("apply"),
+        ),
+        ("warning", f"Pod default/alone: {DID_YOU_MEAN}", again.format("replace --force")),
+    ]
+
+
+def test_slips_are_looked_for_where_jobs_may_be_listed(stage: Stage) -> None:
+    stage.create(named("Job", "mnist", spec={}))
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: fenced("Pod")(inner(cluster))
+    assert only(stage, "keys")[1] == f"Job default/mnist: {DID_YOU_MEAN}"
+
+
+def test_a_slip_in_a_cron_jobs_template_is_found(stage: Stage) -> None:
+    template = {"metadata": {"labels": {"edl.dev/framwork": "none"}}}
+    nightly = {"kind": "CronJob", "metadata": {"name": "nightly"}}
+    stage.create(nightly | {"spec": {"jobTemplate": template}})
+    assert only(stage, "cronjobs") == (
+        "warning",
+        f"CronJob default/nightly: {DID_YOU_MEAN}",
+        "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE",
+    )
+
+
+def greedy(stage: Stage, **resources: object) -> None:
+    """One pod of up to 60."""
+    manifest = job("greedy", framework="none", min="1", max="60")
+    (container,) = manifest["spec"]["template"]["spec"]["containers"]
+    container["resources"] = resources
+    one = pod(stage.put(manifest, suspend=False), 0)
+    one["spec"]["containers"] = [container]
+    stage.create(one)
+
+
+def test_pods_that_request_nothing_are_warned_of(stage: Stage) -> None:
+    greedy(stage)
+    assert only(stage, "requests") == (
+        "warning",
+        (
+            "default/greedy: no container of worker requests CPU or memory: its pods count as "
+            "nothing, and all 60 run whatever room there is"
+        ),
+        "kubectl edl explain greedy -n default  # then recreate it with resources.requests",
+    )
+    assert (
+        "Requests:    worker requests no CPU and no memory: such pods count as nothing and fit "
+        "anywhere\n"
+    ) in stage.run("explain", "greedy").out
+
+
+def test_pods_that_request_something_are_well(stage: Stage) -> None:
+    greedy(stage, requests={"memory": "1Gi"})
+    assert only(stage, "requests")[0] == "ok"
+    assert "Requests:" not in stage.run("explain", "greedy").out
+
+
+REFUSED = (
+    'worker: ResourceQuota "compute" refuses its pods: container "main" sets no limits.memory and '
+    "no requests.cpu; set them, or create a LimitRange with defaults"
+)
+
+
+def test_pods_that_a_quota_refuses_for_what_they_do_not_request_are_warned_of(
+    stage: Stage,
+) -> None:
+    manifest = job("greedy", framework="none", min="1", max="60")
+    manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {}
+    stage.put(manifest)
+    stage.create(quota("requests.cpu", "limits.memory"))
+    found = checked(stage)
+    assert [(one["message"], one["fix"]) for one in found["stuck"]] == [
+        (f"default/greedy: {REFUSED}", "kubectl edl explain greedy -n default")
+    ]
+    assert "requests" not in found
+    told = stage.run("explain", "greedy").out
+    assert f"Reason:      {REFUSED}\n" in told
+    assert "Requests:" not in told
+    assert "fit anywhere" not in told
+
+
+def test_pods_to_come_that_a_limit_range_gives_requests_are_well(stage: Stage) -> None:
+    manifest = job("greedy", framework="none", min="1", max="60")
+    manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {}
+    stage.put(manifest)
+    assert only(stage, "requests")[0] == "warning"
+    stage.create(limit_range(cpu="1"))
+    assert only(stage, "requests")[0] == "ok"
+    assert "Requests:" not in stage.run("explain", "greedy").out
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: fenced("LimitRange")(inner(cluster))
+    assert "requests" not in checked(stage), "a LimitRange may give them some"
+
+
+def test_a_queued_job_that_no_reconciler_looks_at_is_a_failure(stage: Stage) -> None:
+    stage.put(job("sweep", framework="none"))
+    (one,) = checked(stage)["stuck"]
+    assert (one["verdict"], one["fix"]) == (
+        "failure",
+        "kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler --tail 50",
+    )
+    assert "has been queued for 5m, and no reconciler has looked at it" in one["message"]
+
+
+def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
+    stage.minutes_ago = 30
+    mnist(stage)
+    started = (NOW - timedelta(minutes=20)).isoformat()
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"metadata": {"annotations": {contract.STARTED_AT: started}}})
+    stage.patch("mnist-worker", {"spec": {"suspend": True}})
+    (one,) = checked(stage)["stuck"]
+    assert one["verdict"] == "failure"
+    assert one["message"] == "default/mnist is half started: worker still suspended after 20m"
+
+
+def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
+    chief = stage.put(job("slow", framework="none"), suspend=False)
+    started = (NOW - timedelta(minutes=20)).isoformat()
+    stage.patch("slow", {"metadata": {"annotations": {contract.STARTED_AT: started}}})
+    assert chief["metadata"]["name"] == "slow"
+    (one,) = checked(stage)["stuck"]
+    assert (one["verdict"], one["message"]) == (
+        "warning",
+        "default/slow has been starting for 20m: 0 of its pods are not ready",
+    )
+
+
+def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:
+    stage.create(job("odd", framework="caffe"))
+    (one,) = checked(stage)["stuck"]
+    assert one["verdict"] == "warning"
+    assert one["message"].startswith("default/odd: ")
+    assert one["fix"] == "kubectl edl explain odd -n default"
+
+
+def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> None:
+    stage.create(node("node-1", cpu="16"))
+    big = job("big", framework="none", min="9", max="9")
+    small = job("small", framework="none")
+    big["spec"]["parallelism"] = 9
+    stage.put(big)
+    stage.put(small)
+    (one,) = checked(stage)["never"]
+    assert one["verdict"] == "warning"
+    assert one["message"].startswith(
+        "default/big would not start if no other training job ran either: "
+    )
+    assert one["fix"] == "kubectl edl explain big -n default"
+
+
+def test_jobs_that_only_wait_for_others_are_well(stage: Stage) -> None:
+    stage.create(node("node-1", cpu="16"))
+    for name in ("one", "two", "three"):
+        manifest = job(name, framework="none", min="7", max="7")
+        manifest["spec"]["parallelism"] = 7
+        stage.put(manifest)
+    assert only(stage, "never")[:2] == ("ok", "each of the 3 queued could start")
+
+
+def test_what_is_left_of_a_job_that_is_gone_is_named(stage: Stage) -> None:
+    for name in ("gone", "here"):
+        manifest = stage.put(job(name, framework="none"))
+        reference = {"kind": "Job", "name": name, "uid": manifest["metadata"]["uid"]}
+        stage.create(
+            {
+                "kind": "Service",
+                "metadata": {
+                    "name": name,
+                    "labels": {
+                        contract.JOB: name,
+                        "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+                    },
+                    "ownerReferences": [reference],
+                },
+            }
+        )
+    stage.delete("gone")
+    assert only(stage, "leftovers") == (
+        "warning",
+        "Service default/gone belongs to no Job any more",
+        "kubectl delete services gone -n default",
+    )
+
+
+def test_a_user_who_may_not_list_nodes_still_gets_the_rest(stage: Stage, clinic: Clinic) -> None:
+    fence = fenced("Node")
+    stage.wrapped = lambda cluster: clinic(fence(cluster))
+    found = checked(stage)
+    assert found["never"][0]["verdict"] == "warning"
+    assert found["leftovers"][0]["verdict"] == "ok"
+
+
+def test_a_terminal_without_unicode_reads_words(stage: Stage) -> None:
+    world = replace(stage.world(), unicode=False)
+    assert run(["doctor"], world, {}) == 0
+    out = world.out.getvalue()  # type: ignore[attr-defined]
+    assert "  ok   it decides by policy fair" in out
+    assert out.isascii()
+
+
+def test_colours_mark_what_is_wrong(stage: Stage, clinic: Clinic) -> None:
+    clinic.asks = False
+    world = replace(stage.world(), coloured=True)
+    assert run(["doctor"], world, {}) == 1
+    assert "\x1b[31m✗\x1b[0m a labelled Job came back" in world.out.getvalue()  # type: ignore[attr-defined]
+
+
+def test_every_look_has_a_name_of_its_own() -> None:
+    names = [look.name for section in SECTIONS for look in section.looks]
+    assert len(set(names)) == len(names)
+
+
+def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
+    stage.create(node("node-1", rack="r1"))
+    for name, kind, label in (
+        ("mnist", "required", "rak"),
+        ("bert", "preferred", "block"),
+        ("fine", "required", "rack"),
+    ):
+        manifest = job(name, framework="none")
+        notes = {f"{contract.PREFIX}{kind}-topology": f"example.com/{label}"}
+        stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
+    said = [one["message"].partition(": ")[::2] for one in checked(stage)["topology"]]
+    of = "no node has the label example.com"
+    assert said == [
+        ("default/bert", f"{of}/block of its {contract.PREFERRED_TOPOLOGY}: it has no effect"),
+        ("default/mnist", f"{of}/rak of its {contract.REQUIRED_TOPOLOGY}: it cannot start"),
+    ]
+
+
+def test_topologies_whose_labels_nodes_have_are_well(stage: Stage) -> None:
+    stage.create(node("node-1", rack="r1"))
+    manifest = job("mnist", framework="none")
+    notes = {contract.REQUIRED_TOPOLOGY: "example.com/rack"}
+    stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
+    assert only(stage, "topology")[0] == "ok"

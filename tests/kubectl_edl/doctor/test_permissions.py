@@ -1,0 +1,43 @@
+"""What `doctor` asks about is what the manifests grant, right by right."""
+
+import pytest
+
+from edl.kube.rights import Right
+from kubectl_edl.doctor.checks.permissions import granted
+from manifests.components import with_components
+from manifests.documents import load
+
+
+def test_what_the_manifests_grant_is_asked_about() -> None:
+    reconciler = granted("edl-reconciler", load())
+    assert Right("patch", "jobs", "batch") in reconciler
+    assert (
+        Right("bind", "clusterroles", "rbac.authorization.k8s.io", name="edl-launcher")
+        in reconciler
+    )
+    assert Right("patch", "leases", "coordination.k8s.io", "edl-system") in {
+        Right(one.verb, one.resource, one.group, one.namespace) for one in reconciler
+    }
+    for name in ("edl-webhook-authority", "edl-webhook-tls"):
+        assert Right("patch", "secrets", namespace="edl-system", name=name) in reconciler
+    webhook = granted("edl-webhook", load())
+    assert Right("get", "secrets", namespace="edl-system", name="edl-webhook-tls") in webhook
+
+
+@pytest.mark.parametrize("account", ["edl-webhook", "edl-reconciler"])
+def test_with_cert_manager_neither_reads_a_secret(account: str) -> None:
+    rights = granted(account, with_components(load(), ("cert-manager",)))
+    assert rights
+    secrets = {right.verb for right in rights if right.resource == "secrets"}
+    assert secrets <= {"create"}
+    assert not [right for right in rights if right.group == "admissionregistration.k8s.io"]
+
+
+def test_nobody_elses_rights_are_asked_about() -> None:
+    assert granted("somebody", load()) == []
+
+
+def test_a_right_reads_as_rbac_spells_it() -> None:
+    right = Right("get", "pods/log", namespace="team")
+    assert str(right) == "get pods/log in namespace team"
+    assert (right.attributes["resource"], right.attributes["subresource"]) == ("pods", "log")

@@ -1,0 +1,295 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl import contract
+from edl.inject.admission import Context, Request, mutate
+from edl.writes import Json
+from kubectl_edl.cli.completion_main import answer
+from kubectl_edl.resources.yaml_writer import dump
+from tests.edl.inject.drawn import CASTS, manifests
+from tests.kubectl_edl.stage import Run, Stage, cast, job
+
+PORTS = "kind: Pod\nspec: {containers: [{ports: [{containerPort: [1]}]}]}\n"
+SERVICE = """\
+# Kept as it is, comments too.
+apiVersion: v1
+kind: Service
+metadata: {name: mnist}   # not ours
+"""
+
+
+def written(folder: Path, *manifests: Json, name: str = "job.yaml") -> str:
+    path = folder / name
+    path.write_text("---\n".join([SERVICE, *map(dump, manifests)]))
+    return str(path)
+
+
+def inject(*args: str, stdin: str | None = None) -> Run:
+    return Stage(answers=stdin).run("inject", *args, environ={})
+
+
+def documents(text: str) -> list[Json]:
+    return [found for found in yaml.safe_load_all(text) if found]
+
+
+def by_the_webhook(manifest: Json, namespace: str = "default") -> Json:
+    sent = manifest | {"metadata": {"namespace": namespace} | manifest["metadata"]}
+    context = Context(frozenset({contract.RECONCILER_USER}), "kubectl-edl:0.1.0")
+    return mutate(Request("CREATE", sent, None, "alice"), context).manifest
+
+
+def test_labelled_jobs_come_out_as_the_webhook_would_store_them(tmp_path: Path) -> None:
+    found = inject("-f", written(tmp_path, *cast()))
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith(SERVICE)
+    assert documents(found.out)[1:] == [by_the_webhook(manifest) for manifest in cast()]
+
+
+def test_addresses_are_those_of_the_namespace_that_is_meant(tmp_path: Path) -> None:
+    own = job("own", framework="tensorflow", min="1", max="2")
+    own["metadata"]["namespace"] = "mine"
+    file = written(tmp_path, job("any", framework="tensorflow"), own)
+    stored = documents(inject("-f", file, "-n", "team").out)[1:]
+    assert [found["metadata"]["namespace"] for found in stored] == ["team", "mine"]
+    assert stored == [by_the_webhook(job("any", framework="tensorflow"), "team"), stored[1]]
+
+
+def test_what_came_out_goes_in_without_a_change(tmp_path: Path) -> None:
+    once = inject("-f", written(tmp_path, *cast())).out
+    twice = inject("-f", "-", stdin=once)
+    assert twice.out == once
+    assert "all of them are complete already" in twice.err
+
+
+def test_the_users_order_of_fields_stays(tmp_path: Path) -> None:
+    given = job("mnist", framework="none", max="4")
+    given["metadata"]["labels"] = dict(reversed(given["metadata"]["labels"].items()))
+    (_, stored) = documents(inject("-f", written(tmp_path, given)).out)
+    labels = list(stored["metadata"]["labels"])
+    assert labels[:2] == list(given["metadata"]["labels"])
+
+
+def test_the_items_of_a_list_are_completed_too(tmp_path: Path) -> None:
+    service = yaml.safe_load(SERVICE)
+    listed = {"apiVersion": "v1", "kind": "List", "items": [service, job("one", framework="none")]}
+    (_, found) = documents(inject("-f", written(tmp_path, listed)).out)
+    assert found["items"][0] == service
+    assert found["items"][1]["spec"]["suspend"] is True
+
+
+def test_a_folder_stands_for_its_manifests(tmp_path: Path) -> None:
+    written(tmp_path, job("one", framework="none"), name="1.yaml")
+    (tmp_path / "2.json").write_text(json.dumps(job("two", framework="none")))
+    (tmp_path / "notes.txt").write_text("no manifest")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "3.yml").write_text(dump(job("three", framework="none")))
+    found = inject("-f", str(tmp_path))
+    names = [found["metadata"]["name"] for found in documents(found.out)]
+    assert names == ["mnist", "one", "two", "three"]
+
+
+def test_a_folder_without_manifests_says_so(tmp_path: Path) -> None:
+    found = inject("-f", str(tmp_path))
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith(
+        f"error: {tmp_path} has no manifests: no *.yaml, *.yml, *.json in it or below it"
+    )
+
+
+def test_several_documents_as_json_are_a_list(tmp_path: Path) -> None:
+    file = written(tmp_path, job("one", framework="none"))
+    found = json.loads(inject("-f", file, "-o", "json").out)
+    assert found["kind"] == "List"
+    assert [item["kind"] for item in found["items"]] == ["Service", "Job"]
+    (tmp_path / "one.yaml").write_text(dump(job("one", framework="none")))
+    only = json.loads(inject("-f", str(tmp_path / "one.yaml"), "-o", "json").out)
+    assert only["spec"]["suspend"] is True
+
+
+def test_labels_on_a_cron_job_itself_are_warned_of(tmp_path: Path) -> None:
+    labels = {"edl.dev/framework": "none", "edl.dev/max": "8", "team": "vision"}
+    file = written(
+        tmp_path,
+        {"kind": "CronJob", "metadata": {"name": "nightly", "labels": labels}, "spec": {}},
+        {"kind": "CronJob", "metadata": {"name": "other", "labels": {"team": "a"}}, "spec": {}},
+    )
+    found = inject("-f", file)
+    assert (found.code, found.out) == (0, Path(file).read_text())
+    assert found.err == (
+        f"warning: {file}: document 2: cronjob.batch/nightly: edl.dev/framework, edl.dev/max do "
+        "nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata; "
+        "kubectl edl label -f FILE puts them there\n"
+    )
+
+
+def test_unlabelled_manifests_pass_and_a_hint_says_so(tmp_path: Path) -> None:
+    file = written(tmp_path, job("plain"))
+    found = inject("-f", file)
+    assert (found.code, found.out) == (0, Path(file).read_text())
+    assert found.err.startswith("hint: no Job or pod here carries edl.dev/framework")
+
+
+def test_a_slip_in_our_label_is_a_warning(tmp_path: Path) -> None:
+    file = written(tmp_path, job("plain", framwork="none"))
+    found = inject("-f", file)
+    assert (found.code, found.out) == (0, Path(file).read_text())
+    assert found.err == (
+        f"warning: {file}: document 2: job.batch/plain: edl.dev/framwork is unknown, and does "
+        "nothing: did you mean edl.dev/framework?\n"
+    )
+
+
+def test_a_diff_has_what_is_added_alone(tmp_path: Path) -> None:
+    found = inject("-f", written(tmp_path, job("sweep", framework="none", max="4")), "--diff")
+    assert found.code == 0
+    lines = found.out.splitlines()
+    file = tmp_path / "job.yaml"
+    assert lines[0] == f"--- given job.batch/sweep ({file}: document 2)"
+    assert lines[1] == f"+++ stored job.batch/sweep ({file}: document 2)"
+    assert "+  suspend: true" in lines
+    assert [line for line in lines[2:] if line.startswith("-")] == []
+    assert "namespace" not in "".join(line for line in lines[2:] if line.startswith("+"))
+
+
+def test_an_explanation_has_a_line_for_each_change(tmp_path: Path) -> None:
+    found = inject("-f", written(tmp_path, *cast()), "--explain")
+    heads = [line for line in found.out.splitlines() if line.startswith("job.batch/")]
+    assert [head.split()[0] for head in heads] == [
+        "job.batch/mnist-chief",
+        "job.batch/mnist-ps",
+        "job.batch/mnist-worker",
+    ]
+    (line, *_) = [line for line in found.out.splitlines() if "env[TF_CONFIG]" in line]
+    assert line.startswith("spec.template.spec.containers[main].env[TF_CONFIG]   ")
+    assert line.endswith("   TensorFlow's cluster and this task")
+
+
+def test_every_finding_of_every_document_is_told_with_its_place(tmp_path: Path) -> None:
+    bad = job("one", framework="caffe")
+    worse = job("two", framework="none", min="x", gpu="-1")
+    found = inject("-f", written(tmp_path, bad, job("good", framework="none"), worse))
+    assert (found.code, found.out) == (1, "")
+    places = [line.split(": metadata.")[0] for line in found.err.splitlines()]
+    file = tmp_path / "job.yaml"
+    assert places == [
+        f"error: {file}: document 2: job.batch/one",
+        f"error: {file}: document 4: job.batch/two",
+        f"error: {file}: document 4: job.batch/two",
+    ]
+
+
+def test_the_api_servers_defaults_are_judged_and_not_printed(tmp_path: Path) -> None:
+    short = job("short", framework="none")
+    del short["spec"]["parallelism"]
+    (_, stored) = documents(inject("-f", written(tmp_path, short)).out)
+    assert "completions" not in stored["spec"]
+    short["metadata"]["labels"][contract.MAX] = "3"
+    refused = inject("-f", written(tmp_path, short))
+    assert "max 3 is above spec.completions 1" in refused.err
+
+
+def test_a_forged_annotation_is_dropped_with_a_warning(tmp_path: Path) -> None:
+    forged = job("forged", framework="none")
+    forged["metadata"]["annotations"] = {contract.REASON: "because"}
+    found = inject("-f", written(tmp_path, forged))
+    assert found.code == 0
+    assert f"job.batch/forged: {contract.REASON} is written by kubectl-edl alone" in found.err
+
+
+def namespace(**annotations: str) -> Json:
+    """A Namespace that opted in as a whole, with settings by their short names."""
+    named = {
+        f"{contract.PREFIX}{name.replace('_', '-')}": text for name, text in annotations.items()
+    }
+    labels = {contract.INJECTION: contract.ENABLED}
+    metadata = {"name": "team", "labels": labels, "annotations": named}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def test_a_namespace_in_the_file_gives_its_jobs_their_defaults(tmp_path: Path) -> None:
+    own = namespace(default_framework="none", default_max="5")
+    found = inject("-f", written(tmp_path, job("plain"), own), "-n", "team")
+    assert found.err == ""
+    (_, stored, kept) = documents(found.out)
+    assert stored["metadata"]["labels"][contract.FRAMEWORK] == "none"
+    assert stored["metadata"]["labels"][contract.MAX] == "5"
+    assert kept == own
+
+
+def test_a_namespace_that_would_be_refused_is_found_too(tmp_path: Path) -> None:
+    found = inject("-f", written(tmp_path, namespace(default_max="many")))
+    assert found.code == 1
+    assert "document 2: namespace/team: metadata.annotations[edl.dev/default-max]" in found.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\n---\nkind: Job\nb: [1\n", "stdin: document 2, line 5: not YAML: while parsing"),
+        ("- kind: Job\n", "stdin: document 1, line 1: list instead of an object"),
+        ("kind: Job\nkind: Pod\n", 'stdin: document 1, line 2: not YAML: "kind" stands twice'),
+        ("kind: Job\nmetadata: x\n", "stdin: document 1: metadata: 'x' is no object"),
+        ("kind: Pod\nspec: {containers: [1]}\n", "spec.containers[0]: 1 is no object"),
+        ("kind: " + "[" * 5000, "stdin: document 1, line 1: nested too deeply"),
+        ("kind: " + "[" * 150 + "]" * 150, "stdin: document 1, line 1: nested too deeply"),
+        ('{"kind": ' + "[" * 99999, "stdin: document 1, line 1: nested too deeply"),
+        (PORTS, "spec.containers[0].ports[0].containerPort: [1] is no whole number"),
+    ],
+)
+def test_what_is_no_manifest_is_said_with_its_place(text: str, words: str) -> None:
+    found = inject("-f", "-", stdin=text)
+    assert (found.code, found.out) == (1, "")
+    assert words in found.err
+
+
+JUNK = st.sampled_from([None, 1, True, "x", [], {}, [1], ["x"], [None], [[]], {"name": {}}])
+
+
+def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:  # noqa: ANN401 (JSON)
+    """The paths of everything in a manifest."""
+    named = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, inner in named:
+        yield (*path, step)
+        if isinstance(inner, dict | list):
+            yield from places(inner, *path, step)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), st.sampled_from(sorted(CASTS)), JUNK)
+def test_nonsense_is_refused_or_completed_and_never_breaks(
+    data: st.DataObject, framework: str, junk: object
+) -> None:
+    manifest = json.loads(json.dumps(data.draw(manifests(framework))))
+    *path, last = data.draw(st.sampled_from(list(places(manifest))))
+    inner = manifest
+    for step in path:
+        inner = inner[step]
+    inner[last] = junk
+    found = inject("-f", "-", stdin=json.dumps(manifest))
+    assert "unexpected" not in found.err
+    assert found.code == (1 if "error: " in found.err else 0)
+
+
+def test_forms_exclude_each_other(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    assert inject("-f", file, "--diff", "--explain").code == 2
+    assert "choose one" in inject("-f", file, "--explain", "-o", "json").err
+    assert inject().code == 2
+
+
+def test_the_shell_completes_files() -> None:
+    assert answer(["inject", "-f", ""], Stage().world()) == ":0\n"
+
+
+def test_a_text_in_place_of_a_files_name_is_not_printed() -> None:
+    text = "# Secret\n" + "password: abc\n" * 400
+    result = inject("-f", text)
+    assert result.code == 1
+    assert result.err == "error: # Secret… cannot be read: File name too long\n"

@@ -1,0 +1,227 @@
+import json
+from typing import TYPE_CHECKING, cast
+
+import pytest
+import yaml
+
+from edl import contract
+from edl.errors import Invalid
+from edl.model import Target
+from kubectl_edl.label.source_manifest import reborn
+from tests.kubectl_edl.create.test_create import completing
+from tests.kubectl_edl.fenced import Behind, overtaken, refusing
+from tests.kubectl_edl.stage import Stage, job
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import Cluster
+    from edl.writes import Json
+
+ELASTIC = ("--framework", "none", "--min", "1", "--max", "4")
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    manifest = job("resnet")
+    manifest["spec"] |= {"parallelism": 2, "selector": {"matchLabels": {"controller-uid": "1"}}}
+    manifest["spec"]["template"]["metadata"] = {
+        "labels": {"app": "resnet", "controller-uid": "1", "job-name": "resnet"},
+        "creationTimestamp": None,
+    }
+    stage.create(manifest)
+    stage.patch("resnet", {"status": {"active": 2}, "metadata": {"generation": 1}})
+    return stage
+
+
+def test_a_job_that_exists_cannot_be_injected_and_the_error_says_what_can(stage: Stage) -> None:
+    before = stage.job("resnet")
+    found = stage.run("label", "resnet", *ELASTIC, "-n", "default")
+    assert found.code == 1
+    assert found.err == (
+        'error: Job "resnet" exists, and nothing can be injected into it any more; delete it and '
+        "create it again with: kubectl edl label resnet --framework none --min 1 --max 4 "
+        "-n default --recreate\n"
+    )
+    assert stage.job("resnet") == before
+
+
+def test_recreating_makes_a_new_job_of_what_its_user_wrote(stage: Stage) -> None:
+    uid = stage.job("resnet")["metadata"]["uid"]
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "--yes")
+    assert found.code == 0
+    assert found.out == "resnet: created again with labels: kubectl edl status resnet\n"
+    fresh = stage.job("resnet")
+    assert fresh["metadata"]["uid"] != uid
+    assert fresh["metadata"]["labels"] == {
+        contract.FRAMEWORK: "none",
+        contract.MIN: "1",
+        contract.MAX: "4",
+    }
+    assert "status" not in fresh
+    assert "selector" not in fresh["spec"]
+    assert fresh["spec"]["template"]["metadata"] == {"labels": {"app": "resnet"}}
+
+
+def test_what_the_new_job_needs_of_its_namespace_is_a_hint(stage: Stage) -> None:
+    stage.wrapped = completing()
+    launcher = job("ring-launcher")
+    launcher["spec"] = {"template": launcher["spec"]["template"]}
+    stage.cluster.create(Target("Job", "default", "ring-launcher"), launcher)
+    stage.cluster.create(Target("Namespace", "", "default"), {"metadata": {"name": "default"}})
+    labels = ("--job", "ring", "--role", "launcher", "--roles", "launcher=1,worker=2")
+    line = ("label", "ring-launcher", "--framework", "horovod", *labels, "--recreate", "--yes")
+    assert stage.run(*line).err == (
+        "hint: nothing starts: namespace default does not let launchers exec into workers: "
+        "kubectl label namespace default edl.dev/kubexec=enabled\n"
+    )
+
+
+def test_a_cluster_without_our_webhook_is_noticed(stage: Stage) -> None:
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "--yes")
+    assert found.err == (
+        "warning: no webhook completed resnet, it runs as an ordinary Job: "
+        "is the webhook of kubectl-edl installed in this cluster?\n"
+    )
+
+
+def test_a_dry_run_prints_the_new_job_and_keeps_the_old(stage: Stage) -> None:
+    before = stage.job("resnet")
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "--dry-run", "client")
+    shown = yaml.safe_load(found.out)
+    assert shown["metadata"]["labels"][contract.MAX] == "4"
+    assert "uid" not in shown["metadata"]
+    assert stage.job("resnet") == before
+
+
+def test_nobody_to_ask_means_no(stage: Stage) -> None:
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate")
+    assert found.code == 1
+    assert found.err == (
+        'error: Job "resnet" has 2 active pods: end them and start over? '
+        "Nobody can answer here: add --yes\n"
+    )
+
+
+@pytest.mark.parametrize(("answer", "made_anew"), [("y\n", True), ("\n", False), ("no\n", False)])
+def test_on_a_terminal_the_user_is_asked(stage: Stage, answer: str, made_anew: bool) -> None:  # noqa: FBT001 (a column of the table)
+    stage.answers = answer
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate")
+    assert found.code == 0
+    assert found.err.startswith('Job "resnet" has 2 active pods: end them and start over? [y/N] ')
+    assert (contract.FRAMEWORK in stage.job("resnet")["metadata"]["labels"]) is made_anew
+
+
+def test_bad_labels_are_found_before_anything_is_deleted(stage: Stage) -> None:
+    before = stage.job("resnet")
+    found = stage.run(
+        "label", "resnet", "--framework", "none", "--min", "5", "--max", "2", "--recreate", "-y"
+    )
+    assert found.code == 1
+    assert "min 5 is above max 2" in found.err
+    assert stage.job("resnet") == before
+
+
+def test_a_job_that_would_be_refused_is_not_deleted(stage: Stage) -> None:
+    ceiling = Invalid('spec.parallelism: 64 is above 16, the edl.dev/largest-max of "lab"', 403)
+    stage.wrapped = refusing("Job", ceiling, also_dry_runs=True)
+    before = stage.job("resnet")
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == f"error: {ceiling}\n"
+    assert stage.job("resnet") == before
+
+
+def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
+    stage.wrapped = refusing("Job", Invalid("quota exceeded", 403))
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y")
+    assert found.code == 1
+    assert found.err == (
+        'error: Job "resnet" was deleted and not created again: quota exceeded; '
+        "its manifest is on stdout, for kubectl apply -f -\n"
+    )
+    assert yaml.safe_load(found.out)["metadata"]["name"] == "resnet"
+
+
+@pytest.mark.parametrize("timeout", ["10", "10s"])
+def test_a_job_that_does_not_go_is_waited_for_so_long(stage: Stage, timeout: str) -> None:
+    class Lasting(Behind):
+        def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+            """A finalizer holds it."""
+
+    stage.wrapped = lambda cluster: cast("Cluster", Lasting(cluster))
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
+    assert found.code == 1
+    assert "it is still there after 10 s (a finalizer?); --timeout waits longer" in found.err
+    assert stage.run("label", "resnet", *ELASTIC, "--timeout", "inf").code == 2
+
+
+def test_ctrl_c_while_the_job_is_away_does_not_lose_it(stage: Stage) -> None:
+    stage.wrapped = refusing("Job", KeyboardInterrupt())
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y")
+    assert "was deleted and not created again: interrupted" in found.err
+    assert yaml.safe_load(found.out)["kind"] == "Job"
+
+
+def test_a_job_of_a_cron_job_is_not_made_anew(stage: Stage) -> None:
+    owner = {"kind": "CronJob", "name": "nightly", "controller": True, "uid": "7"}
+    stage.patch("resnet", {"metadata": {"ownerReferences": [owner]}})
+    found = stage.run("label", "resnet", *ELASTIC, "--recreate", "-y")
+    assert found.code == 1
+    assert found.err == (
+        'error: Job "resnet" is made by CronJob/nightly, which would not know the labels: '
+        "label that one's manifest: kubectl edl label -f …\n"
+    )
+
+
+def test_an_elastic_job_is_made_anew_from_what_was_applied(stage: Stage) -> None:
+    source = job("bert", framework="none", min="1", max="2")
+    source["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(source)}
+    stage.put(source)
+    stage.run("scale", "bert", "--min", "2")
+    found = stage.run("label", "bert", "--max", "8", "--recreate", "--dry-run", "client")
+    assert found.err == ""
+    shown = yaml.safe_load(found.out)
+    assert shown["metadata"]["labels"] == {
+        contract.FRAMEWORK: "none",
+        contract.JOB: "bert",
+        contract.ROLE: "worker",
+        contract.MIN: "2",
+        contract.MAX: "8",
+    }
+    assert shown["spec"] == job("bert")["spec"]
+    assert contract.INJECTED_MAX not in shown["metadata"]["annotations"]
+
+
+def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
+    stage.put(job("bert", framework="none", min="1", max="2"))
+    found = stage.run("label", "bert", "--max", "8", "--recreate", "-y")
+    assert found.code == 1
+    assert "from the file: kubectl edl label -f FILE …" in found.err
+    assert stage.cluster.get(Target("Job", "default", "bert"))
+
+
+def test_a_job_that_changes_meanwhile_is_read_again(stage: Stage) -> None:
+    stage.wrapped = overtaken(1)
+    assert stage.run("label", "resnet", *ELASTIC, "--recreate", "-y").code == 0
+
+
+def test_a_name_that_is_nearly_right_is_suggested(stage: Stage) -> None:
+    found = stage.run("label", "resnt", *ELASTIC)
+    assert found.code == 3
+    assert found.err == (
+        'error: no Job "resnt" in namespace default; did you mean resnet? '
+        "all of them: kubectl get jobs -A\n"
+    )
+
+
+def test_neither_a_file_nor_a_job_is_wrong_usage() -> None:
+    found = Stage().run("label", "--framework", "none")
+    assert found.code == 2
+    assert "Give a manifest with -f, or the name of a Job." in found.err
+
+
+def test_a_selector_that_the_user_chose_himself_stays() -> None:
+    manifest: Json = job("own") | {"spec": {"manualSelector": True, "selector": {"a": "b"}}}
+    manifest["spec"]["template"] = {"spec": {}}
+    assert reborn(manifest)["spec"] == manifest["spec"]

@@ -1,0 +1,502 @@
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from typing import cast as typed
+
+import pytest
+
+from edl import contract
+from edl.errors import Forbidden, Unreachable
+from edl.kube.cluster import Cluster, Log, LogRequest
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.completion_main import answer
+from kubectl_edl.logs.follow_logs import MOST, Follower, Look, Output
+from kubectl_edl.logs.log_targets import Source
+from kubectl_edl.main import run
+from tests.kubectl_edl.fenced import Behind
+from tests.kubectl_edl.stage import Stage, cast, job, mnist, pod
+
+
+def target(name: str) -> Target:
+    return Target("Pod", "default", name)
+
+
+def write(stage: Stage, name: str, *texts: str, previous: bool = False) -> None:
+    """Lines of the pod's only container, one a second."""
+    lines = [f"2026-11-21T11:59:{at:02}.000000000Z {text}" for at, text in enumerate(texts)]
+    stage.cluster.logs.write(target(name), "main", *lines, previous=previous)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """The chief, two ps and three of four workers have said something."""
+    stage = Stage()
+    mnist(stage)
+    write(stage, "mnist-chief-0-x0", "step 1", "step 2")
+    for index in range(2):
+        write(stage, f"mnist-ps-{index}-x{index}", "serving")
+    for index in range(3):
+        write(stage, f"mnist-worker-{index}-x{index}", f"I am {index}", "  indented", "bye")
+    return stage
+
+
+def started(stage: Stage, name: str, **status: object) -> None:
+    stage.patch(name, {"status": {"phase": "Running"} | status}, kind="Pod")
+
+
+def status_of_main(**fields: object) -> Json:
+    return {"containerStatuses": [{"name": "main"} | fields]}
+
+
+def test_all_roles_are_printed_in_order_with_whose_it_is(stage: Stage) -> None:
+    found = stage.run("logs", "mnist", "--tail", "1")
+    assert found.code == 0
+    assert found.out.splitlines() == [
+        "[chief-0] step 2",
+        "[ps-0] serving",
+        "[ps-1] serving",
+        "[worker-0] bye",
+        "[worker-1] bye",
+        "[worker-2] bye",
+    ]
+    assert found.err == "hint: worker-3 has no log yet: it is Pending\n"
+
+
+def test_a_pod_whose_index_is_no_number_hides_no_other(stage: Stage) -> None:
+    index = {contract.COMPLETION_INDEX_ANNOTATION: "9" * 5_000}
+    stage.patch("mnist-worker-0-x0", {"metadata": {"annotations": index}}, kind="Pod")
+    found = stage.run("logs", "mnist", "--role", "worker", "--no-prefix")
+    assert "I am 1" in found.out
+
+
+def test_a_role_and_an_index_choose_one_pod(stage: Stage) -> None:
+    found = stage.run("logs", "mnist", "--role", "worker", "--index", "1", "--no-prefix")
+    assert (found.code, found.err) == (0, "")
+    assert found.out == "I am 1\n  indented\nbye\n"
+
+
+def test_one_of_its_jobs_stands_for_its_role(stage: Stage) -> None:
+    found = stage.run("logs", "mnist-ps")
+    assert found.out == "[ps-0] serving\n[ps-1] serving\n"
+    assert stage.run("logs", "job/mnist-chief").out.startswith("[chief-0] step 1\n")
+    assert stage.run("logs", "jobs/mnist-ps").out == found.out
+    assert stage.run("logs", "job.batch/mnist-ps").out == found.out
+
+
+def test_lines_have_their_times_where_they_are_asked_for(stage: Stage) -> None:
+    found = stage.run("logs", "mnist-chief", "--timestamps", "--since", "61s")
+    assert found.out.splitlines() == [
+        "[chief-0] 2026-11-21T11:59:00.000000000Z step 1",
+        "[chief-0] 2026-11-21T11:59:01.000000000Z step 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("since", "lines"), [("58s", 0), ("59s", 1), ("1m", 2), ("1h1m", 2), ("0h1m1s", 2)]
+)
+def test_since_counts_back_from_now(since: str, lines: int) -> None:
+    stage = Stage(minutes_ago=0)
+    mnist(stage)
+    write(stage, "mnist-chief-0-x0", "step 1", "step 2")
+    found = stage.run("logs", "mnist-chief", "--since", since)
+    assert (found.code, len(found.out.splitlines())) == (0, lines)
+
+
+def test_a_container_that_was_restarted_has_a_previous_log(stage: Stage) -> None:
+    write(stage, "mnist-chief-0-x0", "it broke", previous=True)
+    found = stage.run("logs", "mnist-chief", "-p")
+    assert found.out == "[chief-0] it broke\n"
+    refused = stage.run("logs", "mnist-worker", "--index", "0", "--previous")
+    assert refused.code == 1
+    assert refused.err == (
+        'error: worker-0 has no log: previous terminated container "main" in pod '
+        '"mnist-worker-0-x0" not found\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (
+            {
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "0/4 nodes are available",
+                    }
+                ]
+            },
+            "Unschedulable: 0/4 nodes are available",
+        ),
+        (
+            status_of_main(state={"waiting": {"reason": "ErrImagePull", "message": "no train"}}),
+            "ErrImagePull: no train",
+        ),
+        (status_of_main(state={"waiting": {}}), "it is waiting to start"),
+    ],
+)
+def test_a_pod_without_a_log_says_why(stage: Stage, status: Json, why: str) -> None:
+    stage.patch("mnist-worker-3-x3", {"status": status}, kind="Pod")
+    found = stage.run("logs", "mnist", "--role", "worker", "--index", "3")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == f"error: worker-3 has no log yet: {why}\n"
+
+
+def test_a_launcher_behind_its_gate_says_so() -> None:
+    stage = Stage()
+    manifests = cast("hvd", "launcher=1,worker=1..3")
+    for manifest in manifests:
+        manifest["metadata"]["labels"][contract.FRAMEWORK] = "horovod"
+    launcher, _ = (stage.put(manifest, suspend=False) for manifest in manifests)
+    waiting = pod(launcher, 0, "", phase="Pending", conditions=[])
+    waiting["spec"]["schedulingGates"] = [{"name": contract.HOSTS_GATE}]
+    stage.create(waiting)
+    found = stage.run("logs", "hvd")
+    assert found.err == "error: launcher-0 has no log yet: it waits behind a scheduling gate\n"
+
+
+def test_a_container_in_a_crash_loop_still_has_its_last_log(stage: Stage) -> None:
+    crashed = status_of_main(
+        state={"waiting": {"reason": "CrashLoopBackOff"}},
+        lastState={"terminated": {"exitCode": 1}},
+        restartCount=3,
+    )
+    stage.patch("mnist-chief-0-x0", {"status": crashed}, kind="Pod")
+    assert stage.run("logs", "mnist-chief").out == "[chief-0] step 1\n[chief-0] step 2\n"
+
+
+def test_a_job_without_pods_says_why() -> None:
+    stage = Stage()
+    for manifest in cast():
+        stage.put(manifest)
+    reason = {
+        "metadata": {
+            "annotations": {
+                contract.REASON: "InsufficientCapacity",
+                contract.MESSAGE: "insufficient CPU",
+            }
+        }
+    }
+    stage.patch("mnist-worker", reason)
+    found = stage.run("logs", "mnist")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == "error: mnist has no pods: it is Queued: insufficient CPU\n"
+    of_role = stage.run("logs", "mnist", "--role", "ps").err
+    assert of_role.startswith("error: mnist has no pods of ps: it is Queued")
+
+
+def test_an_index_without_a_pod_says_nothing_about_the_job_that_runs(stage: Stage) -> None:
+    found = stage.run("logs", "mnist", "--role", "worker", "--index", "77")
+    assert (found.code, found.err) == (1, "error: mnist has no pods of worker index 77\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--role", "boss"], 'mnist has no role "boss"; --role is one of chief, ps, worker'),
+        (["-c", "sidecar"], 'no container "sidecar" in these pods; main'),
+    ],
+)
+def test_an_unknown_name_lists_the_known_ones(
+    stage: Stage, arguments: list[str], words: str
+) -> None:
+    found = stage.run("logs", "mnist", *arguments)
+    assert (found.code, found.err) == (1, f"error: {words}\n")
+
+
+def test_a_container_is_chosen_as_kubectl_does(stage: Stage) -> None:
+    two = job("two", framework="none")
+    spec = two["spec"]["template"]["spec"]
+    spec["containers"].append({"name": "side", "image": "x"})
+    owner = stage.put(two, suspend=False)
+    made = pod(owner, 0)
+    made["spec"] = owner["spec"]["template"]["spec"]
+    made["metadata"]["annotations"] = {"kubectl.kubernetes.io/default-container": "side"}
+    stage.create(made)
+    for name in ("main", "side"):
+        stage.cluster.logs.write(target("two-0-x0"), name, f"2026-11-21T11:59:00Z of {name}")
+    assert stage.run("logs", "two").out == "[worker-x0] of side\n"
+    assert stage.run("logs", "two", "-c", "main").out == "[worker-x0] of main\n"
+
+
+def test_colours_are_for_terminals_alone(stage: Stage) -> None:
+    world = replace(stage.world(), coloured=True)
+    assert run(["logs", "mnist", "--tail", "1", "--index", "0"], world, {}) == 0
+    lines = world.out.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines == [
+        "\x1b[36m[chief-0]\x1b[0m step 2",
+        "\x1b[32m[ps-0]\x1b[0m serving",
+        "\x1b[35m[worker-0]\x1b[0m bye",
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--since", "soon"], ["--since", "0s"], ["-f", "-p"], ["--tail", "-2"], ["--index", "-1"]],
+)
+def test_what_makes_no_sense_is_wrong_usage(stage: Stage, arguments: list[str]) -> None:
+    assert stage.run("logs", "mnist", *arguments).code == 2
+
+
+def test_roles_of_the_job_are_completed(stage: Stage) -> None:
+    stage.put(job("sweep", framework="none"))
+    world = stage.world()
+    assert answer(["logs", "mnist", "--role", ""], world) == "chief\nps\nworker\n:4\n"
+    assert answer(["logs", "sweep", "--role", "w"], world) == "worker\n:4\n"
+    assert answer(["logs", ""], world) == "mnist\nsweep\n:4\n"
+
+
+# -- following -------------------------------------------------------------------------------------
+
+
+def over(stage: Stage) -> None:
+    """The chief is done, and with it the training job; everybody's log has ended."""
+    complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    for role in ("chief", "ps", "worker"):
+        stage.patch(f"mnist-{role}", complete)
+    for name in names(stage):
+        stage.patch(name, {"status": {"phase": "Succeeded"}}, kind="Pod")
+        stage.cluster.logs.end(target(name))
+
+
+def names(stage: Stage) -> Iterator[str]:
+    yield "mnist-chief-0-x0"
+    yield from (f"mnist-ps-{index}-x{index}" for index in range(2))
+    yield from (f"mnist-worker-{index}-x{index}" for index in range(4))
+    assert stage
+
+
+def test_following_takes_in_pods_that_come_and_ends_with_the_job(stage: Stage) -> None:
+    def joins() -> None:
+        started(stage, "mnist-worker-3-x3", conditions=[{"type": "Ready", "status": "True"}])
+        write(stage, "mnist-worker-3-x3", "I come late")
+
+    def speaks() -> None:
+        line = "2026-11-21T12:00:01.000000000Z step 3"
+        stage.cluster.logs.write(target("mnist-chief-0-x0"), "main", line)
+
+    stage.between = [joins, speaks, lambda: over(stage)]
+    found = stage.run("logs", "mnist", "-f")
+    assert (found.code, found.err) == (0, "mnist is done\n")
+    lines = found.out.splitlines()
+    assert len(lines) == 2 + 2 + 9 + 1 + 1
+    chief = [line for line in lines if line.startswith("[chief-0]")]
+    assert chief == ["[chief-0] step 1", "[chief-0] step 2", "[chief-0] step 3"]
+    assert "[worker-3] I come late" in lines
+
+
+def test_the_tail_is_of_what_was_there_and_what_comes_later_is_whole(stage: Stage) -> None:
+    def joins() -> None:
+        started(stage, "mnist-worker-3-x3")
+        write(stage, "mnist-worker-3-x3", "one", "two")
+
+    stage.between = [joins, lambda: over(stage)]
+    lines = stage.run("logs", "mnist", "-f", "--tail", "0", "--role", "worker").out.splitlines()
+    assert lines == ["[worker-3] one", "[worker-3] two"]
+
+
+def test_a_container_that_starts_again_is_followed_again(stage: Stage) -> None:
+    name = "mnist-chief-0-x0"
+    stage.cluster.logs.end(target(name))
+
+    def restarts() -> None:
+        started(stage, name, **status_of_main(restartCount=1, state={"running": {}}))
+
+    stage.between = [restarts, lambda: over(stage)]
+    lines = stage.run("logs", "mnist-chief", "-f").out.splitlines()
+    assert lines == ["[chief-0] step 1", "[chief-0] step 2"] * 2
+
+
+class Broken(Behind):
+    """Each log breaks once after its first line."""
+
+    def __init__(self, cluster: Any) -> None:  # noqa: ANN401 (the fake's logs)
+        super().__init__(cluster)
+        self.broken: set[str] = set()
+        self.asked: list[LogRequest] = []
+
+    def log(self, wanted: LogRequest) -> Iterator[str]:
+        self.asked.append(wanted)
+        for line in self.cluster.log(wanted):
+            yield line
+            if wanted.pod.name not in self.broken:
+                self.broken.add(wanted.pod.name)
+                raise Unreachable("the log broke: reset by peer")
+
+
+def test_a_connection_that_breaks_is_taken_up_again_without_a_line_twice(stage: Stage) -> None:
+    broken: list[Broken] = []
+
+    def wrapped(cluster: Cluster) -> Cluster:
+        broken.append(Broken(cluster))
+        return typed("Cluster", broken[-1])
+
+    stage.wrapped = wrapped
+    stage.between = [lambda: None, lambda: None, lambda: over(stage)]
+    found = stage.run("logs", "mnist-worker", "-f", "--index", "0", "--tail", "3")
+    assert found.out == "[worker-0] I am 0\n[worker-0]   indented\n[worker-0] bye\n"
+    assert found.err == "waiting: the log broke: reset by peer\nmnist is done\n"
+    first, again = broken[-1].asked[:2]
+    assert (first.tail, first.after) == (3, "")
+    assert (again.tail, again.after) == (None, "2026-11-21T11:59:00.000000000Z")
+
+
+def test_lines_of_one_moment_are_all_shown_after_a_break(stage: Stage) -> None:
+    moment = "2026-11-21T11:59:59.000000000Z"
+    lines = [f"{moment} {text}" for text in ("a", "b")]
+    stage.cluster.logs.write(target("mnist-worker-0-x0"), "main", *lines)
+    stage.wrapped = lambda cluster: typed("Cluster", Broken(cluster))
+    stage.between = [lambda: None, lambda: None, lambda: over(stage)]
+    found = stage.run("logs", "mnist-worker", "-f", "--index", "0", "--tail", "3")
+    assert found.out == "[worker-0] bye\n[worker-0] a\n[worker-0] b\n"
+
+
+class Away(Broken):
+    """An API server that does not reach the kubelets."""
+
+    def log(self, wanted: LogRequest) -> Iterator[str]:
+        raise Unreachable(f"no answer from the node of {wanted.pod.name}")
+        yield
+
+
+def test_a_log_that_cannot_be_read_is_said_once_however_often_it_is_tried(stage: Stage) -> None:
+    stage.wrapped = lambda cluster: typed("Cluster", Away(cluster))
+    stage.between = [lambda: None, lambda: None, lambda: over(stage)]
+    found = stage.run("logs", "mnist", "-f")
+    *waits, end = found.err.splitlines()
+    assert (found.out, end) == ("", "mnist is done")
+    assert len(waits) == len(set(waits)) > 1
+
+
+def test_a_queued_job_is_waited_for() -> None:
+    queued = Stage()
+    made = [queued.put(manifest) for manifest in cast()]
+
+    def starts() -> None:
+        for manifest in made:
+            queued.patch(manifest["metadata"]["name"], {"spec": {"suspend": False}})
+        queued.create(pod(made[0], 0))
+        write(queued, "mnist-chief-0-x0", "step 1")
+
+    def ends() -> None:
+        for manifest in made:
+            complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+            queued.patch(manifest["metadata"]["name"], complete)
+        queued.cluster.logs.end(target("mnist-chief-0-x0"))
+
+    queued.between = [starts, ends]
+    found = queued.run("logs", "mnist", "-f")
+    assert found.out == "[chief-0] step 1\n"
+    first, last = found.err.splitlines()
+    assert first.startswith("mnist has no pods: it is Queued: ")
+    assert first.endswith("; waiting for them")
+    assert last == "mnist is done"
+
+
+def test_pods_that_outlive_their_job_hold_nobody_up(stage: Stage) -> None:
+    keep = {"metadata": {"annotations": {contract.CLEAN_UP: "None"}}}
+    stage.patch("mnist-chief", keep)
+    complete = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+
+    def chief_ends() -> None:
+        stage.patch("mnist-chief", complete)
+        stage.cluster.logs.end(target("mnist-chief-0-x0"))
+        started(stage, "mnist-chief-0-x0", phase="Succeeded")
+
+    stage.between = [chief_ends]
+    found = stage.run("logs", "mnist", "-f")
+    assert (found.code, found.err) == (0, "mnist is done\n")
+
+
+def test_a_job_that_is_deleted_ends_it(stage: Stage) -> None:
+    def delete() -> None:
+        for role in ("chief", "ps", "worker"):
+            stage.cluster.delete(Target("Job", "default", f"mnist-{role}"))
+        for name in names(stage):
+            stage.cluster.logs.end(target(name))
+
+    stage.between = [delete]
+    found = stage.run("logs", "mnist", "-f")
+    assert (found.code, found.err) == (0, "mnist is gone\n")
+
+
+def test_without_the_right_to_read_logs_the_verb_is_named(stage: Stage) -> None:
+    class NoLogs(Behind):
+        def log(self, wanted: LogRequest) -> Log:
+            raise Forbidden(f'"ann" may not get pods/log {wanted.pod.name}', 403)
+
+    stage.wrapped = lambda cluster: typed("Cluster", NoLogs(cluster))
+    stage.between = [lambda: None]
+    for flags in ((), ("-f",)):
+        found = stage.run("logs", "mnist-chief", *flags)
+        assert found.code == 1
+        assert found.err == 'error: "ann" may not get pods/log mnist-chief-0-x0\n'
+
+
+def source(index: int) -> Source:
+    pod = target(f"p-{index}")
+    return Source(
+        f"worker-{index}", "worker", pod, pod.name, "main", 0, "", ended=True, stays=False
+    )
+
+
+def test_so_many_logs_are_followed_and_the_rest_is_told() -> None:
+    stage = Stage()
+    found = tuple(source(index) for index in range(MOST + 1))
+    for one in found:
+        stage.create({"kind": "Pod", "metadata": {"name": one.pod.name}})
+        write(stage, one.pod.name, "hello")
+        stage.cluster.logs.end(one.pod)
+    lines: list[str] = []
+    said: list[str] = []
+    follower = Follower(
+        stage.cluster,
+        lambda: Look(found, "it is done", over=True),
+        lambda one: LogRequest(one.pod, one.container),
+        Output(lambda _, one: lines.append(one.label), said.append),
+    )
+    follower.run(iter([]))
+    assert sorted(lines) == sorted(one.label for one in found[:MOST])
+    assert said == [
+        f"hint: follows {MOST} of {MOST + 1} logs; choose with --role or --index",
+        "it is done",
+    ]
+
+
+def simulated(stage: Stage) -> None:
+    """All run as kwok plays it: no container has an id, and no kubelet answers."""
+    for name in ("mnist-chief-0-x0", *(f"mnist-ps-{index}-x{index}" for index in range(2))):
+        started(stage, name, **status_of_main(state={"running": {}}))
+    stage.wrapped = lambda cluster: typed("Cluster", Away(cluster))
+
+
+SIMULATED = (
+    "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
+    "happened to them"
+)
+
+
+def test_simulated_pods_have_no_log_and_that_is_said_once(stage: Stage) -> None:
+    simulated(stage)
+    found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
+    assert (found.code, found.out, found.err) == (1, "", f"error: {SIMULATED}\n")
+
+
+def test_a_kubelet_that_does_not_answer_for_a_container_is_an_error_of_its_own(
+    stage: Stage,
+) -> None:
+    simulated(stage)
+    runs = status_of_main(state={"running": {}}, containerID="containerd://1")
+    started(stage, "mnist-chief-0-x0", **runs)
+    found = stage.run("logs", "mnist", "--role", "chief")
+    assert found.err == "error: no answer from the node of mnist-chief-0-x0\n"
+
+
+def test_who_follows_simulated_pods_is_told_so(stage: Stage) -> None:
+    simulated(stage)
+    stage.between = [lambda: None, lambda: over(stage)]
+    found = stage.run("logs", "mnist", "-f", "--role", "ps")
+    assert found.err.splitlines() == [SIMULATED, "mnist is done"]

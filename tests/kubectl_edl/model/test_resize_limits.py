@@ -1,0 +1,106 @@
+"""How often a training job is resized at most, as `status JOB` and `explain` say it."""
+
+import json
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from edl import contract, reasons
+from edl.model import Resizing
+from edl.model.last_changes import text_of
+from edl.planner.settings import Settings, render
+from edl.writes import Json
+from kubectl_edl.model.resize_limits import Pacing, pace, published, text
+from tests.edl.planner.states import worker
+from tests.kubectl_edl.stage import Stage, job, lease, node, pod
+
+TORCHRUN = "resizes at most every 60s (torchrun's default)"
+OWN = "resizes at most every 5m (edl.dev/cooldown)"
+SLOWER = "resizes at most every 2m (the reconciler's default)"
+
+
+def torch(**notes: str) -> Json:
+    manifest = job("bert", framework="pytorch", min="1", max="4")
+    manifest["metadata"]["annotations"] = {f"{contract.PREFIX}{k}": v for k, v in notes.items()}
+    return manifest
+
+
+def cooldown(stage: Stage, command: str) -> str:
+    lines = stage.run(command, "bert").out.splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if "Cooldown:" in line), "")
+
+
+@pytest.mark.parametrize("command", ["status", "explain"])
+def test_it_names_who_says_so(command: str) -> None:
+    stage = Stage()
+    stage.put(torch())
+    assert cooldown(stage, command) == TORCHRUN
+    lease(stage, '{"limits": {"growth_cooldown": 120}}')
+    assert cooldown(stage, command) == SLOWER
+    stage.delete("bert")
+    stage.put(torch(cooldown="5m"))
+    assert cooldown(stage, command) == OWN
+
+
+@pytest.mark.parametrize("command", ["status", "explain"])
+def test_a_size_that_never_changes_has_none(command: str) -> None:
+    stage = Stage()
+    stage.put(job("bert", framework="pytorch", min="1", max="1"))
+    assert cooldown(stage, command) == ""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        None,
+        "",
+        "no JSON",
+        "[]",
+        '{"limits": 3}',
+        '{"limits": {"growth_cooldown": "soon"}}',
+        '{"limits": {"growth_cooldown": -1}}',
+        '{"limits": {"growth_cooldown": 1e300}}',
+    ],
+)
+def test_what_the_lease_does_not_say_is_not_known(settings: str | None) -> None:
+    assert published(settings) == Pacing()
+    assert pace(worker("mnist", 1, 4), Pacing()) is None
+
+
+def test_it_reads_what_a_reconciler_writes() -> None:
+    assert published(render(Settings())) == Pacing(10, 300)
+
+
+def test_a_job_that_restarts_has_the_other_default() -> None:
+    restarting = worker("mnist", 1, 4, resizing=Resizing.RESTART)
+    found = text(pace(restarting, Pacing(10, 300)))
+    assert found == "resizes at most every 5m (the reconciler's default)"
+
+
+def test_documents_have_it_with_its_source() -> None:
+    stage = Stage()
+    stage.put(torch(cooldown="5m"))
+    found = {"seconds": 300, "source": contract.COOLDOWN}
+    (listed,) = json.loads(stage.run("status", "-o", "json").out)["items"]
+    near = yaml.safe_load(stage.run("status", "bert", "-o", "yaml").out)
+    explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
+    assert listed["cooldown"] == near["cooldown"] == found
+    assert explained["cooldown"] == found | {"until": None}
+
+
+def test_explain_and_plan_say_when_the_next_restart_is_allowed() -> None:
+    """The reconciler's five minutes, doubled twice by two restarts soon after another."""
+    stage = Stage()
+    stage.create(node("node-1", cpu="8"))
+    runs = stage.put(job("bert", framework="tensorflow", min="1", max="4"), suspend=False)
+    stage.create(pod(runs, 0))
+    last = replace(reasons.restarted(reasons.grown(1, 4)), attempts=2)
+    changed = {contract.RESIZED_AT: "2026-11-21T11:55:00Z", contract.LAST_CHANGE: text_of(last)}
+    stage.patch("bert", {"metadata": {"annotations": changed}})
+    end = "12:15:00 UTC"
+    assert f"default), not before {end}" in cooldown(stage, "explain")
+    assert f"cooldown after its last start or resize (until {end})" in stage.run("plan").out
+    explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
+    (held,) = json.loads(stage.run("plan", "-o", "json").out)["held"]
+    assert explained["cooldown"]["until"] == held["until"] == "2026-11-21T12:15:00Z"

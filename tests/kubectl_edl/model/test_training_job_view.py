@@ -1,0 +1,47 @@
+"""Why a training job is as it is, where its Jobs say different things."""
+
+from edl.model import Code, Resizing, TrainingJob
+from kubectl_edl.model.training_job_view import why
+from tests.edl.trainings import role, training
+
+
+def preempted(problem: str = "") -> TrainingJob:
+    """Both Jobs were told why they stopped; then the first was told why the job waits."""
+    waits = Code.INSUFFICIENT_CAPACITY
+    return training(
+        role("chief", suspended=True, resizing=Resizing.FIXED, reason=waits, message="no room"),
+        role(
+            "worker",
+            *(1, 4),
+            suspended=True,
+            reason=Code.PREEMPTED,
+            message="makes room",
+            problem=problem,
+        ),
+    )
+
+
+def test_why_a_stopped_job_waits_comes_before_why_it_was_stopped() -> None:
+    assert why(preempted()) == (Code.INSUFFICIENT_CAPACITY, "no room")
+
+
+def test_a_wish_that_makes_no_sense_comes_before_why_it_waits() -> None:
+    assert why(preempted("no number")) == (Code.INVALID, "no number")
+
+
+def test_of_a_job_that_runs_the_elastic_role_is_told() -> None:
+    found = training(
+        role("chief", resizing=Resizing.FIXED, reason=Code.ADMITTED, message="fits"),
+        role("worker", 1, 4, wanted=2, reason=Code.MANUAL_SIZE, message="manual size"),
+    )
+    assert why(found) == (Code.MANUAL_SIZE, "manual size")
+
+
+def test_a_size_that_a_job_has_grown_to_and_that_is_held_then_is_a_manual_one() -> None:
+    def running(wanted: int | None, size: int) -> TrainingJob:
+        idle = {"reason": Code.IDLE_CAPACITY, "message": "idle room: 3 of 4 fit"}
+        return training(role("worker", 1, 4, size=size, wanted=wanted, **idle))
+
+    assert why(running(3, 3)) == (Code.MANUAL_SIZE, "manual size")
+    for other in (running(None, 3), running(4, 3)):
+        assert why(other) == (Code.IDLE_CAPACITY, "idle room: 3 of 4 fit")

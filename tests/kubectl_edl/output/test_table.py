@@ -1,0 +1,71 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_edl.output.table import Column, Layout, Table, render, widths
+
+COLUMNS = (
+    Column("NAME"),
+    Column("NODES", wide=True),
+    Column("REASON", shrinks=True),
+    Column("AGE"),
+)
+TABLE = Table(
+    COLUMNS,
+    (
+        ("mnist", "node-1,node-2", "waits for the Jobs of chief", "5m"),
+        ("a-longer-name", "", "", "3d"),
+    ),
+)
+
+
+def test_columns_are_aligned_and_empty_cells_can_be_counted() -> None:
+    assert render(TABLE, Layout()) == (
+        "NAME            REASON                        AGE\n"
+        "mnist           waits for the Jobs of chief   5m\n"
+        "a-longer-name   <none>                        3d\n"
+    )
+
+
+def test_wide_shows_every_column() -> None:
+    assert render(TABLE, Layout(wide=True)).splitlines()[2] == (
+        "a-longer-name   <none>          <none>                        3d"
+    )
+
+
+def test_a_terminal_that_is_too_narrow_shortens_the_reason_only() -> None:
+    assert render(TABLE, Layout(width=40)) == (
+        "NAME            REASON               AGE\n"
+        "mnist           waits for the Job…   5m\n"
+        "a-longer-name   <none>               3d\n"
+    )
+
+
+def test_a_terminal_never_shortens_a_reason_to_nothing() -> None:
+    assert render(TABLE, Layout(width=10)).splitlines()[1] == "mnist           waits for t…   5m"
+
+
+def test_a_table_without_rows_prints_nothing_not_even_a_header() -> None:
+    assert render(Table(COLUMNS, ()), Layout()) == ""
+
+
+def test_lines_that_continue_a_table_keep_its_columns() -> None:
+    floor = widths(TABLE, Layout())
+    shorter = TABLE.only([0])
+    assert render(shorter, Layout(header=False, floor=floor)) == (
+        "mnist           waits for the Jobs of chief   5m\n"
+    )
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.text("abc ", max_size=40)] * 4), min_size=1, max_size=5),
+    width=st.integers(40, 120),
+)
+def test_on_a_terminal_no_line_is_longer_than_the_fixed_columns_need(
+    rows: list[tuple[str, str, str, str]], width: int
+) -> None:
+    table = Table(COLUMNS, tuple(rows))
+    fixed = sum(
+        size for size, name in zip(widths(table, Layout()), "NRA", strict=True) if name != "R"
+    )
+    longest = max(map(len, render(table, Layout(width=width)).splitlines()))
+    assert longest <= max(width, fixed + 2 * 3 + 12)

@@ -1,0 +1,265 @@
+import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import yaml
+
+from edl import contract
+from edl.errors import Forbidden, Gone, Unreachable
+from edl.kube.cluster import RawListing, Selection
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.cli.interrupts import Attention, listening
+from kubectl_edl.client.change_watch import wakes
+from kubectl_edl.output.alternate_screen import ENTER, LEAVE
+from tests.edl.kube.servers import Answer, serving
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import Stage, job, mnist, node
+from tests.kubectl_edl.test_startup import kubeconfig
+
+ELASTIC = Selection("Job", labels=contract.FRAMEWORK)
+HOME, REST = "\x1b[H", "\x1b[K"
+LOAD = "Cluster: 1 queued; no node is ready"
+
+
+def pictures(drawn: str) -> list[str]:
+    """What stood on the alternate screen, picture by picture; what stays after it is the last."""
+    screen, _, after = drawn.removeprefix(ENTER).partition(LEAVE)
+    found = [one.removesuffix("\x1b[J").replace(REST, "") for one in screen.split(HOME)[1:]]
+    assert drawn.startswith(ENTER)
+    assert after == found[-1]
+    return found
+
+
+def reason(text: str) -> Json:
+    return {"metadata": {"annotations": {contract.REASON: "Cooldown", contract.MESSAGE: text}}}
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A running job; while it is watched, its reason changes and another job comes."""
+    stage = Stage()
+    mnist(stage)
+    stage.put(job("resnet", framework="none", min="1", max="4"))
+    stage.between = [
+        lambda: None,
+        lambda: stage.patch("mnist-worker", reason("held")),
+        lambda: stage.put(job("new", framework="none")),
+    ]
+    return stage
+
+
+def test_a_pipe_gets_the_table_once_and_then_the_lines_that_changed(stage: Stage) -> None:
+    lines = stage.run("status", "-w").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["NAME", "mnist", "resnet", "mnist", "new"]
+    assert lines[3].split()[5] == "held"
+    assert lines[3].index("held") == lines[0].index("MESSAGE")
+
+
+def test_what_a_table_does_not_show_is_no_news(stage: Stage) -> None:
+    started = {"metadata": {"annotations": {contract.STARTED_AT: "2026-11-21T11:56:00Z"}}}
+    stage.between = [lambda: stage.patch("mnist-chief", started)]
+    assert len(stage.run("status", "-w").out.splitlines()) == 3
+    stage.patch("mnist-chief", {"metadata": {"annotations": {contract.STARTED_AT: None}}})
+    assert len(stage.run("status", "-w", "-o", "wide").out.splitlines()) == 4
+
+
+def test_a_job_in_detail_is_printed_again_when_it_changed(stage: Stage) -> None:
+    out = stage.run("status", "mnist", "-w").out
+    assert out.count("Name:       mnist") == 2
+    assert out.index("Reason:     idle room: 4 of 12 fit") < out.index("Reason:     held")
+
+
+def test_watched_documents_are_one_object_each(stage: Stage) -> None:
+    found = list(yaml.safe_load_all(stage.run("status", "-w", "-o", "yaml").out))
+    names = [one["metadata"]["name"] for one in found if one]
+    assert names == ["mnist", "resnet", "mnist", "new"]
+    text = stage.run("status", "-n", "empty", "-w", "-o", "json").out
+    assert text == ""
+
+
+def test_watched_json_can_be_read_object_by_object(stage: Stage) -> None:
+    text, found = stage.run("status", "-w", "-o", "json").out, []
+    while text.strip():
+        one, end = json.JSONDecoder().raw_decode(text)
+        found.append((one["metadata"]["name"], one["message"]))
+        text = text[end:].lstrip()
+    assert found[0] == ("mnist", "idle room: 4 of 12 fit")
+    assert found[2] == ("mnist", "held")
+
+
+def test_a_terminal_is_drawn_again_and_nothing_of_it_scrolls_away(stage: Stage) -> None:
+    stage.width = 120
+    found = pictures(stage.run("status", "-w").out)
+    assert [len(one.splitlines()) for one in found] == [17, 17, 17, 19]
+    assert all(one.startswith(f"{LOAD}\n2 training jobs: ") for one in found[:3])
+
+
+def test_the_load_of_the_cluster_stands_above_it(stage: Stage) -> None:
+    stage.width, stage.between = 120, []
+    made = node("node-1", cpu="16")
+    made["status"]["allocatable"]["nvidia.com/gpu"] = "4"
+    stage.create(made)
+    (found,) = pictures(stage.run("status", "-w").out)
+    assert found.splitlines()[0] == (
+        "Cluster: 1 queued; requested: CPU 62 % of 16, memory 0 % of 64Gi, nvidia.com/gpu 0 % of 4"
+    )
+
+
+def test_where_the_cluster_may_not_be_read_its_load_is_left_out(stage: Stage) -> None:
+    stage.width, stage.between, stage.wrapped = 120, [], fenced("Node")
+    (found,) = pictures(stage.run("status", "-w").out)
+    assert found.startswith("2 training jobs: ")
+
+
+def test_a_low_terminal_has_room_for_the_load_too(stage: Stage) -> None:
+    stage.width, stage.height, stage.between = 120, 12, []
+    (found,) = pictures(stage.run("status", "-w").out)
+    assert found.startswith(LOAD)
+    assert len(found.splitlines()) < 12
+
+
+def test_a_terminal_without_jobs_says_so_until_there_is_one() -> None:
+    stage = Stage(width=100)
+    stage.between = [lambda: stage.put(job("new", framework="none"))]
+    first, second = pictures(stage.run("status", "-w").out)
+    assert first.endswith("No training jobs found in default namespace.\n")
+    assert "1 training job: 1 Queued\n\nNAME " in second
+
+
+def test_what_goes_wrong_leaves_the_alternate_screen() -> None:
+    stage = Stage(width=100)
+    found = stage.run("status", "nobody", "-w")
+    assert found.code == 3
+    assert found.out == ENTER + LEAVE
+
+
+def test_the_queue_can_be_watched_as_well(stage: Stage) -> None:
+    lines = stage.run("queue", "-w").out.splitlines()
+    assert lines[0].split()[0] == "POSITION"
+    assert [line.split()[1] for line in lines[1:3]] == ["resnet", "new"]
+
+
+def test_an_api_server_that_is_away_is_waited_for(stage: Stage) -> None:
+    away: list[str] = []
+
+    class Flaky:
+        def __getattr__(self, name: str) -> object:
+            return getattr(stage.cluster, name)
+
+        def list(self, selection: Selection) -> RawListing:
+            if away:
+                raise Unreachable("no answer from the API server")
+            return stage.cluster.list(selection)
+
+    def back() -> None:
+        away.clear()
+        stage.patch("mnist-worker", reason("held"))
+
+    stage.wrapped = lambda _: Flaky()  # type: ignore[assignment,return-value]
+    stage.between = [lambda: away.append("now"), lambda: None, back]
+    found = stage.run("status", "-w")
+    assert found.code == 0
+    assert found.err == "waiting: no answer from the API server\n"
+    assert found.out.splitlines()[-1].split()[5] == "held"
+
+
+def test_a_job_that_is_deleted_ends_its_watch(stage: Stage) -> None:
+    stage.between = [
+        partial(stage.cluster.delete, Target("Job", "default", f"mnist-{role}"))
+        for role in ("chief", "ps", "worker")
+    ]
+    assert stage.run("status", "mnist", "-w").code == 3
+
+
+class Watched:
+    """A cluster whose watches are scripted."""
+
+    def __init__(self, *scripts: list[object]) -> None:
+        self._scripts = iter(scripts)
+
+    def list(self, selection: Selection) -> RawListing:
+        assert selection == ELASTIC
+        return RawListing((), "7")
+
+    def watch(self, selection: Selection, version: str) -> Iterator[object]:
+        assert (selection, version) == (ELASTIC, "7")
+        for entry in next(self._scripts):
+            if isinstance(entry, Exception):
+                raise entry
+            yield entry
+
+
+def test_a_change_wakes_the_watch(stage: Stage) -> None:
+    looks = wakes(stage.cluster, ELASTIC, Attention())
+    assert list(islice(looks, 1)) == [None]
+    stage.patch("mnist-worker", reason("held"))
+    assert list(islice(looks, 1)) == [None]
+
+
+@pytest.mark.parametrize("error", [Gone("too old", 410), Forbidden("may not watch", 403)])
+def test_a_watch_that_breaks_does_not_end_the_looking(error: Exception) -> None:
+    # The last one ends the thread that watches.
+    looks = wakes(Watched([error], [Forbidden("may not watch", 403)]), ELASTIC, Attention())  # type: ignore[arg-type]
+    assert list(islice(looks, 1)) == [None]
+
+
+WITHIN = 60.0
+
+
+def test_a_terminal_of_another_size_is_drawn_at_once() -> None:
+    attention = Attention()
+    with listening(attention, io.StringIO()):
+        os.kill(os.getpid(), signal.SIGWINCH)
+        assert attention.wait(WITHIN) is True
+    looks = wakes(Watched([Forbidden("may not watch", 403)]), ELASTIC, attention)  # type: ignore[arg-type]
+    assert list(islice(looks, 1)) == [None]
+
+
+@pytest.mark.parametrize("key", ["q", "Q"])
+def test_q_ends_the_looking_and_the_terminal_is_as_before(key: str) -> None:
+    mine, theirs = pty.openpty()
+    attention = Attention()
+    with os.fdopen(theirs) as terminal:
+        before = termios.tcgetattr(terminal)
+        with listening(attention, terminal):
+            os.write(mine, f"x{key}".encode())
+            attention.wait(WITHIN)
+            assert attention.ended
+        assert termios.tcgetattr(terminal) == before
+    os.close(mine)
+    assert list(wakes(Watched([Forbidden("may not", 403)]), ELASTIC, attention)) == []  # type: ignore[arg-type]
+
+
+def test_a_process_on_a_terminal_ends_with_q(tmp_path: Path) -> None:
+    nothing = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
+    mine, theirs = pty.openpty()
+    with serving(nothing) as (_, address):
+        command = [sys.executable, "-m", "kubectl_edl", "status", "-w"]
+        watching = subprocess.Popen(
+            [*command, "--kubeconfig", kubeconfig(tmp_path, address)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm"},
+        )
+        os.close(theirs)
+        seen = b""
+        while b"No training jobs found" not in seen:
+            assert select.select([mine], [], [], WITHIN)[0], seen
+            seen += os.read(mine, 4096)
+        assert seen.startswith(ENTER.encode())
+        os.write(mine, b"q")
+        assert watching.wait(WITHIN) == 0
+    os.close(mine)

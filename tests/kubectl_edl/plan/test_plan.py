@@ -1,0 +1,202 @@
+"""`kubectl edl plan`: the reconciler's own decision, printed, and under which settings."""
+
+import json
+
+import pytest
+import yaml
+
+from edl.planner.settings import Settings, render
+from kubectl_edl.client.reconciler_lease import LEASE
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import Stage, cast, job, lease, mnist, node, pod
+
+PLAN = """\
+ACTION   NAME   SIZES        MESSAGE
+start    late   worker=2     all 2 pods of its minimum fit
+
+POSITION   NAME    WHY IT WAITS, OR GETS NO MORE
+1          bert    Insufficient cpu: needs 1 x 2 CPU (chief), 4 x 2 CPU (ps), 3 x 2 CPU (worker); \
+7 of 8 pods fit
+<none>     small   Insufficient cpu for one more pod of 2 CPU
+
+Decided by: policy fair, load ceiling 97 % (as the reconciler says)
+"""
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """12 of 16 CPU are taken; bert needs 16, late 4."""
+    stage = Stage()
+    lease(stage)
+    for name in ("node-1", "node-2"):
+        stage.create(node(name, cpu="8"))
+    runs = stage.put(job("small", framework="none", min="1", max="8"), suspend=False, parallelism=6)
+    for index in range(6):
+        stage.create(pod(runs, index, f"node-{index % 2 + 1}"))
+    stage.minutes_ago = 2
+    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+        stage.put(manifest)
+    stage.minutes_ago = 1
+    stage.put(job("late", framework="none", min="2", max="2"), parallelism=2)
+    return stage
+
+
+def cells(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_a_plan_says_what_changes_who_is_held_and_by_which_settings(stage: Stage) -> None:
+    found = stage.run("plan")
+    assert (found.code, found.err) == (0, "")
+    shown = found.out.partition("Planned again")[0]
+    assert cells(shown) == cells(PLAN)
+
+
+def test_a_diff_is_sizes_before_and_after(stage: Stage) -> None:
+    found = stage.run("plan", "--diff")
+    assert cells(found.out)[:3] == [
+        ["NAME", "ROLE", "BEFORE", "AFTER", "CHANGE"],
+        ["late", "worker", "0", "2", "+2"],
+        [],
+    ]
+
+
+def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
+    found = json.loads(stage.run("plan", "-o", "json").out)
+    assert found == yaml.safe_load(stage.run("plan", "-o", "yaml").out)
+    assert (found["kind"], found["complete"]) == ("Plan", True)
+    assert found["settings"] == {"policy": "fair", "loadCeiling": 0.97, "source": "reconciler"}
+    assert found["changes"] == [
+        {
+            "namespace": "default",
+            "name": "late",
+            "action": "start",
+            "sizes": [{"role": "worker", "before": 0, "after": 2}],
+            "pods": [],
+            "domains": [],
+            "reason": "Admitted",
+            "message": "all 2 pods of its minimum fit",
+        }
+    ]
+    assert [(one["name"], one["position"]) for one in found["held"]] == [
+        ("bert", 1),
+        ("small", None),
+    ]
+
+
+def test_nothing_to_do_is_said() -> None:
+    stage = Stage()
+    stage.create(node("node-1", cpu="8"))
+    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+        stage.put(manifest)
+    found = stage.run("plan")
+    assert found.out.startswith("Nothing to do now.\n")
+    assert "bert" in found.out
+
+
+def test_changes_elsewhere_are_counted(stage: Stage) -> None:
+    found = stage.run("plan", "-n", "team")
+    assert "1 more change in other namespaces (-A shows all)." in found.out
+    assert "default     late   worker=2" in stage.run("plan", "-A").out
+
+
+def test_another_policy_or_ceiling_may_be_asked_for_and_is_named(stage: Stage) -> None:
+    stage.delete("late")
+    stage.delete("bert-chief")
+    found = stage.run("plan", "--policy", "fifo", "--load-ceiling", "1")
+    assert "grow     small   worker=6→8" in found.out
+    assert (
+        "Decided by: policy fifo, load ceiling 100 % "
+        "(as asked for; the reconciler may say otherwise)"
+    ) in found.out
+    settings = json.loads(stage.run("plan", "--policy", "fifo", "-o", "json").out)["settings"]
+    assert settings == {"policy": "fifo", "loadCeiling": 0.97, "source": "flags"}
+
+
+def test_the_reconcilers_own_settings_are_used() -> None:
+    stage = Stage()
+    lease(stage, render(Settings(policy="utilisation")))
+    assert "Decided by: policy utilisation" in stage.run("plan").out
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            '{"policy": "cruel"}',
+            (
+                "hint: assumed settings: Lease edl-system/edl-reconciler, edl.dev/settings: "
+                'policy: unknown "cruel"; one of fair, throughput, fifo, utilisation\n'
+            ),
+        ),
+        (
+            '{"mood": 1}',
+            "hint: the reconciler decides by more than this plugin knows (mood): update it\n",
+        ),
+    ],
+)
+def test_settings_that_are_not_understood_are_no_secret(text: str, hint: str) -> None:
+    stage = Stage()
+    lease(stage, text)
+    assert stage.run("plan").err == hint
+
+
+def test_without_a_reconciler_the_settings_are_assumed() -> None:
+    stage = Stage()
+    stage.cluster.delete(LEASE)
+    found = stage.run("plan")
+    assert found.err == (
+        "hint: no reconciler is at work now (there is no Lease edl-system/edl-reconciler): "
+        "nothing starts or changes its size; kubectl edl doctor\n"
+    )
+    assert "(assumed; the reconciler's own settings are not known)" in found.out
+
+
+def test_a_reconciler_that_is_away_does_nothing() -> None:
+    stage = Stage()
+    lease(stage, minutes_ago=5)
+    assert stage.run("plan").err == (
+        "hint: no reconciler is at work now (Lease edl-system/edl-reconciler was renewed 5m ago): "
+        "nothing starts or changes its size; kubectl edl doctor\n"
+    )
+
+
+def test_whoever_may_not_read_the_cluster_sees_what_was_last_said() -> None:
+    stage = Stage()
+    lease(stage)
+    mnist(stage)
+    stage.wrapped = fenced("Node")
+    found = stage.run("plan")
+    assert found.code == 0
+    assert "mnist   idle room: 4 of 12 fit" in found.out
+    assert "Nothing to do" not in found.out
+    assert found.err == (
+        "hint: a plan needs the whole cluster; this is what the reconciler last said: "
+        '"ann" may not list Node (kubectl auth can-i …)\n'
+    )
+    assert json.loads(stage.run("plan", "-o", "json").out)["complete"] is False
+
+
+@pytest.mark.parametrize("share", ["0", "1.5", "much"])
+def test_a_ceiling_that_is_none_is_refused(share: str) -> None:
+    found = Stage().run("plan", "--load-ceiling", share)
+    assert found.code == 2
+    assert "--load-ceiling" in found.err
+
+
+def test_a_size_that_is_held_and_not_reached_has_a_line() -> None:
+    stage = Stage()
+    stage.create(node("node-1", cpu="8"))
+    held = job("a", framework="none", min="1", max="8")
+    held["metadata"]["annotations"] = {"edl.dev/replicas": "6"}
+    for manifest in (held, job("b", framework="none", min="1", max="8")):
+        runs = stage.put(manifest, suspend=False, parallelism=2)
+        for index in range(2):
+            stage.create(pod(runs, index, "node-1"))
+    lines = stage.run("plan").out.splitlines()
+    (line,) = (" ".join(line.split()) for line in lines if " a " in line)
+    assert (
+        line == "<none> a worker is held at 6, 4 short: Insufficient cpu for one more pod of 2 CPU"
+    )
+    (other,) = (" ".join(line.split()) for line in lines if " b " in line)
+    assert other == "<none> b Insufficient cpu for one more pod of 2 CPU"

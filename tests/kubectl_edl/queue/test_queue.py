@@ -1,0 +1,239 @@
+import json
+from datetime import timedelta
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from edl import contract, start_refusals
+from edl.model import (
+    ClusterState,
+    Code,
+    Ending,
+    JobKey,
+    Refusal,
+    Resizing,
+    Role,
+    Shape,
+    TrainingJob,
+)
+from edl.planner.plan import Admission, Held, Plan
+from edl.resources import Resources
+from kubectl_edl.output.printer import print_report
+from kubectl_edl.output.table import Layout
+from kubectl_edl.queue.view import queue_report
+from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
+from tests.reasons import because
+
+WORKER = Role(
+    name="worker",
+    job="bert-worker",
+    uid="1",
+    version="1",
+    min=2,
+    max=8,
+    size=2,
+    suspended=True,
+    resizing=Resizing.LIVE,
+    decides=True,
+    serves=False,
+    tandem=True,
+    shape=Shape(Resources.parse({"cpu": "4", "memory": "8Gi", "pods": 1})),
+    reason=Code.INSUFFICIENT_CAPACITY,
+    message="insufficient CPU",
+)
+
+
+def queued(
+    name: str, *, minutes: float = 5, priority: int = 0, namespace: str = "a"
+) -> TrainingJob:
+    key = JobKey(namespace, name)
+    since = NOW - timedelta(minutes=minutes)
+    return TrainingJob(key, "tensorflow", (WORKER,), since, priority=priority)
+
+
+def state(*jobs: TrainingJob) -> ClusterState:
+    return ClusterState(NOW, (), jobs)
+
+
+def test_the_plan_is_printed_with_what_starts_first() -> None:
+    names = ("bert", "gpt", "vit", "xl", "zoo", "new")
+    jobs = {name: queued(name) for name in names}
+    keys = [jobs[name].key for name in names]
+    plan = Plan(
+        admissions=(Admission(keys[5], (("worker", 2),), because("its gang fits")),),
+        held=(
+            Held(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
+            Held(keys[0], because("insufficient CPU"), 1),
+            Held(keys[1], because("behind bert"), 2, (JobKey("b", "bert"),)),
+        ),
+    )
+    report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
+    assert print_report(report, Layout()) == (
+        "POSITION   NAME   PRIORITY   WAITING-FOR                  AHEAD             "
+        "STARTS      MESSAGE                     AGE\n"
+        "0          new    0          8 CPU, 16Gi memory, 2 pods   <none>            "
+        "<unknown>   starts now: its gang fits   5m\n"
+        "1          bert   0          8 CPU, 16Gi memory, 2 pods   <none>            "
+        "<unknown>   insufficient CPU            5m\n"
+        "2          gpt    0          8 CPU, 16Gi memory, 2 pods   b/bert            "
+        "<unknown>   behind bert                 5m\n"
+        "5          zoo    0          8 CPU, 16Gi memory, 2 pods   bert,gpt,vit,+1   "
+        "<unknown>   waits for those ahead       5m\n"
+    )
+
+
+def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
+    found = queued("late")
+    ahead = tuple(JobKey("a", name) for name in ("bert", "gpt", "vit", "zoo"))
+    plan = Plan(held=(Held(found.key, because("insufficient CPU"), 300, ahead),))
+    report = queue_report(in_plan(state(found), plan), NOW, found.key.namespace)
+    assert " bert,gpt,vit,+296 " in print_report(report, Layout())
+
+
+def test_who_runs_and_may_not_grow_is_not_in_the_queue() -> None:
+    running = replace(queued("bert"), roles=(replace(WORKER, suspended=False),))
+    assert in_plan(state(running), Plan(held=(Held(running.key, because("cooldown")),))) == ()
+
+
+def test_an_ended_role_asks_for_nothing() -> None:
+    ended = replace(WORKER, name="evaluator", ending=Ending.COMPLETE)
+    job = replace(queued("bert"), roles=(WORKER, ended))
+    (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)))
+    assert waiting.minimum == (("worker", 2),)
+    assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
+
+
+def test_without_the_cluster_priority_and_arrival_order_the_queue() -> None:
+    jobs = [queued("late", minutes=1), queued("early", minutes=9), queued("high", priority=10)]
+    waiting = by_arrival(jobs)
+    assert [one.job.key.name for one in waiting] == ["high", "early", "late"]
+    assert [(one.position, one.why.message) for one in waiting] == [(None, "insufficient CPU")] * 3
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    for name in ("node-1", "node-2"):
+        stage.create(node(name, cpu="8"))
+    lease(stage)
+    mnist(stage)
+    stage.minutes_ago = 2
+    for manifest in cast("bert", "chief=1,ps=4,worker=3..12"):
+        stage.put(manifest)
+    return stage
+
+
+def test_a_refused_start_stands_at_the_end_of_the_queue_and_in_the_status(stage: Stage) -> None:
+    refusal = start_refusals.text(Refusal(NOW, 3, "exceeded quota: team"))
+    for manifest in cast("atlas", "chief=1,ps=1,worker=1..2"):
+        stage.put(manifest)
+    annotations = {contract.START_REFUSED: refusal}
+    stage.patch("atlas-chief", {"metadata": {"annotations": annotations}})
+    said = "the API server refuses its start: exceeded quota: team"
+    queue = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert [(one["metadata"]["name"], one["position"]) for one in queue] == [
+        ("bert", 1),
+        ("atlas", None),
+    ]
+    assert queue[1]["message"] == said
+    assert said in stage.run("status", "atlas").out
+
+
+def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
+    found = json.loads(stage.run("queue", "-o", "json").out)
+    assert found == yaml.safe_load(stage.run("queue", "-o", "yaml").out)
+    assert found["kind"] == "QueuedTrainingJobList"
+    (one,) = found["items"]
+    assert "CPU" in one.pop("message")
+    assert one.pop("reason") == "InsufficientCapacity"
+    assert one == {
+        "apiVersion": "edl.dev/v1",
+        "kind": "QueuedTrainingJob",
+        "metadata": {"name": "bert", "namespace": "default"},
+        "position": 1,
+        "priority": 0,
+        "minimum": {"chief": 1, "ps": 4, "worker": 3},
+        "waitingFor": {"cpu": "16000m", "pods": "8"},
+        "ahead": [],
+        "queuedAt": "2026-11-21T11:58:00Z",
+        "estimate": {
+            "certainty": "unknown",
+            "at": None,
+            "message": "default/mnist has no known end",
+        },
+    }
+
+
+def test_a_declared_length_tells_when_the_next_one_starts(stage: Stage) -> None:
+    started = {contract.STARTED_AT: "2026-11-21T11:30:00Z", contract.DURATION: "1h"}
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"metadata": {"annotations": started}})
+    assert "   ~30m   " in stage.run("queue").out
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["estimate"] == {"certainty": "about", "at": "2026-11-21T12:30:00Z", "message": ""}
+
+
+def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
+    lines = stage.run("queue", "-A", "-o", "wide").out.splitlines()
+    assert lines[0].split()[:5] == ["POSITION", "NAMESPACE", "NAME", "PRIORITY", "MINIMUM"]
+    assert lines[1].split()[4] == "chief=1,ps=4,worker=3"
+
+
+def test_positions_count_over_all_namespaces_but_only_ones_own_are_shown(stage: Stage) -> None:
+    stage.minutes_ago = 1
+    manifest = job("late", framework="none", min="8", max="9")
+    manifest["metadata"]["namespace"] = "team"
+    stage.put(manifest, parallelism=8)
+    found = json.loads(stage.run("queue", "-n", "team", "-o", "json").out)["items"]
+    assert [(one["metadata"]["name"], one["position"]) for one in found] == [("late", 2)]
+    assert found[0]["ahead"] == ["default/bert"]
+
+
+def test_who_can_never_start_has_no_position_and_is_ahead_of_nobody(stage: Stage) -> None:
+    stage.minutes_ago = 3
+    stage.put(job("huge", framework="none", min="50", max="50"))
+    lines = [line.split() for line in stage.run("queue").out.splitlines()[1:]]
+    assert [line[:2] for line in lines] == [["1", "bert"], ["<none>", "huge"]]
+    assert "huge" not in lines[0]
+    assert "Queue:       first in the queue\n" in stage.run("explain", "bert").out
+    assert "Queue:" not in stage.run("explain", "huge").out
+
+
+def test_what_would_start_has_no_position_while_no_reconciler_is_at_work(stage: Stage) -> None:
+    stage.put(job("small", framework="none", min="1", max="1"))
+    assert stage.run("queue").out.splitlines()[1].split()[:2] == ["0", "small"]
+    lease(stage, minutes_ago=1)
+    assert stage.run("queue").out.splitlines()[1].split()[:2] == ["<none>", "small"]
+    (one, _) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["position"] is None
+
+
+def test_an_empty_queue_says_so(stage: Stage) -> None:
+    found = stage.run("queue", "-n", "empty")
+    assert (found.code, found.out) == (0, "")
+    assert found.err == "No training jobs are queued in empty namespace.\n"
+
+
+def test_whoever_may_not_read_the_cluster_sees_the_own_queue_and_a_hint(stage: Stage) -> None:
+    stage.wrapped = fenced("Node")
+    found = stage.run("queue")
+    assert found.code == 0
+    assert found.out.splitlines()[1].split()[:2] == ["<unknown>", "bert"]
+    assert found.err == (
+        "hint: positions need the whole cluster, so this is the order of arrival: "
+        '"ann" may not list Node (kubectl auth can-i …)\n'
+    )
+
+
+def test_whoever_may_not_list_quotas_is_told_and_sees_the_queue(stage: Stage) -> None:
+    stage.wrapped = fenced("ResourceQuota")
+    found = stage.run("queue")
+    assert found.code == 0
+    assert found.out.splitlines()[1].split()[:2] == ["1", "bert"]
+    assert found.err == (
+        "hint: what a ResourceQuota adds or forbids is not known here: "
+        '"ann" may not list ResourceQuota (kubectl auth can-i …)\n'
+    )

@@ -1,0 +1,87 @@
+"""What label and inject print again as it came is what they have read."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubectl_edl.resources.manifest_sources import Source, Unreadable, sources
+from kubectl_edl.resources.yaml_reader import documents
+from kubectl_edl.resources.yaml_writer import dump, joined
+
+_KEYS = st.text(alphabet="ab-: #", min_size=1, max_size=4)
+_VALUES = st.none() | st.booleans() | st.integers() | st.text(alphabet="a-.# \n", max_size=12)
+_OBJECTS = st.dictionaries(_KEYS, _VALUES, max_size=3)
+
+
+def texts(text: str, name: str = "jobs.yaml") -> list[str]:
+    return [document.origin.text for document in documents(Source(name, text))]
+
+
+def values(text: str, name: str = "jobs.yaml") -> list[Any]:
+    return [document.value for document in documents(Source(name, text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a: 1", ["a: 1\n"]),
+        ("# of a\na: 1 # one\n---\n\n# of b\nb: 2\n", ["# of a\na: 1 # one\n", "\n# of b\nb: 2\n"]),
+        ("  a: 1\n  b: 2\n---\n  c: 3\n", ["  a: 1\n  b: 2\n", "  c: 3\n"]),
+        ("--- {a: 1}\n--- # two\nb: 2\n", ["{a: 1}\n", "# two\nb: 2\n"]),
+        ("---\na: 1\n...\n---\n# of b\nb: 2\n...\n", ["a: 1\n", "# of b\nb: 2\n"]),
+        ("%YAML 1.1\n---\na: 1\n", ["a: 1\n"]),
+        ("---\r\na: 1\r\n---\r\nb: 2\r\n", ["a: 1\r\n", "b: 2\r\n"]),
+        ("a: |\n  ---\n  x\n---\n# nothing\n---\n", ["a: |\n  ---\n  x\n"]),
+        ('{"a": 1} {"b": 2}\n', ['{"a": 1}\n', '{"b": 2}\n']),
+    ],
+)
+def test_each_document_has_its_own_text(text: str, found: list[str]) -> None:
+    assert texts(text) == found
+    assert values(joined(found)) == values(text)
+
+
+@settings(deadline=None)
+@given(st.lists(_OBJECTS, max_size=4))
+def test_a_stream_of_texts_says_what_the_documents_say(objects: list[Any]) -> None:
+    text = joined(map(dump, objects))
+    assert values(text) == objects
+    assert values(joined(texts(text))) == objects
+    assert values("\n".join(map(json.dumps, objects)), "jobs.json") == objects
+
+
+def test_a_document_knows_where_it_stands() -> None:
+    *_, second = documents(Source("jobs.yaml", "a: 1\n---\nb:\n- c\n- d: 2\n"))
+    assert str(second.origin) == "jobs.yaml: document 2"
+    assert second.at(("b", 1, "d")) == "jobs.yaml: document 2, line 5"
+    assert second.at(("b", 7)) == "jobs.yaml: document 2, line 3"
+
+
+def test_a_file_that_is_no_text_is_unreadable_when_it_is_read() -> None:
+    source = Source("jobs.yaml", Unreadable("jobs.yaml: document 1, line 1: not UTF-8"))
+    with pytest.raises(Unreadable, match="not UTF-8"):
+        list(documents(source))
+
+
+@pytest.mark.parametrize("depth", [150, 500, 99_999])
+@pytest.mark.parametrize("name", ["jobs.json", "jobs.yaml"])
+def test_what_is_nested_too_deeply_is_one_line(name: str, depth: int) -> None:
+    text = f'{{"a": 1}}\n{{"a": {"[" * depth}{"]" * depth}}}\n'.replace("\n{", "\n---\n{")
+    text = text.replace("---\n", "") if name == "jobs.json" else text
+    with pytest.raises(Unreadable, match=r"document 2, line \d: nested too deeply"):
+        values(text, name)
+    assert values('{"a": [[[[[[[[[[]]]]]]]]]]}', name) == [{"a": [[[[[[[[[[]]]]]]]]]]}]
+
+
+def test_stdin_is_read_as_a_file_is_whatever_the_locale_says() -> None:
+    def stdin(content: bytes) -> io.TextIOWrapper:
+        return io.TextIOWrapper(io.BytesIO(content), "latin-1", errors="surrogateescape")
+
+    (good,) = sources(("-",), stdin("\ufeffa: café\n".encode()))
+    assert good.text == "a: café\n"
+    (bad,) = sources(("-",), stdin(b"a: 1\nb: caf\xe9\n"))
+    with pytest.raises(Unreadable, match="stdin: document 1, line 2: not UTF-8"):
+        assert bad.text

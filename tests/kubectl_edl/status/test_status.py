@@ -1,0 +1,279 @@
+import json
+
+import pytest
+import yaml
+
+from edl import contract
+from kubectl_edl.status import command
+from tests.kubectl_edl.fenced import fenced
+from tests.kubectl_edl.stage import Stage, cast, event, job, mnist, pod
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage()
+    mnist(stage)
+    stage.minutes_ago = 2
+    for manifest in cast("bert"):
+        stage.put(manifest)
+    stage.put(job("resnet", framework="none", min="1", max="4"))
+    worker = job("hvd-worker", framework="horovod", job="hvd")
+    worker["metadata"]["annotations"] = {contract.ROLES: "launcher=1,worker=2..10"}
+    stage.put(worker)
+    return stage
+
+
+def test_one_line_a_training_job(stage: Stage) -> None:
+    found = stage.run("status")
+    assert found.code == 0
+    assert found.err == ""
+    assert found.out == (
+        "NAME     FRAMEWORK    PHASE        ROLES(NOW/MIN..MAX)               PENDING   "
+        "MESSAGE                                    AGE\n"
+        "bert     tensorflow   Queued       chief=0/1,ps=0/2,worker=0/1..12   4         "
+        "waiting for the reconciler to look at it   2m\n"
+        "hvd      horovod      Incomplete   worker=0/2..10                    0         "
+        "waiting for the Jobs of launcher           2m\n"
+        "mnist    tensorflow   Running      chief=1/1,ps=2/2,worker=4/1..12   1         "
+        "idle room: 4 of 12 fit                     5m\n"
+        "resnet   none         Queued       worker=0/1..4                     1         "
+        "waiting for the reconciler to look at it   2m\n"
+    )
+
+
+def test_all_namespaces_put_the_namespace_first(stage: Stage) -> None:
+    other = job("other", framework="none", min="1", max="2")
+    other["metadata"]["namespace"] = "team"
+    stage.put(other)
+    lines = stage.run("status", "-A").out.splitlines()
+    assert lines[0].startswith("NAMESPACE   NAME ")
+    assert lines[-1].split()[:2] == ["team", "other"]
+
+
+def test_wide_adds_priority_start_and_nodes(stage: Stage) -> None:
+    stage.patch(
+        "mnist-chief",
+        {"metadata": {"annotations": {contract.STARTED_AT: "2026-11-21T11:56:00Z"}}},
+    )
+    lines = stage.run("status", "-o", "wide").out.splitlines()
+    mnist_line = next(line for line in lines if line.startswith("mnist"))
+    assert lines[0].split()[4:8] == ["PENDING", "PRIORITY", "STARTED", "NODES"]
+    assert mnist_line.split()[4:8] == ["1", "0", "4m", "node-1,node-2"]
+
+
+def test_a_terminal_of_80_characters_shortens_the_reason(stage: Stage) -> None:
+    stage.width = 80
+    lines = stage.run("status").out.splitlines()
+    assert lines[0].split()[1:3] == ["PHASE", "ROLES(NOW/MIN..MAX)"], "what is spare is left out"
+    assert lines[2].endswith("waiting for the J…   2m")
+
+
+def test_an_empty_namespace_is_named_on_stderr(stage: Stage) -> None:
+    found = stage.run("status", "-n", "empty")
+    assert found.code == 0
+    assert found.out == ""
+    assert found.err == "No training jobs found in empty namespace.\n"
+
+
+def test_a_training_job_in_detail(stage: Stage) -> None:
+    stage.create(event("mnist-worker", "Grown", "worker 2 to 4", minutes_ago=1))
+    stage.create(event("mnist-chief", "Started", "the gang fits", minutes_ago=4.5))
+    stage.create(event("resnet", "Started", "somebody else's", minutes_ago=3))
+    assert stage.run("status", "mnist").out == (
+        "Name:       mnist\n"
+        "Namespace:  default\n"
+        "Framework:  tensorflow\n"
+        "Phase:      Running\n"
+        "Priority:   0\n"
+        "Created:    5m ago\n"
+        "Started:    not yet\n"
+        "Cooldown:   resizes at most every 10s (the reconciler's default)\n"
+        "Reason:     idle room: 4 of 12 fit\n"
+        "\n"
+        "NAME                      STATUS      SIZE                   LAST 5m            "
+        "NODE     AGE   MESSAGE\n"
+        "mnist                     Running     █████░······ 7/15      ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄   "
+        "         5m    idle room: 4 of 12 fit\n"
+        "├─ chief                  Running     █            1/1\n"
+        "│  └─ mnist-chief-0-x0    Running                                               "
+        "node-1   5m\n"
+        "├─ ps                     Running     ██           2/2\n"
+        "│  ├─ mnist-ps-0-x0       Running                                               "
+        "node-1   5m\n"
+        "│  └─ mnist-ps-1-x1       Running                                               "
+        "node-1   5m\n"
+        "└─ worker                 1 Pending   ███░········ 4/1..12   ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃\n"
+        "   ├─ mnist-worker-0-x0   Running                                               "
+        "node-1   5m\n"
+        "   ├─ mnist-worker-1-x1   Running                                               "
+        "node-2   5m\n"
+        "   ├─ mnist-worker-2-x2   Running                                               "
+        "node-1   5m\n"
+        "   └─ mnist-worker-3-x3   Pending                                               "
+        "         5m    the scheduler has not looked at it yet\n"
+        "\n"
+        "LAST SEEN   JOB            REASON    MESSAGE\n"
+        "4m30s       mnist-chief    Started   the gang fits\n"
+        "60s         mnist-worker   Grown     worker 2 to 4\n"
+        "\n"
+        "What is in the way:\n"
+        "  1. mnist-worker-3-x3 waits: the scheduler has not looked at it yet\n"
+        "     way out: kubectl edl explain mnist -n default\n"
+    )
+
+
+def test_changes_of_one_second_stand_in_the_order_in_which_they_were_written(stage: Stage) -> None:
+    for reason in ("Suspended", "Started", "Resumed", "SuccessfulCreate"):
+        stage.create(event("resnet", reason, "", minutes_ago=1, warning=reason == "Resumed"))
+    found = json.loads(stage.run("status", "resnet", "-o", "json").out)["changes"]
+    assert [one["reason"] for one in found] == ["Suspended", "Started", "Resumed"]
+    assert [one["type"] for one in found] == ["Normal", "Normal", "Warning"]
+
+
+def test_a_job_of_the_cast_finds_its_training_job(stage: Stage) -> None:
+    assert stage.run("status", "job/mnist-ps").out == stage.run("status", "mnist").out
+
+
+def test_a_held_size_is_shown_with_the_way_back(stage: Stage) -> None:
+    stage.run("scale", "mnist", "6")
+    out = stage.run("status", "mnist").out
+    assert "Held at:    worker=6 (kubectl edl scale --auto gives it back)\n" in out
+
+
+def test_what_is_wrong_with_the_labels_stands_in_the_reason(stage: Stage) -> None:
+    bad = job("broken", framework="none", min="9", max="2")
+    bad["spec"]["suspend"] = True
+    stage.create(bad)
+    line = next(line for line in stage.run("status").out.splitlines() if line.startswith("broken"))
+    assert "min 9 is above max 2" in line
+
+
+def test_a_pod_that_ends_or_waits_says_so(stage: Stage) -> None:
+    owner = stage.job("resnet")
+    stage.create(pod(owner, 0, phase="Running", conditions=[]))
+    gates = (contract.HOSTS_GATE, contract.PLACEMENT_GATE, "example.com/quota")
+    for index, names in enumerate((gates[:1], gates, gates[2:]), 4):
+        gated = pod(owner, index, "", phase="Pending", conditions=[])
+        gated["spec"]["schedulingGates"] = [{"name": name} for name in names]
+        stage.create(gated)
+    leaving = pod(owner, 2)
+    leaving["metadata"]["deletionTimestamp"] = "2026-11-21T11:59:00Z"
+    stage.create(leaving)
+    stage.create(pod(owner, 3, phase="Succeeded", conditions=[]))
+    pods = json.loads(stage.run("status", "resnet", "-o", "json").out)["roles"][0]["pods"]
+    assert [one["status"] for one in pods] == [
+        "NotReady",
+        "Terminating",
+        "Succeeded",
+        "WaitsForHosts",
+        "WaitsForNode",
+        "SchedulingGated",
+    ]
+
+
+def test_json_and_yaml_say_the_same_in_the_documented_shape(stage: Stage) -> None:
+    found = json.loads(stage.run("status", "-o", "json").out)
+    assert found == yaml.safe_load(stage.run("status", "-o", "yaml").out)
+    assert (found["apiVersion"], found["kind"]) == ("edl.dev/v1", "TrainingJobList")
+    one = found["items"][2]
+    assert {key: one[key] for key in one if key not in ("roles", "metadata")} == {
+        "apiVersion": "edl.dev/v1",
+        "kind": "TrainingJob",
+        "framework": "tensorflow",
+        "phase": "Running",
+        "reason": "IdleCapacity",
+        "message": "idle room: 4 of 12 fit",
+        "pending": 1,
+        "priority": 0,
+        "paused": False,
+        "cooldown": {"seconds": 10, "source": "reconciler"},
+        "startedAt": None,
+        "missingRoles": [],
+    }
+    assert one["metadata"] == {
+        "name": "mnist",
+        "namespace": "default",
+        "creationTimestamp": "2026-11-21T11:55:00Z",
+    }
+    worker = one["roles"][2]
+    assert len(worker.pop("pods")) == 4
+    assert worker == {
+        "name": "worker",
+        "job": "mnist-worker",
+        "size": 4,
+        "min": 1,
+        "max": 12,
+        "running": 3,
+        "pending": 1,
+        "resizing": "live",
+        "wanted": None,
+        "ending": None,
+        "resizedAt": None,
+        "reason": "IdleCapacity",
+        "message": "idle room: 4 of 12 fit",
+    }
+
+
+def test_the_documented_shape_names_every_field(stage: Stage) -> None:
+    stage.create(event("mnist-chief", "Started", "the gang fits", minutes_ago=4))
+    one = json.loads(stage.run("status", "mnist", "-o", "json").out)
+    role = one["roles"][0]
+    parts = (
+        *(one["metadata"], one["cooldown"], role, role["pods"][0]),
+        *(one["changes"][0], one["obstacles"][0]),
+    )
+    fields = {*one, *(field for part in parts for field in part)}
+    assert [field for field in fields if f'"{field}"' not in (command.COMMAND.help or "")] == []
+
+
+def test_names_are_for_other_commands(stage: Stage) -> None:
+    names = stage.run("status", "-o", "name").out.splitlines()
+    assert names == [f"trainingjob.edl.dev/{name}" for name in ("bert", "hvd", "mnist", "resnet")]
+    assert stage.run("status", names[2]).out == stage.run("status", "mnist").out
+
+
+def test_a_selector_chooses_whole_training_jobs(stage: Stage) -> None:
+    stage.patch("mnist-ps", {"metadata": {"labels": {"team": "vision"}}})
+    found = json.loads(stage.run("status", "-l", "team=vision", "-o", "json").out)
+    assert [one["metadata"]["name"] for one in found["items"]] == ["mnist"]
+    assert len(found["items"][0]["roles"]) == 3
+
+
+def test_whoever_may_not_list_pods_sees_the_jobs_and_what_is_missing(stage: Stage) -> None:
+    stage.wrapped = fenced("Pod", "PriorityClass", "Node", "Event")
+    found = stage.run("status")
+    assert found.code == 0
+    assert "mnist    tensorflow   Starting" in found.out
+    assert found.err == (
+        "hint: without its pods a started job shows as Starting: "
+        '"ann" may not list Pod (kubectl auth can-i …)\n'
+    )
+    detail = stage.run("status", "mnist")
+    assert "hint: the last changes are missing" in detail.err
+
+
+def test_a_missing_right_on_priorities_matters_only_to_who_uses_one(stage: Stage) -> None:
+    stage.wrapped = fenced("PriorityClass")
+    assert stage.run("status").err == ""
+    manifest = job("urgent", framework="none", min="1", max="2")
+    manifest["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    stage.put(manifest)
+    found = stage.run("status")
+    assert "hint: priorities count as 0 here" in found.err
+    assert "no PriorityClass" not in found.out
+
+
+def test_whoever_may_not_list_jobs_learns_which_right_is_missing(stage: Stage) -> None:
+    stage.wrapped = fenced("Job")
+    found = stage.run("status")
+    assert found.code == 1
+    assert found.err == 'error: "ann" may not list Job (kubectl auth can-i …)\n'
+
+
+def test_a_pod_without_a_node_of_the_plan_is_in_the_way(stage: Stage) -> None:
+    gated = pod(stage.job("resnet"), 1, "", phase="Pending", conditions=[])
+    gated["spec"]["schedulingGates"] = [{"name": contract.PLACEMENT_GATE}]
+    stage.create(gated)
+    out = stage.run("status", "resnet").out
+    assert "waits: it waits until the plan has a free node for it" in out
+    assert "kubectl edl explain resnet" in out

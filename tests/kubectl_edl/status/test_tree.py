@@ -1,0 +1,262 @@
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edl import contract
+from edl.model import Target
+from edl.writes import Json
+from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
+from kubectl_edl.output.sparkline import CELLS, bar, sparkline
+from kubectl_edl.output.table import Layout
+from tests.kubectl_edl.stage import Stage, cast, event, job, mnist, pod
+
+HISTORY = """2026-11-21T11:55:30Z started 2 2 the gang fits
+2026-11-21T11:57:00Z grown 2 6 idle room: 6 of 12 fit
+2026-11-21T11:59:00Z shrunk 6 4 default/web-1 has a higher priority"""
+
+
+IMAGE = "is the image's name right, and may this cluster pull it"
+
+
+def notes(**annotations: str) -> Json:
+    return {"metadata": {"annotations": {f"edl.dev/{k}": v for k, v in annotations.items()}}}
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage(width=120, height=50)
+    mnist(stage)
+    stage.patch("mnist-worker", notes(history=HISTORY))
+    stage.put(job("resnet", framework="none", min="1", max="4"))
+    return stage
+
+
+def frame(stage: Stage, *args: str) -> list[str]:
+    """The first picture, without the load of the cluster above it."""
+    stage.between = []
+    lines = stage.run("status", "-w", *args).out.partition(LEAVE)[2].splitlines()
+    return lines[1:] if lines[0].startswith("Cluster: ") else lines
+
+
+def test_a_live_tree_goes_from_training_jobs_to_pods(stage: Stage) -> None:
+    lines = frame(stage)
+    assert lines[0] == "2 training jobs: 1 Running, 1 Queued"
+    names = [line.split("   ")[0].rstrip() for line in lines[3:7]]
+    assert names == ["mnist", "├─ chief", "│  └─ mnist-chief-0-x0", "├─ ps"]
+    worker = next(line for line in lines if line.startswith("└─ worker"))
+    assert "███░········ 4/1..12" in worker
+
+
+def test_the_last_decisions_stand_below_with_their_reasons(stage: Stage) -> None:
+    last = frame(stage)[-1]
+    assert re.split("  +", last) == [
+        *("60s", "mnist", "shrunk (ScaleSucceeded)", "worker=6→4"),
+        "default/web-1 has a higher priority",
+    ]
+
+
+def test_sizes_over_time_are_a_line_of_bars(stage: Stage) -> None:
+    worker = next(line for line in frame(stage) if line.startswith("└─ worker"))
+    shown = worker.split("4/1..12")[1].strip()
+    assert shown == "▁▂▂▂▂▂▄▄▄▄▄▄▃▃▃▃"
+
+
+@pytest.mark.parametrize(
+    ("height", "shown", "folded"),
+    [
+        (40, "mnist-worker-0-x0", "3 pods"),
+        (20, "mnist-worker-3-x3", "mnist-worker-0-x0"),
+        (16, "└─ worker", "mnist-worker-3-x3"),
+        (12, "resnet", "└─ worker"),
+        (8, "resnet", "LAST DECISIONS"),
+    ],
+)
+def test_a_low_terminal_folds_what_goes_well_first(
+    stage: Stage, height: int, shown: str, folded: str
+) -> None:
+    stage.height = height
+    text = "\n".join(frame(stage))
+    assert shown in text
+    assert folded not in text
+    assert text.count("\n") < height - 1, "the cursor's line stays free"
+
+
+def test_pods_that_go_well_are_counted_with_their_nodes(stage: Stage) -> None:
+    stage.height = 20
+    line = next(line for line in frame(stage) if "3 pods" in line)
+    assert re.split("  +", line.strip())[1:] == ["Running", "2 nodes"]
+
+
+def test_what_does_not_fit_at_all_is_counted(stage: Stage) -> None:
+    for number in range(20):
+        stage.put(job(f"many-{number:02}", framework="none"))
+    stage.height = 10
+    lines = frame(stage)
+    assert len(lines) == 9
+    assert lines[-1] == "… 18 more training jobs: -n and -l choose among them"
+    assert lines[0] == "22 training jobs: 21 Queued, 1 Running"
+
+
+def test_no_line_is_wider_than_the_terminal(stage: Stage) -> None:
+    for width, titles in ((60, ["NAME", "STATUS", "SIZE"]), (30, ["NAME", "STAT"])):
+        stage.width = width
+        assert max(map(len, frame(stage))) <= width
+        assert frame(stage)[2].split()[: len(titles)] == titles
+
+
+def test_all_namespaces_name_theirs(stage: Stage) -> None:
+    assert any(line.startswith("default/mnist ") for line in frame(stage, "-A"))
+
+
+def test_one_job_is_drawn_with_what_is_in_its_way(stage: Stage) -> None:
+    text = "\n".join(frame(stage, "mnist"))
+    assert text.startswith("Name:       mnist\n")
+    assert "\n  1. mnist-worker-3-x3 waits: the scheduler has not looked at it yet\n" in text
+
+
+def in_the_way(stage: Stage, name: str) -> list[tuple[str, str]]:
+    found = json.loads(stage.run("status", name, "-o", "json").out)["obstacles"]
+    return [(one["what"], one["wayOut"]) for one in found]
+
+
+def waiting(owner: Json, index: int, **state: str) -> Json:
+    statuses = [{"name": "main", "state": {"waiting": state}}]
+    return pod(owner, index, phase="Pending", conditions=[], containerStatuses=statuses)
+
+
+def test_an_image_that_cannot_be_pulled_is_named_with_the_way_out(stage: Stage) -> None:
+    owner = stage.put(job("bad", framework="none", min="1", max="2"), suspend=False)
+    stage.create(waiting(owner, 0, reason="ImagePullBackOff", message="no such image"))
+    assert in_the_way(stage, "bad") == [
+        (
+            "bad-0-x0 waits: container main: ImagePullBackOff: no such image",
+            f"{IMAGE}? kubectl describe pod bad-0-x0 -n default",
+        )
+    ]
+
+
+def test_a_running_job_whose_chief_was_deleted_says_that_it_cannot_complete(stage: Stage) -> None:
+    stage.delete("mnist-chief")
+    assert in_the_way(stage, "mnist")[0] == (
+        "its Job mnist-chief is gone, and 5 pods cannot complete the training without",
+        "kubectl apply the Job again, or: kubectl edl delete mnist -n default",
+    )
+    assert stage.run("status").out.splitlines()[1].split()[2] == "Incomplete"
+
+
+def test_pods_with_one_reason_are_one_obstacle(stage: Stage) -> None:
+    owner = stage.put(job("bad", framework="none", min="1", max="2"), suspend=False)
+    for index in range(2):
+        stage.create(waiting(owner, index, reason="CreateContainerConfigError"))
+    ((what, way_out),) = in_the_way(stage, "bad")
+    assert what == "2 pods wait: container main: CreateContainerConfigError"
+    assert way_out.startswith("a ConfigMap or Secret that it names is missing: kubectl describe")
+
+
+def test_pods_that_just_came_are_in_nobodys_way(stage: Stage) -> None:
+    stage.minutes_ago = 0.2
+    owner = stage.put(job("young", framework="none"), suspend=False)
+    stage.create(waiting(owner, 0, reason="ContainerCreating"))
+    assert in_the_way(stage, "young") == []
+
+
+def test_a_pod_that_never_becomes_ready_is_named(stage: Stage) -> None:
+    owner = stage.put(job("slow", framework="none"), suspend=False)
+    stage.create(pod(owner, 0, conditions=[]))
+    assert in_the_way(stage, "slow") == [
+        (
+            "1 pod of worker is not ready: slow-0-x0",
+            "kubectl describe pod slow-0-x0 -n default",
+        )
+    ]
+
+
+def test_pods_that_cannot_be_made_are_named_by_the_event(stage: Stage) -> None:
+    stage.put(job("poor", framework="none", min="1", max="2"), suspend=False)
+    quota = "pods is forbidden: exceeded quota: team"
+    stage.create(event("poor", "FailedCreate", quota, minutes_ago=2, warning=True))
+    assert in_the_way(stage, "poor") == [
+        (f"poor: FailedCreate: {quota}", "kubectl describe job/poor resourcequota -n default")
+    ]
+    stage.create(pod(stage.job("poor"), 0))
+    assert in_the_way(stage, "poor") == []
+
+
+def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
+    stage.put(cast("part")[0])
+    paused = job("paused", framework="none")
+    paused["metadata"]["annotations"] = {contract.PAUSED: "true"}
+    stage.put(paused)
+    failed = stage.put(job("failed", framework="none"), suspend=False)
+    over = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
+    stage.patch(failed["metadata"]["name"], {"status": {"conditions": [over]}})
+    stage.put(job("seen", framework="none"))
+    stage.patch("seen", notes(reason="InsufficientCapacity", message="insufficient CPU"))
+    ways = {
+        name: in_the_way(stage, name)[0][1]
+        for name in ("part", "paused", "failed", "resnet", "seen")
+    }
+    assert ways == {
+        "part": "kubectl apply the Jobs: without, no role starts",
+        "paused": "kubectl edl resume paused -n default",
+        "failed": "kubectl edl logs failed -n default shows why; "
+        "delete its Jobs and apply them to try again",
+        "resnet": "kubectl edl doctor",
+        "seen": "kubectl edl explain seen -n default",
+    }
+
+
+def test_a_new_job_says_at_once_what_is_in_its_way(stage: Stage) -> None:
+    stage.minutes_ago = 0.05
+    stage.put(job("huge", framework="none", min="99", max="99"))
+    explain = "kubectl edl explain huge -n default"
+    assert in_the_way(stage, "huge") == [("waiting for the reconciler to look at it", explain)]
+    stage.patch("huge", notes(reason="NeverFits", message="too large"))
+    assert in_the_way(stage, "huge") == [("too large", explain)]
+    stage.patch("huge", notes(reason="PodsTerminating", message="99 pods wait"))
+    assert in_the_way(stage, "huge") == []
+
+
+def test_what_is_wrong_with_a_job_comes_first(stage: Stage) -> None:
+    bad = job("broken", framework="none", min="9", max="2")
+    bad["spec"]["suspend"] = True
+    stage.create(bad)
+    what, way_out = in_the_way(stage, "broken")[0]
+    assert "min 9 is above max 2" in what
+    assert way_out == "correct it; Jobs that are wrong themselves are deleted and applied again"
+
+
+def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
+    other = Target("PriorityClass", "", "other")
+    stage.cluster.create(other, {"metadata": {"name": "other"}, "value": 5})
+    waits = job("waits", framework="none")
+    waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
+    stage.put(waits)
+    what, _ = in_the_way(stage, "waits")[0]
+    assert what.startswith('there is no PriorityClass "nope": create it (kubectl create ')
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 50))
+def test_a_bar_shows_what_runs_and_comes_and_is_always_as_wide(
+    running: int, size: int, most: int
+) -> None:
+    shown = bar(min(running, size), size, most)
+    assert len(shown) == CELLS
+    assert ("█" in shown) == (min(running, size) > 0)
+    assert shown.rstrip() == "█" * shown.count("█") + "░" * shown.count("░") + "·" * shown.count(
+        "·"
+    )
+
+
+def test_a_line_of_bars_knows_nothing_from_little_and_from_the_most() -> None:
+    assert sparkline([None, 0, 1, 50, 100], 100) == " ▁▂▄▇"
+    assert sparkline([0, 0], 0) == "▁▁"
+
+
+def test_a_cut_line_ends_its_colour() -> None:
+    assert cut("\x1b[32mRunning\x1b[0m well", 3) == "\x1b[32mRun\x1b[0m"
+    assert cut("Running", 7) == "Running"
+    assert fitted("a\nb\nc\n", Layout(width=1, height=3)) == "a\n…\n"

@@ -1,0 +1,233 @@
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import pairwise
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl import contract
+from edl.errors import EdlError, NotFound, Unreachable
+from edl.kube.cluster import Cluster, RawListing, Selection
+from edl.writes import Json
+from kubectl_edl.output.cell_quantities import cores, memory, percent
+from tests.kubectl_edl.fenced import Behind, fenced
+from tests.kubectl_edl.stage import NOW, Stage, job, mnist, node, pod
+
+HISTORY = "2026-11-21T11:00:00Z started 4 4 fits\n2026-11-21T11:30:00Z shrunk 4 2 others"
+GPU = {"resources": {"requests": {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "2"}}}
+
+
+def without_metrics(error: EdlError) -> Callable[[Cluster], Cluster]:
+    class Without(Behind):
+        def list(self, selection: Selection) -> RawListing:
+            if selection.kind.endswith("Metrics"):
+                raise error
+            return self.cluster.list(selection)
+
+    return lambda cluster: cast("Cluster", Without(cluster))
+
+
+def measured(stage: Stage, name: str, *usage: tuple[str, str]) -> None:
+    containers = [
+        {"name": f"c{number}", "usage": {"cpu": cpu, "memory": size}}
+        for number, (cpu, size) in enumerate(usage)
+    ]
+    stage.create({"kind": "PodMetrics", "metadata": {"name": name}, "containers": containers})
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """An hour of one role with GPUs: 4 replicas, then 2; max 4."""
+    stage = Stage(minutes_ago=60)
+    manifest = job("sweep", framework="none", min="1", max="4")
+    manifest["spec"]["template"]["spec"]["containers"][0] |= GPU
+    owner = stage.put(manifest, suspend=False, parallelism=2)
+    stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: HISTORY}}})
+    for index in range(2):
+        made = pod(owner, index)
+        made["spec"]["containers"][0] |= GPU
+        stage.create(made)
+    for number in (1, 2):
+        made = node(f"node-{number}")
+        made["status"]["allocatable"]["nvidia.com/gpu"] = "4"
+        stage.create(made)
+    return stage
+
+
+def cells(line: str) -> list[str]:
+    return re.split("  +", line.strip())
+
+
+def test_what_is_requested_and_what_is_used(stage: Stage) -> None:
+    measured(stage, "sweep-0-x0", ("250m", "1Gi"), ("1500000000n", "524288Ki"))
+    measured(stage, "sweep-1-x1", ("750m", "512Mi"))
+    titles, line = stage.run("top").out.splitlines()
+    assert cells(titles)[2:8] == ["PODS", "CPU-REQ", "CPU-USED", "MEM-REQ", "MEM-USED", "GPU-REQ"]
+    assert cells(line)[:8] == ["sweep", "Running", "2", "2", "2.5", "4Gi", "2Gi", "4"]
+
+
+def test_pods_that_are_not_measured_yet_make_it_more(stage: Stage) -> None:
+    measured(stage, "sweep-0-x0", ("1", "1Gi"))
+    assert cells(stage.run("top").out.splitlines()[1])[4] == ">1"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (NotFound("not found", 404), "the cluster has no metrics-server (metrics.k8s.io)"),
+        (Unreachable("it is ill", 503), "it is ill"),
+    ],
+)
+def test_without_metrics_what_is_used_is_unknown(stage: Stage, error: EdlError, said: str) -> None:
+    stage.wrapped = without_metrics(error)
+    found = stage.run("top")
+    assert found.code == 0
+    assert found.err == f"hint: what is used is not known: {said}\n"
+    assert cells(found.out.splitlines()[1])[4] == "<unknown>"
+    assert json.loads(stage.run("top", "-o", "json").out)["items"][0]["used"] is None
+
+
+def hours(stage: Stage, *args: str) -> Json:
+    found: Json = json.loads(stage.run("top", "sweep", *args, "-o", "json").out)["hours"]
+    return found
+
+
+def test_hours_of_gpus_are_sizes_over_time(stage: Stage) -> None:
+    assert hours(stage) == {"unit": "GPU", "held": 6.0, "atMax": 6.0, "complete": True}
+
+
+def test_work_that_does_not_divide_costs_more_at_the_maximum(stage: Stage) -> None:
+    """Half an hour each at 4 and at 2, a third serial: speeds 2 and 1.5 of one replica."""
+    found = hours(stage, "--serial", "0.3333333333333333")
+    assert found["held"] == 6.0
+    assert found["atMax"] == pytest.approx((0.5 * 2 + 0.5 * 1.5) / 2 * 4 * 2)
+
+
+def test_a_history_that_was_cut_says_more(stage: Stage) -> None:
+    later = "2026-11-21T11:30:00Z shrunk 4 2 others"
+    stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: later}}})
+    assert hours(stage)["complete"] is False
+    assert cells(stage.run("top").out.splitlines()[1])[8] == ">2 GPU-h"
+
+
+def test_fixed_roles_wait_longer_and_jobs_without_gpus_count_cpus() -> None:
+    """Six minutes: 7 pods of 2 CPUs, 4 of them workers; 12 workers would take a third of it."""
+    stage = Stage(minutes_ago=6)
+    mnist(stage)
+    found = json.loads(stage.run("top", "mnist", "-o", "json").out)["hours"]
+    assert found == {"unit": "CPU", "held": 1.4, "atMax": 1.0, "complete": True}
+    titles, line = stage.run("top", "jobs", "--serial", "1e-9").out.splitlines()
+    assert cells(titles)[-4:] == ["HELD", "AT-MAX", "VS-MAX", "AGE"]
+    assert cells(line)[-4:-1] == ["1.4 CPU-h", "1 CPU-h", "40% more"]
+    so_far = "Held so far: 1.4 CPU-h, 40% more than the 1 of fixed maximum sizes\n"
+    assert so_far in stage.run("top", "cluster", "--serial", "1e-9").out
+
+
+def test_work_that_does_not_divide_at_all_takes_less_than_the_maximum(stage: Stage) -> None:
+    line = stage.run("top", "jobs", "--serial", "1").out.splitlines()[1]
+    assert cells(line)[-4:-1] == ["6 GPU-h", "8 GPU-h", "25% less"]
+
+
+def test_without_knowing_how_the_work_divides_nothing_is_compared() -> None:
+    stage = Stage(minutes_ago=6)
+    mnist(stage)
+    assert cells(stage.run("top").out.splitlines()[0])[-2:] == ["HELD", "AGE"]
+    assert "fixed maximum" not in stage.run("top", "cluster").out
+    assert "Held so far: 1.4 CPU-h\n" in stage.run("top", "cluster").out
+
+
+def test_time_that_was_paused_or_after_the_end_is_not_held(stage: Stage) -> None:
+    lines = (HISTORY, "2026-11-21T11:45:00Z suspended 2 2 paused")
+    stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: "\n".join(lines)}}})
+    stage.patch("sweep", {"spec": {"suspend": True}})
+    assert hours(stage)["held"] == 5.0
+    over = {"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-21T11:30:00Z"}
+    stage.patch(
+        "sweep", {"metadata": {"annotations": {contract.HISTORY: HISTORY.partition("\n")[0]}}}
+    )
+    stage.patch("sweep", {"spec": {"suspend": False}, "status": {"conditions": [over]}})
+    assert hours(stage)["held"] == 4.0
+
+
+def test_nodes_show_what_is_requested_and_idle(stage: Stage) -> None:
+    stage.create({"kind": "NodeMetrics", "metadata": {"name": "node-1"}, "usage": {"cpu": "300m"}})
+    stage.patch("node-2", {"spec": {"unschedulable": True}}, "Node")
+    lines = [cells(line) for line in stage.run("top", "nodes").out.splitlines()]
+    assert lines[1] == [
+        *("node-1", "Ready", "2", "2/110", "2 (12%)", "14", "300m"),
+        *("4Gi (6%)", "60Gi", "0", "4 (100%)", "0"),
+    ]
+    assert lines[2][:3] == ["node-2", "Unschedulable", "0"]
+    assert lines[2][5:7] == ["0", "<unknown>"]
+    wide = stage.run("top", "node", "node-1", "-o", "wide").out.splitlines()
+    assert len(wide) == 2
+    assert cells(wide[0])[4:6] == ["CPU", "CPU-REQ"]
+    assert stage.run("top", "nodes", "nowhere").code == 3
+
+
+def test_the_cluster_is_the_sum(stage: Stage) -> None:
+    stage.put(job("waits", framework="none", min="3", max="9"))
+    lines = stage.run("top", "cluster").out.splitlines()
+    assert cells(lines[1]) == ["cpu", "32", "2 (6%)", "2", "0", "6", "30", "<unknown>"]
+    assert cells(lines[3]) == ["gpu", "8", "4 (50%)", "4", "0", "0", "4", "<unknown>"]
+    assert lines[6:] == [
+        "Nodes: 2",
+        "Training jobs: 2 (1 Running, 1 Queued)",
+        "Held so far: 6 GPU-h",
+    ]
+    found = json.loads(stage.run("top", "cluster", "-o", "json").out)
+    assert found["resources"]["gpu"]["training"] == "4"
+
+
+def test_the_view_may_stand_anywhere_and_jobs_are_meant_without_one(stage: Stage) -> None:
+    assert stage.run("top").out == stage.run("top", "job").out
+    assert stage.run("top", "-n", "default", "nodes").out == stage.run("top", "nodes").out
+    assert stage.run("top", "sweep").out == stage.run("top").out
+    assert stage.run("top", "swep").code == 3
+    assert stage.run("top", "-n", "empty").err == "No training jobs found in empty namespace.\n"
+
+
+def test_nodes_need_the_right_to_see_them(stage: Stage) -> None:
+    stage.wrapped = fenced("Node")
+    found = stage.run("top", "nodes")
+    assert (found.code, found.out) == (1, "")
+    assert "may not list Node" in found.err
+
+
+def test_amounts_have_one_figure_and_one_unit() -> None:
+    assert [cores(amount) for amount in (0, 250, 1000, 1500, 12000)] == [
+        "0",
+        "250m",
+        "1",
+        "1.5",
+        "12",
+    ]
+    sizes = (0, 1023, 2**20, 3 * 2**29, 2**60)
+    assert [memory(size) for size in sizes] == ["0", "1023", "1Mi", "1.5Gi", "1024Pi"]
+    assert (percent(1, 4), percent(0, 0)) == ("25%", "")
+
+
+@settings(max_examples=25)
+@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=6), serial=st.floats(0, 1))
+def test_at_the_maximum_all_the_time_nothing_is_saved_and_below_it_never_lost(
+    sizes: list[int], serial: float
+) -> None:
+    """One elastic role alone: a smaller size never needs more for the same work."""
+    stage = Stage(minutes_ago=60)
+    stage.put(
+        job("sweep", framework="none", min="1", max="9"), suspend=False, parallelism=sizes[-1]
+    )
+    begin = NOW - timedelta(minutes=59)
+    lines = [f"{begin:%Y-%m-%dT%H:%M:%SZ} started {sizes[0]} {sizes[0]} fits"]
+    for number, (before, after) in enumerate(pairwise(sizes), 1):
+        at = begin + timedelta(minutes=5 * number)
+        lines.append(f"{at:%Y-%m-%dT%H:%M:%SZ} grown {before} {after} room")
+    stage.patch("sweep", {"metadata": {"annotations": {contract.HISTORY: "\n".join(lines)}}})
+    found = hours(stage, "--serial", str(serial))
+    assert found["atMax"] >= found["held"] - 0.002
+    if set(sizes) == {9}:
+        assert found["atMax"] == pytest.approx(found["held"], abs=0.002)
