@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from certs import directory as files_in
+from certs import certificate_directory as files_in
 from certs.bundle import FILES, CertificateError, Names, from_files, local_names, to_files
-from certs.installation import CONFIGURATION, Installation, Installed, ensure, store, usual
-from certs.installation import rotate as rotated
+from certs.certificate_report import report, report_installed
 from certs.issue import LIFETIMES, Lifetimes
 from certs.renew import Order, reissued
-from certs.report import report, report_installed
+from certs.secrets import CONFIGURATION, Installation, Installed, ensure, store, usual
+from certs.secrets import rotate as rotated
 from certs.verify import bundle_problem
 from edl import contract
 from edl.errors import EdlError
-from edl.kube.client import connect
-from edl.kube.kubeconfig import Overrides
+from edl.kube.api.client import connect
+from edl.kube.auth.kubeconfig import Overrides
 
 _directory = click.option(
     "--dir",

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from certs.installation import Installation, Installed, ensure
 from certs.issue import LIFETIMES, Lifetimes
 from certs.renew import Progress
+from certs.secrets import Installation, Installed, ensure
 from certs.verify import is_signed_by
 from edl.kube.cluster import Cluster
 

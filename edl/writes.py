@@ -1,6 +1,6 @@
 """What is to be written to the cluster, as values: the last thing that is decided purely.
 
-`edl/steps` makes them from a plan, `edl/kube/act` performs them.
+`edl/steps` makes them from a plan, `edl/kube/writer/executor` performs them.
 """
 
 from collections.abc import Mapping

@@ -99,8 +99,8 @@ def _failed(error: Exception, world: World) -> int:
 
 
 def _connect(scope: Scope) -> Connection:
-    from edl.kube.client import connect  # noqa: PLC0415 (most of a cold start)
-    from edl.kube.kubeconfig import Overrides  # noqa: PLC0415 (the same)
+    from edl.kube.api.client import connect  # noqa: PLC0415 (most of a cold start)
+    from edl.kube.auth.kubeconfig import Overrides  # noqa: PLC0415 (the same)
 
     impersonated = {"as": scope.as_user, "as-uid": scope.as_uid, "as-groups": [*scope.as_groups]}
     said = Overrides(

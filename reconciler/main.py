@@ -13,23 +13,23 @@ import click
 import msgspec
 from prometheus_client import disable_created_metrics
 
-from certs.installation import usual
 from certs.rotation import Rotation
+from certs.secrets import usual
 from edl import contract
 from edl.errors import EdlError
-from edl.kube import logs
-from edl.kube.client import ApiServer, connect
-from edl.kube.kubeconfig import Overrides
-from edl.kube.rights import Missing, render
+from edl.kube import process_logging
+from edl.kube.api.client import ApiServer, connect
+from edl.kube.auth.access_review import Missing, render
+from edl.kube.auth.kubeconfig import Overrides
 from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
 from edl.planner.memory import Memory
-from reconciler import certificates, planning
-from reconciler.certificates import Certificates, Gauges
-from reconciler.leader import Clocks, Elector, Terms
-from reconciler.process import Address, Process
-from reconciler.rights import Rights
+from reconciler import decision_options, webhook_certificates
+from reconciler.leader_election import Clocks, Elector, Terms
+from reconciler.manager import Address, Process
+from reconciler.webhook_certificates import Certificates, Gauges
+from reconciler.write_permissions import Rights
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -42,7 +42,7 @@ class Settings(msgspec.Struct, frozen=True):
     context: str | None
     namespace: str
     decides: planner.Settings
-    certifies: certificates.Settings
+    certifies: webhook_certificates.Settings
     leader_elect: bool
     identity: str
     lease_duration: int
@@ -59,8 +59,8 @@ class Settings(msgspec.Struct, frozen=True):
 @click.option("--kubeconfig", help="Default: as kubectl, or the pod's own ServiceAccount.")
 @click.option("--context", help="The kubeconfig's context.")
 @click.option("--namespace", default=contract.SYSTEM_NAMESPACE, help="Where the Lease lives.")
-@planning.options
-@certificates.options
+@decision_options.options
+@webhook_certificates.options
 @click.option("--leader-elect/--no-leader-elect", default=True)
 @click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
 @click.option(
@@ -80,16 +80,16 @@ class Settings(msgspec.Struct, frozen=True):
     default=False,
     help="Serve the last plan at /debug/plan, beside the metrics.",
 )
-@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info")
-@click.option("--log-format", type=click.Choice(list(logs.FORMATS)), default="json")
+@click.option("--log-level", type=click.Choice(process_logging.LEVELS), default="info")
+@click.option("--log-format", type=click.Choice(list(process_logging.FORMATS)), default="json")
 def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     """Queue, start, grow and shrink the training jobs of a cluster."""
-    logs.log_to(sys.stderr, options["log_level"], options["log_format"])
+    process_logging.log_to(sys.stderr, options["log_level"], options["log_format"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     # Blocked before any thread begins, so that all signals wait for `sigwait`.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
-        decides, certifies = planning.take(options), certificates.take(options)
+        decides, certifies = decision_options.take(options), webhook_certificates.take(options)
         settings = Settings(decides=decides, certifies=certifies, **options)
         process = _process(settings)
         address = Address(settings.metrics_host, settings.metrics_port, debug=settings.debug_plan)

@@ -10,14 +10,14 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from edl.errors import NotFound
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.model import Target
 from sandbox.processes.readiness import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edl.kube.client import ApiServer
+    from edl.kube.api.client import ApiServer
     from sandbox.existing import Cluster
 
 WITHIN: Final = 60.0

@@ -10,21 +10,21 @@ import click
 import msgspec
 from prometheus_client import disable_created_metrics
 
-from certs.installation import secret_target
+from certs.secrets import secret_target
 from edl import contract
 from edl.errors import EdlError
 from edl.inject.admission import Context
-from edl.kube import logs
-from edl.kube.client import connect
-from webhook.app import Desk, create_app, probing, rejected, reviewing
-from webhook.certificate import ServingCertificate, Source, from_directory, from_secret
-from webhook.clients import Clients
-from webhook.keeper import Keeper
-from webhook.limits import Limits
-from webhook.measures import Measures
-from webhook.policies import Policies, Silent, Watched
-from webhook.release import release
-from webhook.server import Door, Lifecycle, Settings, serve
+from edl.kube import process_logging
+from edl.kube.api.client import connect
+from webhook.contract_release import release
+from webhook.http.connection_limits import Limits
+from webhook.http.server import Door, Lifecycle, Settings, serve
+from webhook.namespace_policies import Policies, Silent, Watched
+from webhook.routes import Desk, create_app, probing, rejected, reviewing
+from webhook.tls.certificate_reloader import Keeper
+from webhook.tls.client_auth import Clients
+from webhook.tls.serving_certificate import ServingCertificate, Source, from_directory, from_secret
+from webhook.webhook_metrics import Measures
 
 _FETCH_SECONDS: Final = 2.0
 """For one namespace: the API server itself waits five for our answer."""
@@ -101,15 +101,18 @@ class Options(msgspec.Struct, frozen=True):
     "--log-level",
     default="info",
     show_default=True,
-    type=click.Choice(logs.LEVELS),
+    type=click.Choice(process_logging.LEVELS),
 )
 @click.option(
-    "--log-format", default="json", show_default=True, type=click.Choice(list(logs.FORMATS))
+    "--log-format",
+    default="json",
+    show_default=True,
+    type=click.Choice(list(process_logging.FORMATS)),
 )
 def webhook(**given: object) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
     options = msgspec.convert(given, Options)
-    logs.log_to(sys.stderr, options.log_level, options.log_format)
+    process_logging.log_to(sys.stderr, options.log_level, options.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     measures, certificate = Measures(), ServingCertificate()
     keeper = Keeper(certificate, _source(options), measures, _now)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from edl.kube.login import Login, log_in
+from edl.kube.auth.credentials import Login, log_in
 
 _HEADERS: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
 _BODY: Final = b'{"spec":{"suspend":false}}'

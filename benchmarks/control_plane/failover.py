@@ -16,7 +16,7 @@ from typing import Final
 from benchmarks.control_plane.latency import NAMESPACE, create, job
 from dev.installation import install, start_reconciler
 from edl import contract
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
 

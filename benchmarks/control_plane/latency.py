@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from dev.installation import install
 from edl import contract
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from edl.errors import ClusterError
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 
 PATIENCE: Final = 300.0

@@ -25,7 +25,7 @@ from benchmarks.report.processor import busy_seconds, processor
 from benchmarks.scheduling import kueue
 from dev.installation import install
 from edl import contract
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.control_plane.latency import NAMESPACE, create, job, running, seconds_until
 from dev.installation import install
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from sandbox import NodeGroup, Sandbox
 
 WRITERS: Final = 8

@@ -29,7 +29,7 @@ from benchmarks.experiments.record import LAG_LIMIT, Circumstances, Record, Step
 from benchmarks.report import circumstances
 from dev.installation import install
 from edl.errors import NotFound
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
 

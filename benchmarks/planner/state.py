@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from benchmarks.planner.objects import Objects, Scale
 from edl.errors import Gone
-from edl.kube import facts
-from edl.kube.census import Census
+from edl.kube.cache.informers import Stores, informers
 from edl.kube.cluster import RawEvent, RawListing, Selection
-from edl.kube.shapes import Shapes
-from edl.kube.watched import Stores, informers
+from edl.kube.decode import object_facts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.incremental_state import Census
 from edl.model import ClusterState
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -181,7 +181,7 @@ def read_placed(objects: Objects) -> None:
     """As many pods as there are, all placed by plans: each is kept to a node of its own."""
     shapes, found, before = Shapes(), [], memory()
     raw = (objects.placed(number) for number in range(objects.scale.pods))
-    spent = timed(lambda: found.extend(facts.pod(one, shapes) for one in raw))
+    spent = timed(lambda: found.extend(object_facts.pod(one, shapes) for one in raw))
     different = len({id(one.shape) for one in found})
     note = f"its making included; {different} shapes, {memory() - before} MiB more"
     show("every pod, all placed by plans", [spent], note)

@@ -32,7 +32,7 @@ from benchmarks.scheduling.racks import (
 from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox import Sandbox

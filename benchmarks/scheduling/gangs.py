@@ -28,7 +28,7 @@ from benchmarks.scheduling.watch import Gang, Stage, Stalls, Start, Watch
 from dev.installation import install
 from edl import contract
 from edl.errors import Conflict, NotFound
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.simulator import Training

@@ -16,7 +16,7 @@ import msgspec
 
 from edl import contract
 from edl.errors import ClusterError
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import RawEvent, RawListing, Selection
 
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from certs import directory
+from certs import certificate_directory
 from certs.bundle import local_names, service_names, to_files
 from certs.issue import issue
 
@@ -131,7 +131,7 @@ def webhook(port: int) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder:
         names = local_names(service_names("edl-webhook", "edl-system"))
         bundle = issue(names, datetime.now(UTC))
-        directory.write(Path(folder), to_files(bundle))
+        certificate_directory.write(Path(folder), to_files(bundle))
         options = ["--cert-dir", folder, "--port", str(port), "--log-level", "warning"]
         options += ["--no-namespaces"]
         command = [sys.executable, "-m", "webhook", *options, "--image", "x", "--drain", "0"]

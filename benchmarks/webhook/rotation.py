@@ -18,10 +18,10 @@ from threading import Event, Thread
 from typing import Final
 
 from benchmarks.control_plane.latency import NAMESPACE, job
-from certs.installation import usual
+from certs.secrets import usual
 from dev.installation import Installation, install
 from edl.errors import ClusterError
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.model import Target
 from sandbox import Sandbox
 

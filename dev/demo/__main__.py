@@ -13,7 +13,7 @@ from dev.demo.screen import Screen
 from dev.demo.story import SceneFailed, Story
 from dev.demo.training import Training
 from dev.installation import install
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from sandbox import NodeGroup, Sandbox, SandboxError
 
 _HELP: Final = """Elastic jobs on a real control plane with 20 simulated nodes, in about a minute.

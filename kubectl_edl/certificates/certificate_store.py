@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from certs.bundle import Pair, each_certificate
-from certs.installation import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
+from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
 from certs.verify import Facts, is_signed_by
 from edl.errors import NotFound
 from edl.kube.cluster import Cluster

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from certs.bundle import CertificateError
-from certs.installation import Installed, rotate, usual
-from certs.installation import renew as renewed
+from certs.secrets import Installed, rotate, usual
+from certs.secrets import renew as renewed
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster
 from edl.model import Target

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from certs.bundle import CertificateError, Issuer, Pair, each_certificate
-from certs.installation import Installed
+from certs.secrets import Installed
 from certs.verify import Facts, facts_of, is_signed_by
 from edl.writes import Json
 from kubectl_edl.certificates.certificate_store import Trusted, days_left

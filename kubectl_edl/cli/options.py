@@ -77,7 +77,7 @@ _ONE_NAMESPACE: Final = (_SCOPE[0], *_SCOPE[2:])
 
 def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
     """As it is given, refused before a cluster is asked. Raises click.BadParameter."""
-    from edl.kube.selector import is_selector  # noqa: PLC0415 (not for a command without one)
+    from edl.kube.cache.label_selector import is_selector  # noqa: PLC0415 (not for a command without one)
 
     if text and not is_selector(text):
         example = "write team=vision, team!=vision, team in (a,b), team or !team, with commas"

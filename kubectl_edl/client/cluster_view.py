@@ -12,13 +12,13 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.errors import Forbidden
-from edl.kube import facts, jobfacts
 from edl.kube.cluster import Cluster, Selection
-from edl.kube.facts import NamespaceFacts, PriorityFacts
-from edl.kube.jobfacts import JobFacts
-from edl.kube.observe import Snapshot, observe
-from edl.kube.quotas import limit_range, quota
-from edl.kube.shapes import Shapes
+from edl.kube.decode import job_facts, object_facts
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.namespace_quotas import limit_range, quota
+from edl.kube.decode.object_facts import NamespaceFacts, PriorityFacts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.observe import Snapshot, observe
 from edl.model import ClusterState, Target, TrainingJob
 from edl.namespaces import NamespacePolicy, allow_kubexec
 from edl.writes import Json
@@ -69,11 +69,11 @@ def survey_created(connection: Connection, jobs: Sequence[Json], now: datetime) 
     hints: list[str] = []
     shapes = Shapes()
     classes = Selection("PriorityClass")
-    created = [jobfacts.job(msgspec.json.encode(one), shapes) for one in jobs]
+    created = [job_facts.job(msgspec.json.encode(one), shapes) for one in jobs]
     found = Snapshot(
         jobs=created,
         priorities=allowed(
-            lambda: list(map(facts.priority, connection.cluster.list(classes).items)), "", []
+            lambda: list(map(object_facts.priority, connection.cluster.list(classes).items)), "", []
         ),
         namespaces=_namespace(connection, hints) if any(job.execs for job in created) else (),
     )
@@ -84,7 +84,7 @@ def _namespace(connection: Connection, hints: list[str]) -> Sequence[NamespaceFa
     name = connection.namespace
     target = Target("Namespace", "", name)
     return allowed(
-        lambda: [facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
+        lambda: [object_facts.namespace(msgspec.json.encode(connection.cluster.get(target)))],
         "whether launchers may exec into workers is not known here, and where they may not: "
         f"{allow_kubexec(name)}",
         hints,
@@ -94,14 +94,14 @@ def _namespace(connection: Connection, hints: list[str]) -> Sequence[NamespaceFa
 def _training(asked: Asked, hints: list[str]) -> Snapshot:
     shapes = Shapes()
     listed = asked.answers()
-    jobs = [jobfacts.job(raw, shapes) for raw in listed.jobs()]
+    jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
     pods = allowed(
-        lambda: [facts.pod(raw, shapes) for raw in listed.pods()],
+        lambda: [object_facts.pod(raw, shapes) for raw in listed.pods()],
         "without its pods a started job shows as Starting",
         hints,
     )
     priorities = allowed(
-        lambda: list(map(facts.priority, listed.priorities())),
+        lambda: list(map(object_facts.priority, listed.priorities())),
         "priorities count as 0 here",
         hints if any(job.priority_class for job in jobs) else [],
     )
@@ -130,7 +130,7 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
 
     Raises Forbidden.
     """
-    from edl.kube.watched import read_once  # noqa: PLC0415 (what is watched: not for status)
+    from edl.kube.cache.informers import read_once  # noqa: PLC0415 (what is watched: not for status)
 
     missed: dict[str, Forbidden] = {}
     state = observe(read_once(cluster, missed.__setitem__), now)
@@ -143,7 +143,7 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
 def _jobs(connection: Connection, selector: str = "") -> list[JobFacts]:
     shapes = Shapes()
     listing = connection.cluster.list(jobs_of(connection, selector))
-    return [jobfacts.job(raw, shapes) for raw in listing.items]
+    return [job_facts.job(raw, shapes) for raw in listing.items]
 
 
 def allowed(

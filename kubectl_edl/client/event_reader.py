@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.kube.cluster import Cluster, Selection
-from edl.kube.facts import time
+from edl.kube.decode.object_facts import time
 from edl.writes import Json
 from kubectl_edl.client.incarnations import Jobs, about
 

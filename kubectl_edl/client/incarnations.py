@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias
 
-from edl.kube.facts import time
+from edl.kube.decode.object_facts import time
 from edl.model import TrainingJob
 from edl.writes import Json
 

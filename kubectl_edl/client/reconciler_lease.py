@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from edl import contract
 from edl.errors import ClusterError, Forbidden, NotFound
-from edl.kube.facts import time
-from edl.kube.rights import read as missing_rights
+from edl.kube.auth.access_review import read as missing_rights
+from edl.kube.decode.object_facts import time
 from edl.model import Target
 from kubectl_edl.output.age import duration
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from edl.kube.rights import Missing
+    from edl.kube.auth.access_review import Missing
     from edl.writes import Json
     from kubectl_edl.cli.context import Connection
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from edl import contract
 from edl.errors import Forbidden, NotFound
-from edl.kube.census import Census
+from edl.kube.cache.informer import Informer
+from edl.kube.cache.informers import RULES, SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES, Selection
-from edl.kube.informer import Informer
-from edl.kube.watched import RULES, SURROUNDINGS, Stores
+from edl.kube.state.incremental_state import Census
 from edl.planner.decide import decide
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Asked, deciding, unattended
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from edl.forecast.estimate import Estimate
+    from edl.kube.cache.store import Store
     from edl.kube.cluster import Cluster
-    from edl.kube.store import Store
     from edl.model import ClusterState, JobKey
     from kubectl_edl.cli.context import Connection, World
     from kubectl_edl.client.reconciler_settings import Deciding

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from edl.kube.auth.access_review import Right, is_granted
 from edl.kube.cluster import RESOURCES, Cluster
-from edl.kube.rights import Right, is_granted
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 

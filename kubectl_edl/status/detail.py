@@ -5,7 +5,7 @@ from typing import Final
 
 from edl.domain_counts import DomainCounts, labels_of, running
 from edl.kube.cluster import Selection
-from edl.kube.facts import node
+from edl.kube.decode.object_facts import node
 from edl.model import TrainingJob
 from kubectl_edl.cli.context import Connection
 from kubectl_edl.client.cluster_view import Survey, allowed

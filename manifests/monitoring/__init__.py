@@ -1,7 +1,7 @@
 """What watches kubectl-edl: ServiceMonitors, alerts and a Grafana dashboard.
 
-The names of metrics are those of `reconciler/metrics.py`, `reconciler/gauges.py` and
-`webhook/measures.py`; a test asks a real Prometheus each of these questions.
+The names of metrics are those of `reconciler/metrics/` and `webhook/webhook_metrics.py`; a test
+asks a real Prometheus each of these questions.
 """
 
 import json

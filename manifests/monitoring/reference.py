@@ -9,13 +9,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from edl.model import ClusterState
 from edl.planner.plan import Plan
-from reconciler.certificates import Gauges
-from reconciler.gauges import Decided
-from reconciler.guarded import Told
-from reconciler.metrics import Metrics
-from webhook.judge import Outcome
-from webhook.measures import Measures
-from webhook.review import Review
+from reconciler.leader_guard import Told
+from reconciler.metrics.counters import Metrics
+from reconciler.metrics.state_metrics import Decided
+from reconciler.webhook_certificates import Gauges
+from webhook.admission_review import Review
+from webhook.handler import Outcome
+from webhook.webhook_metrics import Measures
 
 _LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _OTHERS: Final = ("process_", "python_")

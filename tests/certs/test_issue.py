@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from certs import directory as files_in
+from certs import certificate_directory as files_in
 from certs.bundle import Bundle, CertificateError, Names, local_names, service_names, to_files
 from certs.issue import Lifetimes, issue, issue_authority, issue_pair
 from certs.verify import facts_of

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.bundle import Pair, each_certificate
-from certs.installation import WEBHOOK_KINDS, read_pair, rotate, usual
 from certs.rotation import Pace, Rotation
+from certs.secrets import WEBHOOK_KINDS, read_pair, rotate, usual
 from certs.verify import is_signed_by, is_trusted
-from edl.kube.fake import FakeCluster
+from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from certs.installation import AUTHORITY_SECRET
+from certs.secrets import AUTHORITY_SECRET
 from dev import in_cluster
 from dev.installation import IMAGE
 from edl import contract

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from edl.errors import Denied
-from edl.kube import jobfacts
-from edl.kube.shapes import Shapes
+from edl.kube.decode import job_facts
+from edl.kube.decode.pod_shapes import Shapes
 from edl.model import Role
 from edl.parse import parse
 from edl.writes import Json
@@ -66,7 +66,7 @@ def items(done: int | None, note: str = "") -> Role:
         "spec": manifest["spec"] | ({} if done is None else {"completions": 10}),
         "status": {"succeeded": done or 0},
     }
-    found = jobfacts.job(msgspec.json.encode(stored), Shapes()).role
+    found = job_facts.job(msgspec.json.encode(stored), Shapes()).role
     assert found is not None
     return found
 

@@ -44,8 +44,8 @@ KEYED = frozenset({"get", "pop", "setdefault", "Code", "code_of", "read_reason"}
 
 
 ALLOWED = {
-    "edl/kube/refusals.py:refusal": "the API server has no field for the webhook that refused",
-    "edl/kube/refusals.py:_forbidden": "the API server has no field for the right that is missing",
+    "edl/kube/api/api_errors.py:refusal": "the API server has no field for a refusing webhook",
+    "edl/kube/api/api_errors.py:_forbidden": "the API server has no field for a missing right",
     "edl/steps/__init__.py:_explanations": "a patch that would change nothing is not written",
 }
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from edl import contract
-from edl.kube.login import Login
+from edl.kube.auth.credentials import Login
 from edl.writes import Json
 from tests.fuzz.generated import Generator
 

@@ -12,7 +12,7 @@ from edl import contract
 from edl.writes import Json
 from tests.fuzz import growth, twists
 from tests.fuzz.seeds import seeds
-from webhook.limits import LIMIT
+from webhook.http.connection_limits import LIMIT
 
 JSON: Final = "application/json"
 NAMESPACES: Final = ("lab",) * 30 + ("opted-in", "tight", "garbled") * 10 + ("absent", "../a", "")

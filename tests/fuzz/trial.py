@@ -20,18 +20,18 @@ import msgspec
 from edl import contract, patch
 from edl.inject import admission
 from edl.inject.admission import Context, Request, Verdict
-from edl.kube.fake import FakeCluster
+from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.namespaces import SILENT
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT
 from tests.fuzz.generated import Case
-from webhook.app import Desk, create_app
-from webhook.budget import weight
-from webhook.errands import ERRAND
-from webhook.judge import Core
-from webhook.policies import Watched
-from webhook.review import decode
+from webhook.admission_review import decode
+from webhook.handler import Core
+from webhook.http.body_budget import weight
+from webhook.http.deferred_calls import ERRAND
+from webhook.namespace_policies import Watched
+from webhook.routes import Desk, create_app
 
 _NAMESPACES: Final[dict[str, Json]] = {
     "lab": {},

@@ -10,8 +10,9 @@ import pytest
 
 from edl import contract
 from edl.errors import EdlError
-from edl.kube import admission, quotas
-from edl.kube.quotas import NamespaceRules
+from edl.kube.decode import namespace_quotas
+from edl.kube.decode.namespace_quotas import NamespaceRules
+from edl.kube.state import pod_admission
 from edl.model import Target
 from edl.resources import pod_requests
 from edl.writes import Json
@@ -176,10 +177,12 @@ def spec_of(template: dict[str, Any]) -> Json:
 def test_admission_is_what_the_api_server_does(installed: Stage, bounds: str) -> None:
     limit_range(installed, **RANGES[bounds])
     stored = json.dumps(installed.api.get(Target("LimitRange", installed.namespace, "small")))
-    found = quotas.limit_range(stored.encode())
+    found = namespace_quotas.limit_range(stored.encode())
     assert found is not None
     for name, template in TEMPLATES.items():
-        ours = admission.admit(admission.kept(spec_of(template)), NamespaceRules(ranges=(found,)))
+        ours = pod_admission.admit(
+            pod_admission.kept(spec_of(template)), NamespaceRules(ranges=(found,))
+        )
         theirs = admitted(installed, spec_of(template))
         assert (theirs is None) == bool(ours.refusals), (name, ours)
         if theirs is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edl.errors import Forbidden, Invalid, Unreachable
-from edl.kube.client import PAGE_SIZE, ApiServer, connect
+from edl.kube.api.client import PAGE_SIZE, ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from sandbox.existing import Cluster as SandboxCluster

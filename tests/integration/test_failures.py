@@ -16,7 +16,7 @@ from dev.installation import (
     start_webhook,
 )
 from edl import contract
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from certs.installation import usual
+from certs.secrets import usual
 from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json

@@ -17,7 +17,7 @@ import yaml
 
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.inject.admission import Context, Request, mutate
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json

@@ -11,7 +11,7 @@ import pytest
 
 from dev.installation import Installation
 from edl.errors import Invalid, NotFound
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from edl.errors import ClusterError, Gone
-from edl.kube import facts
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
+from edl.kube.cache.informer import Informer
+from edl.kube.cache.store import Store
 from edl.kube.cluster import Selection
-from edl.kube.informer import Informer
-from edl.kube.store import Store
+from edl.kube.decode import object_facts
 from edl.model import Target
 from sandbox import Sandbox
 
@@ -38,7 +38,7 @@ def test_it_follows_again_after_a_restart_and_misses_nothing(
     sandbox = own_sandbox()
     sandbox.up()
     api = connect(str(sandbox.kubeconfig), None)
-    store = Store(facts.namespace)
+    store = Store(object_facts.namespace)
     informer = Informer(api, Selection("Namespace"), store)
     informer.start()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edl.errors import NotFound
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.model import Target
 from sandbox import Sandbox
 

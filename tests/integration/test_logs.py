@@ -13,7 +13,7 @@ import pytest
 
 from dev.installation import install
 from edl import contract
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import Selection
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox

@@ -12,7 +12,7 @@ import pytest
 from dev.installation import Installation
 from edl import contract
 from edl.errors import Invalid
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.model import Target
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic

@@ -8,12 +8,12 @@ import pytest
 
 from edl import contract
 from edl.errors import Conflict
-from edl.kube import facts, jobfacts
-from edl.kube.act import perform
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import Selection
-from edl.kube.observe import Snapshot, observe
-from edl.kube.shapes import Shapes
+from edl.kube.decode import job_facts, object_facts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.observe import Snapshot, observe
+from edl.kube.writer.executor import perform
 from edl.model import ClusterState, Pod, Role, Target
 from edl.planner.plan import Admission, Placement, Plan
 from edl.steps import steps
@@ -78,8 +78,8 @@ class Life:
     def state(self) -> ClusterState:
         shapes = Shapes()
         found = {kind: self.api.list(Selection(kind, "default")).items for kind in ("Job", "Pod")}
-        jobs = [jobfacts.job(raw, shapes) for raw in found["Job"]]
-        pods = [facts.pod(raw, shapes) for raw in found["Pod"]]
+        jobs = [job_facts.job(raw, shapes) for raw in found["Job"]]
+        pods = [object_facts.pod(raw, shapes) for raw in found["Pod"]]
         mine = [job for job in jobs if job.name == self.target.name]
         return observe(Snapshot(jobs=mine, pods=pods), datetime.now(UTC))
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from edl.kube.act import perform
-from edl.kube.observe import observe
-from edl.kube.watched import read_once
+from edl.kube.cache.informers import read_once
+from edl.kube.state.observe import observe
+from edl.kube.writer.executor import perform
 from edl.planner.plan import Plan
 from edl.steps import steps
 from edl.steps.forgive import CALM

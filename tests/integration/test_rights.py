@@ -12,21 +12,21 @@ from functools import partial
 
 import pytest
 
-from certs.installation import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
+from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
 from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError, EdlError, NotFound
-from edl.kube.announce import write_event
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, Selection
+from edl.kube.writer.event_recorder import write_event
 from edl.model import Code, Target
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.writes import Action, Note
 from manifests import render
-from reconciler.leader import Clocks, Elector, Terms
-from reconciler.process import Address, Process
+from reconciler.leader_election import Clocks, Elector, Terms
+from reconciler.manager import Address, Process
 from sandbox import Sandbox
 from tests.devices import device_class
 from tests.integration.conftest import NODES

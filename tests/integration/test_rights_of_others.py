@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from certs.installation import store, usual
 from certs.issue import issue
+from certs.secrets import store, usual
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks.scripts import KUBEXEC
-from edl.kube.client import connect
-from edl.kube.fake import FakeCluster
+from edl.kube.api.client import connect
+from edl.kube.testing.fake_cluster import FakeCluster
 from edl.writes import Json
 from manifests import render
 from sandbox import Sandbox
@@ -28,8 +28,8 @@ from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, await_effect, grants, without
 from tests.integration.support.stage import Stage, stage
 from tests.integration.support.webhook import as_account
-from webhook.certificate import from_secret
-from webhook.policies import Watched
+from webhook.namespace_policies import Watched
+from webhook.tls.serving_certificate import from_secret
 
 pytestmark = pytest.mark.integration
 

@@ -10,10 +10,10 @@ from typing import Any
 from edl import contract
 from edl.errors import NotFound
 from edl.inject.admission import Context, Request, mutate
-from edl.kube import rights
+from edl.kube.auth import access_review
+from edl.kube.auth.access_review import Missing
 from edl.kube.cluster import Cluster, Selection
-from edl.kube.fake import FakeCluster
-from edl.kube.rights import Missing
+from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.planner.settings import Settings, render
 from edl.writes import Json
@@ -279,7 +279,7 @@ def lease(
     target = Target("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     notes = {contract.SETTINGS: text or render(Settings())}
     if missing:
-        notes[contract.MISSING_RIGHTS] = rights.render(missing)
+        notes[contract.MISSING_RIGHTS] = access_review.render(missing)
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": renewed}
     metadata = {"name": target.name, "annotations": notes}
     with suppress(NotFound):

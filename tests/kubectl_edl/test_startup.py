@@ -38,7 +38,7 @@ NEVER_FOR_STATUS = {
     "rich",
     "webhook",
 }
-READERS = {"edl.frameworks", "edl.kube.observe", "edl.model", "kubectl_edl.output"}
+READERS = {"edl.frameworks", "edl.kube.state.observe", "edl.model", "kubectl_edl.output"}
 """What is loaded while the answers are on their way."""
 SCRIPT = """
 import json, sys
@@ -72,13 +72,13 @@ def test_status_loads_what_it_reads_with_and_no_more(tmp_path: Path) -> None:
     with serving(nothing) as (script, address):
         found = loaded("status", "--kubeconfig", kubeconfig(tmp_path, address))
     assert len(script.asked) == 4
-    assert found & {"edl.kube.observe", "kubectl_edl.status.view"} != set()
+    assert found & {"edl.kube.state.observe", "kubectl_edl.status.view"} != set()
     assert found & NEVER_FOR_STATUS == set()
 
 
 def test_status_asks_before_it_loads_what_reads_the_answers(tmp_path: Path) -> None:
     found = loaded("status", "--kubeconfig", f"{tmp_path}/none")
-    assert "edl.kube.client" in found
+    assert "edl.kube.api.client" in found
     assert found & READERS == set()
 
 

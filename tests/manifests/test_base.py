@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 import pytest
 
-from certs import installation
+from certs import secrets
 from edl import contract
 from edl.writes import Json
 from manifests import render
@@ -146,7 +146,7 @@ def test_the_process_that_faces_the_network_reads_its_certificate_and_namespaces
     ]
     certificate, read = rules
     assert (certificate["resources"], certificate["verbs"]) == (["secrets"], ["get"])
-    assert certificate["resourceNames"] == [installation.SECRET]
+    assert certificate["resourceNames"] == [secrets.SECRET]
     assert (read["resources"], read["verbs"]) == (["namespaces"], ["get", "list", "watch"])
 
 
@@ -157,8 +157,7 @@ def test_only_the_reconciler_reaches_the_authoritys_key() -> None:
         for rule in role["rules"]
         if "secrets" in rule["resources"]
         and {"get", "patch"} & set(rule["verbs"])
-        and installation.AUTHORITY_SECRET
-        in rule.get("resourceNames", [installation.AUTHORITY_SECRET])
+        and secrets.AUTHORITY_SECRET in rule.get("resourceNames", [secrets.AUTHORITY_SECRET])
     ]
     assert roles == ["edl-reconciler-certificates"]
     bound = [
@@ -257,7 +256,7 @@ def test_the_webhook_understands_its_arguments() -> None:
     given = webhook_command.make_context("webhook", words + image).params
     secret = found("Secret", "edl-webhook-tls")["metadata"]
     assert given["secret"] == f"{secret['namespace']}/{secret['name']}"
-    assert secret["name"] == installation.SECRET
+    assert secret["name"] == secrets.SECRET
     assert given["trusted"] == (contract.RECONCILER_USER,)
     (port,) = found("Service", "edl-webhook")["spec"]["ports"]
     (container,) = found("Deployment", "edl-webhook")["spec"]["template"]["spec"]["containers"]
@@ -270,7 +269,7 @@ def test_the_reconciler_understands_its_arguments() -> None:
     given = reconciler_command.make_context("reconciler", words).params
     assert given["leader_elect"] is True
     assert given["certificates"] is True
-    assert found("Secret", installation.AUTHORITY_SECRET)["metadata"]["namespace"] == (
+    assert found("Secret", secrets.AUTHORITY_SECRET)["metadata"]["namespace"] == (
         contract.SYSTEM_NAMESPACE
     )
     assert given["namespace"] == contract.SYSTEM_NAMESPACE
@@ -282,13 +281,11 @@ def test_names_agree_with_the_code() -> None:
     account = found("ServiceAccount", "edl-reconciler")["metadata"]
     user = f"system:serviceaccount:{account['namespace']}:{account['name']}"
     assert user == contract.RECONCILER_USER
-    assert found("Service", installation.SERVICE)["metadata"]["namespace"] == (
-        contract.SYSTEM_NAMESPACE
-    )
+    assert found("Service", secrets.SERVICE)["metadata"]["namespace"] == (contract.SYSTEM_NAMESPACE)
     for webhook in WEBHOOKS:
-        assert webhook["clientConfig"]["service"]["name"] == installation.SERVICE
+        assert webhook["clientConfig"]["service"]["name"] == secrets.SERVICE
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
-        assert found(kind, installation.CONFIGURATION)
+        assert found(kind, secrets.CONFIGURATION)
 
 
 def test_the_image_is_of_this_version() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from certs.installation import AUTHORITY_SECRET, SECRET
+from certs.secrets import AUTHORITY_SECRET, SECRET
 from edl import contract
 from manifests import installation, values
 from manifests.documents import BASE, load

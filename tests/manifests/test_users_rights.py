@@ -6,9 +6,9 @@ from itertools import product
 import pytest
 
 from edl.errors import Forbidden
+from edl.kube.api.api_errors import Request, refusal
+from edl.kube.cache.informers import SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES
-from edl.kube.refusals import Request, refusal
-from edl.kube.watched import SURROUNDINGS, Stores
 from edl.writes import Json
 from kubectl_edl.doctor.checks.permissions import YOURS
 from manifests import installation

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from reconciler.leader import Clocks
+from reconciler.leader_election import Clocks
 
 
 class Time:

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from edl import contract
 from edl.errors import ClusterError, Conflict
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.model import Target
 from sandbox.layout import read_facts
 from sandbox.processes.components import (

@@ -6,9 +6,9 @@ from threading import Event, Lock, Thread
 from typing import Any, Final, Generic, TypeVar
 
 from edl.errors import ClusterError
-from edl.kube.client import ApiServer
+from edl.kube.api.client import ApiServer
+from edl.kube.cache.store import version_of
 from edl.kube.cluster import RawEvent, Selection
-from edl.kube.store import version_of
 from tests.torture.laws import Judge
 from tests.torture.ledger import Ledger
 from tests.torture.sights import JobSight, PodSight, job_sight, pod_sight

@@ -15,7 +15,7 @@ import msgspec
 from edl import contract
 from edl.errors import Conflict, NotFound
 from edl.kube.cluster import Selection
-from edl.kube.objects import NodeObject
+from edl.kube.decode.schemas import NodeObject
 from edl.model import Target
 from edl.resources import Resources
 from edl.writes import Json

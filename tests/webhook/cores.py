@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from webhook.judge import Core
+from webhook.handler import Core
 
 
 def failing(error: Exception) -> Core:

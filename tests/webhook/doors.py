@@ -12,13 +12,13 @@ from wsgiref.types import WSGIApplication
 import uvloop
 
 from edl.inject.admission import Context
-from webhook.app import Desk, create_app
-from webhook.budget import Budget
-from webhook.connection import Endpoint
-from webhook.errands import Errands
-from webhook.limits import Limits
-from webhook.listener import server_of, watch
-from webhook.room import Room
+from webhook.http.body_budget import Budget
+from webhook.http.connection import Endpoint
+from webhook.http.connection_limits import Limits
+from webhook.http.connection_table import Room
+from webhook.http.deferred_calls import Errands
+from webhook.http.listener import server_of, watch
+from webhook.routes import Desk, create_app
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

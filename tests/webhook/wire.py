@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, Self
 
-from certs import directory as files_in
+from certs import certificate_directory as files_in
 from certs.bundle import Bundle, local_names, service_names, to_files
 from certs.issue import issue
 from sandbox.layout import free_ports

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from edl.kube.dra.objects import Counters
+from edl.kube.dra.dra_schemas import Counters
 from edl.resources import quantity
 
 Name: TypeAlias = tuple[str, str, str, str]

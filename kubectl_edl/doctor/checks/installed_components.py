@@ -3,7 +3,7 @@
 from importlib.metadata import version as installed
 from typing import Final
 
-from certs.installation import CONFIGURATION, WEBHOOK_KINDS
+from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
 from edl.errors import NotFound
 from edl.model import Target

@@ -8,7 +8,7 @@ from typing import Final
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, Selection
-from edl.kube.facts import time
+from edl.kube.decode.object_facts import time
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import Findings, Patient, warning, well

@@ -11,9 +11,9 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
+from edl.kube.auth.access_review import Right, is_granted, listed, whoami
+from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
-from edl.kube.rights import Right, is_granted, listed, whoami
-from edl.kube.roles import EDITOR, VIEWER
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.certificates.certificate_store import Keeper, keeper

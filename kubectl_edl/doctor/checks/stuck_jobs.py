@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from edl import contract, frameworks, namespaces
 from edl.errors import Forbidden
 from edl.kube.cluster import Selection
-from edl.kube.facts import node
+from edl.kube.decode.object_facts import node
 from edl.messages import message
 from edl.model import ClusterState, Phase, Target, TrainingJob
 from edl.phases import ending, phase

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from certs.installation import CONFIGURATION, WEBHOOK_KINDS
+from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Invalid, Unreachable
 from edl.model import Target

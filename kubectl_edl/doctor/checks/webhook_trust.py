@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from certs.bundle import CertificateError, Pair, each_certificate
-from certs.installation import usual
 from certs.renew import is_due
+from certs.secrets import usual
 from certs.verify import facts_of, misnamed, pair_problem
 from edl import contract
 from edl.errors import NotFound

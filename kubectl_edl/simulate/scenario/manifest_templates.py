@@ -9,11 +9,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract
-from edl.kube import jobfacts
-from edl.kube.gather import Around, gather
-from edl.kube.jobfacts import JobFacts
-from edl.kube.runtimes import NO_CLASS
-from edl.kube.shapes import Shapes
+from edl.kube.decode import job_facts
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.runtime_classes import NO_CLASS
+from edl.kube.state.training_jobs import Around, gather
 from edl.model import JobKey, TrainingJob
 from edl.writes import Json
 from kubectl_edl.inject.injector import Setting, inject
@@ -31,7 +31,7 @@ def template(path: str) -> TrainingJob:
     """
     stream = inject(sources([path], StringIO()), _SETTING)
     shapes = Shapes()
-    facts = [jobfacts.job(_stored(found), shapes) for found in _jobs(stream.values)]
+    facts = [job_facts.job(_stored(found), shapes) for found in _jobs(stream.values)]
     keys = {found.key for found in facts}
     if len(keys) != 1:
         names = ", ".join(sorted(key.name for key in keys)) or "none with edl.dev/framework"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from edl.errors import Denied
 from edl.form import MOST_REPLICAS
-from edl.kube.neighbours import met_by_each_other
+from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import Node
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES

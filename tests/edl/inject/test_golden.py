@@ -18,8 +18,8 @@ from edl.namespaces import SILENT
 from edl.writes import Json
 from tests.edl.manifests import USER
 from tests.golden.cases import CONTEXT, Denial, Golden, denials, goldens, sources
-from webhook import judge
-from webhook.review import Review
+from webhook import handler
+from webhook.admission_review import Review
 
 ROOT = Path(__file__).parents[3]
 GOLDENS = goldens()
@@ -108,7 +108,7 @@ def test_a_refusal_tells_everything_at_once(denial: Denial) -> None:
         manifest=denial.given,
         old=None,
     )
-    refusal = judge.mutate(review, SILENT, judge.Core(), CONTEXT).answer.refusal
+    refusal = handler.mutate(review, SILENT, handler.Core(), CONTEXT).answer.refusal
     assert refusal is not None
     assert refusal.message == denial.message
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from edl.feasibility.eligibility import Eligibility
 from edl.inject import gpu
-from edl.kube.shapes import Shapes
+from edl.kube.decode.pod_shapes import Shapes
 from edl.model import Node
 from edl.resources import Resources
 from edl.writes import Json

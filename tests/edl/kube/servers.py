@@ -10,8 +10,8 @@ from typing import Any
 
 import urllib3
 
-from edl.kube.client import ApiServer, Waits
-from edl.kube.login import Login
+from edl.kube.api.client import ApiServer, Waits
+from edl.kube.auth.credentials import Login
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import pytest
 
 from edl.errors import Gone, NotFound
 from edl.kube.cluster import Selection
-from edl.kube.fake import FakeCluster
+from edl.kube.testing.fake_cluster import FakeCluster
 from tests.edl.kube.cluster_contract import ClusterContract, lease, pod, take
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl.kube.observe import observe
-from edl.kube.store import Store
-from edl.kube.watched import Stores
+from edl.kube.cache.informers import Stores
+from edl.kube.cache.store import Store
+from edl.kube.state.observe import observe
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES

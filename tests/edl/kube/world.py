@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edl.kube.watched import Stores
+from edl.kube.cache.informers import Stores
 from edl.writes import Json
 from tests.edl.kube import manifests
 
 if TYPE_CHECKING:
-    from edl.kube.store import Store
+    from edl.kube.cache.store import Store
 
 CAST = {"edl.dev/roles": "ps=1,worker=1..4"}
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Conflict
-from edl.kube import facts, jobfacts
-from edl.kube.act import perform
-from edl.kube.fake import FakeCluster
-from edl.kube.observe import Snapshot, observe
-from edl.kube.shapes import Shapes
+from edl.kube.decode import job_facts, object_facts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.observe import Snapshot, observe
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.kube.writer.executor import perform
 from edl.model import ClusterState, Role, Target
 from edl.planner.plan import Admission, Placement, Plan
 from edl.steps import steps
@@ -91,10 +91,12 @@ class World:
         jobs = [self.cluster.get(self.job(role)) for role in SIZES]
         encode = msgspec.json.encode
         seen = Snapshot(
-            jobs=[jobfacts.job(encode(body), self.shapes) for body in jobs],
-            pods=[facts.pod(encode(self.pod(name)), self.shapes) for name in self.pods],
+            jobs=[job_facts.job(encode(body), self.shapes) for body in jobs],
+            pods=[object_facts.pod(encode(self.pod(name)), self.shapes) for name in self.pods],
         )
-        around = [facts.tag(one.kind, encode(self.cluster.get(one))) for one in sorted(self.around)]
+        around = [
+            object_facts.tag(one.kind, encode(self.cluster.get(one))) for one in sorted(self.around)
+        ]
         return observe(replace(seen, tags=around), self.now)
 
     def plan(self) -> Plan:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from edl.errors import EdlError
-from edl.kube.client import ApiServer
+from edl.kube.api.client import ApiServer
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json

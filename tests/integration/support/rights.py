@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from edl import contract
 from edl.errors import Forbidden, Invalid
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import RESOURCES, Cluster, RawListing, Selection, Watch
 from edl.model import Target
 from edl.writes import Json

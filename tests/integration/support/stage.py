@@ -9,7 +9,7 @@ from typing import Any
 
 from edl import contract
 from edl.errors import NotFound
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.kube.cluster import Selection
 from edl.model import Target
 from edl.writes import Json

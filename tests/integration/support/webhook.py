@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dev.installation import Installation, install, start_webhook
 from edl import contract
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.model import Target
 from edl.writes import Json
 from manifests import render

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from certs import directory as files_in
+from certs import certificate_directory as files_in
 from certs.bundle import Bundle, CertificateError, local_names, to_files
-from certs.installation import ensure, read_issuer, read_pair, usual
 from certs.issue import issue
+from certs.secrets import ensure, read_issuer, read_pair, usual
 from certs.verify import bundle_problem
 from edl.errors import Forbidden
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.model import Target
 from manifests import render
 from tests.integration.support.webhook import Webhook, as_account, labelled, read, until

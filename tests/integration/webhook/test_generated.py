@@ -2,7 +2,7 @@
 
 import pytest
 
-from edl.kube.login import log_in
+from edl.kube.auth.credentials import log_in
 from tests.fuzz import dry_runs, report
 from tests.fuzz.dry_runs import Findings, Server
 from tests.fuzz.generated import Generator

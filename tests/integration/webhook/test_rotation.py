@@ -17,9 +17,9 @@ import pytest
 from cryptography import x509
 
 from certs.bundle import each_certificate
-from certs.installation import rotate, usual
+from certs.secrets import rotate, usual
 from edl.errors import NotFound
-from edl.kube.client import ApiServer, connect
+from edl.kube.api.client import ApiServer, connect
 from edl.model import Target
 from sandbox.layout import free_ports
 from tests.integration.support.webhook import Webhook, as_account, labelled, read, until

@@ -8,7 +8,7 @@ import pytest
 from dev.installation import IMAGE
 from edl.inject import admission
 from edl.inject.admission import Context, Request
-from edl.kube.client import connect
+from edl.kube.api.client import connect
 from edl.model import Target
 from edl.writes import Json
 from sandbox.errors import SandboxError

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from certs.bundle import each_certificate
-from certs.installation import WEBHOOK_KINDS, usual
+from certs.secrets import WEBHOOK_KINDS, usual
 from certs.verify import facts_of
 from edl.errors import Forbidden, Invalid
 from kubectl_edl.certificates.certificate_store import served, trusted

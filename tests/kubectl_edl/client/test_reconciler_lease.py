@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from edl.kube.rights import Missing
+from edl.kube.auth.access_review import Missing
 from kubectl_edl.client.reconciler_lease import LEASE
 from tests.kubectl_edl.doctor.clinic import Clinic, installed
 from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
 
-from certs.installation import ensure, usual
+from certs.secrets import ensure, usual
 from edl import contract
 from edl.errors import ClusterError, Forbidden
 from edl.inject.admission import Context, Request, mutate

@@ -7,7 +7,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Forbidden, Invalid, Unreachable
-from edl.kube.rights import Missing
+from edl.kube.auth.access_review import Missing
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.context import Connection, Scope

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edl.kube.rights import Right
+from edl.kube.auth.access_review import Right
 from kubectl_edl.doctor.checks.permissions import granted
 from manifests.components import with_components
 from manifests.documents import load

@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from edl.kube.announce import event as ours
+from edl.kube.writer.event_recorder import event as ours
 from edl.model import Code, Target
 from edl.writes import Action, Json, Note
 from kubectl_edl.client.incarnations import owner

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from certs.installation import WEBHOOK_KINDS
+from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict
 from edl.inject import ttl
 from edl.kube.cluster import Cluster, Selection
-from edl.kube.fake import FakeCluster
+from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.spec import HELD_TTL
 from edl.writes import Json

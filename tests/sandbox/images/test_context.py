@@ -31,7 +31,7 @@ def put(folder: Path, path: str, text: str = "") -> Path:
         ("README.md", True),
         ("edl", False),
         ("edl/contract.py", False),
-        ("edl/kube/act.py", False),
+        ("edl/kube/writer/executor.py", False),
         ("edl/kube/__pycache__/act.pyc", True),
         ("sandbox/cli.py", True),
         ("sandbox/controlplane/go.mod", False),

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from edl.kube.census import Census
-from edl.kube.observe import observe
-from edl.kube.watched import DEVICES
+from edl.kube.cache.informers import DEVICES
+from edl.kube.state.incremental_state import Census
+from edl.kube.state.observe import observe
 from edl.model import Caveat, CaveatCode, ClusterState, DeviceTemplate, Node, Target
 from edl.resources import DEVICE_CLASS
 from edl.writes import Json

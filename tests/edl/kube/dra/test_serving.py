@@ -6,12 +6,12 @@ from threading import Event, Thread
 
 import pytest
 
+from edl.kube.cache.informer import LONGEST_PAUSE, Informer, Patience
+from edl.kube.cache.informers import DEVICES, read_once
+from edl.kube.cache.store import Store
 from edl.kube.cluster import Selection
-from edl.kube.dra import facts
-from edl.kube.fake import FakeCluster
-from edl.kube.informer import LONGEST_PAUSE, Informer, Patience
-from edl.kube.store import Store
-from edl.kube.watched import DEVICES, read_once
+from edl.kube.dra import dra_facts
+from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from tests import devices
 
@@ -27,7 +27,7 @@ def test_a_kind_that_is_not_served_is_empty_until_it_is() -> None:
     """It is looked for again without a warning, so that an upgrade of the cluster is noticed."""
     fake, stopped, pauses = cluster(), Event(), list[float]()
     fake.unserved = frozenset({KIND})
-    store: Store[facts.ClassFacts] = Store(facts.device_class)
+    store: Store[dra_facts.ClassFacts] = Store(dra_facts.device_class)
     informer = Informer(fake, Selection(KIND), store)
 
     def pause(seconds: float) -> bool:

@@ -1,0 +1,290 @@
+"""Certificates in the cluster: the Secrets that keep them, the configurations that trust them.
+
+The authority's key lies in a Secret of its own, apart from the pair that the webhook reads: only
+what writes here needs the first. Trust is published before anything is served that relies on it.
+"""
+
+import base64
+import binascii
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeVar
+
+from certs.bundle import (
+    AUTHORITY_FILES,
+    Bundle,
+    CertificateError,
+    Issuer,
+    Names,
+    Pair,
+    issuer_files,
+    issuer_from,
+    pair_files,
+    pair_from,
+    service_names,
+)
+from certs.ca_bundle import publish, trusted
+from certs.issue import LIFETIMES, Lifetimes, issue_pair
+from certs.renew import NO_PROGRESS, Order, Progress, is_good, renewed, renewed_pair, succeeded
+from certs.verify import is_signed_by
+from edl.errors import Conflict, Forbidden, NotFound
+from edl.kube.cluster import Cluster
+from edl.model import Target
+from edl.writes import Json
+
+NAMESPACE: Final = "edl-system"
+SERVICE: Final = "edl-webhook"
+AUTHORITY_SECRET: Final = "edl-webhook-authority"  # noqa: S105 - where it is
+SECRET: Final = "edl-webhook-tls"  # noqa: S105 - where it is
+CONFIGURATION: Final = "edl"
+"""The name of the mutating and of the validating webhook configuration, as manifests/ has them."""
+
+WEBHOOK_KINDS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+_ATTEMPTS: Final = 8
+"""Two writers collide once or twice; a write that always loses has another cause."""
+_FORMER: Final = (*AUTHORITY_FILES, "previous.crt", "previous.key")
+"""What was kept beside the serving pair when the webhook was its own authority."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where the certificates live: two Secrets, and webhook configurations of both kinds by name.
+
+    `authority` holds ca.crt and ca.key, `serving` tls.crt and tls.key.
+    """
+
+    authority: Target
+    serving: Target
+    configurations: tuple[str, ...]
+    names: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What is in the cluster now; `absent` are the configurations that do not exist (yet).
+
+    `pair` is None while there is nothing to serve that clients would trust.
+    """
+
+    issuer: Issuer
+    pair: Pair | None
+    absent: tuple[Target, ...] = ()
+
+
+def usual(*further: str, namespace: str = NAMESPACE) -> Installation:
+    """As the manifests name everything. `further` names and addresses of the webhook's server."""
+    names = service_names(SERVICE, namespace)
+    addresses = tuple(name for name in further if _is_address(name))
+    hosts = tuple(name for name in further if name not in addresses)
+    return Installation(
+        authority=Target("Secret", namespace, AUTHORITY_SECRET),
+        serving=Target("Secret", namespace, SECRET),
+        configurations=(CONFIGURATION,),
+        names=Names((*names.dns, *hosts), addresses),
+    )
+
+
+def secret_target(text: str) -> Target:
+    """`NAMESPACE/NAME` of a Secret; raises CertificateError for anything else."""
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise CertificateError(f'"{text}" names no Secret; write NAMESPACE/NAME')
+    return Target("Secret", namespace, name)
+
+
+def read_pair(cluster: Cluster, secret: Target) -> Pair:
+    """The pair in a Secret. Raises ClusterError, CertificateError where there is none."""
+    return pair_from(_files(cluster.get(secret)))
+
+
+def read_issuer(cluster: Cluster, secret: Target) -> Issuer:
+    """The authority in a Secret. Raises ClusterError, CertificateError where there is none."""
+    return issuer_from(_files(cluster.get(secret)))
+
+
+def ensure(
+    cluster: Cluster,
+    installation: Installation,
+    now: datetime,
+    lifetimes: Lifetimes = LIFETIMES,
+    progress: Progress = NO_PROGRESS,
+) -> Installed:
+    """Keep authority, trust and serving pair good, in this order; change only what is bad or due.
+
+    Several processes may do this at once: the first write wins, the others read it. Raises
+    ClusterError, or CertificateError when a Secret is missing and may not be created.
+    """
+    order = Order(installation.names, now, lifetimes)
+
+    def issuer(found: Issuer | None, believed: bytes) -> Issuer:
+        return renewed(found, order, believed, progress.served)
+
+    def pair(found: Pair | None, chosen: Installed) -> Pair | None:
+        waits = chosen.absent and not progress.alone
+        if waits and not (found and is_good(found, chosen.issuer.trust, order)):
+            return None  # the webhook takes no traffic before the API server is told of it
+        return renewed_pair(found, chosen.issuer, order, progress.settled)
+
+    return _agreed(cluster, installation, _Choice(issuer, pair))
+
+
+def rotate(
+    cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
+) -> Installed:
+    """Publish a new authority; the old one is trusted on, and what it signed is served on.
+
+    The leader takes the other steps: see `certs.rotation`.
+    """
+    order = Order(installation.names, now, lifetimes)
+    choice = _Choice(lambda found, believed: succeeded(found, order, believed), _as_found)
+    return _agreed(cluster, installation, choice)
+
+
+def renew(
+    cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
+) -> Installed:
+    """Replace the serving pair, where its authority is known to all clients; the rest as `ensure`.
+
+    While one authority follows another, the leader is about to replace the pair anyway.
+    """
+    order = Order(installation.names, now, lifetimes)
+
+    def pair(found: Pair | None, chosen: Installed) -> Pair | None:
+        authority = chosen.issuer.authority
+        own = found is not None and is_signed_by(found.certificate, authority.certificate)
+        if chosen.issuer.overlaps and not own:
+            return found
+        return issue_pair(authority, order.names, now, lifetimes.serving)
+
+    choice = _Choice(lambda found, believed: renewed(found, order, believed), pair)
+    return _agreed(cluster, installation, choice)
+
+
+def store(cluster: Cluster, installation: Installation, bundle: Bundle) -> Installed:
+    """Install exactly this bundle, whatever the Secrets held before."""
+    choice = _Choice(lambda _found, _believed: bundle.issuer, lambda _found, _chosen: bundle.pair)
+    return _agreed(cluster, installation, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What shall be there, by what is found: `issuer` by what clients trust, `pair` thereafter."""
+
+    issuer: Callable[[Issuer | None, bytes], Issuer]
+    pair: Callable[[Pair | None, Installed], Pair | None]
+
+
+def _as_found(found: Pair | None, _chosen: Installed) -> Pair | None:
+    return found
+
+
+def _agreed(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _attempt(cluster, installation, choice)
+        except Conflict:
+            continue  # something else wrote in between: look again, perhaps all is well now
+    return _attempt(cluster, installation, choice)
+
+
+def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
+    # The configurations before the Secret: so their versions refuse us when another process has
+    # published a newer Secret's trust since, and an older trust is never put back.
+    configurations = {target: _read(cluster, target) for target in _targets(installation)}
+    believed = b"".join(map(trusted, filter(None, configurations.values())))
+    secret = _secret(cluster, installation.authority)
+    found = _parsed(secret, issuer_from)
+    issuer = choice.issuer(found, believed)
+    if issuer != found:
+        _write(cluster, installation.authority, secret, issuer_files(issuer))
+    for target, configuration in configurations.items():
+        if configuration is not None:
+            publish(cluster, target, configuration, issuer.trust)
+    absent = tuple(target for target, body in configurations.items() if body is None)
+    return _serve(cluster, installation, choice, Installed(issuer, None, absent))
+
+
+def _serve(
+    cluster: Cluster, installation: Installation, choice: _Choice, chosen: Installed
+) -> Installed:
+    secret = _secret(cluster, installation.serving)
+    found = _parsed(secret, pair_from)
+    pair = choice.pair(found, chosen)
+    former = any(name in (secret.get("data") or {}) for name in _FORMER)
+    if former or (pair is not None and pair != found):
+        # An authority's key of a former release goes as soon as its successor's is kept.
+        files: dict[str, bytes | None] = dict.fromkeys(_FORMER)
+        files |= pair_files(pair) if pair else {}
+        _write(cluster, installation.serving, secret, files)
+    return Installed(chosen.issuer, pair, chosen.absent)
+
+
+def _targets(installation: Installation) -> list[Target]:
+    return [
+        Target(kind, "", name) for kind in WEBHOOK_KINDS for name in installation.configurations
+    ]
+
+
+def _read(cluster: Cluster, target: Target) -> Json | None:
+    try:
+        return cluster.get(target)
+    except NotFound:
+        return None
+
+
+def _secret(cluster: Cluster, target: Target) -> Json:
+    return _read(cluster, target) or _created(cluster, target)
+
+
+def _created(cluster: Cluster, target: Target) -> Json:
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"namespace": target.namespace, "name": target.name},
+    }
+    try:
+        return cluster.create(target, manifest)
+    except (Forbidden, NotFound) as error:
+        raise CertificateError(
+            f"no Secret {target.namespace}/{target.name}, and none can be created ({error}); "
+            "apply manifests/release.yaml again"
+        ) from error
+
+
+def _write(
+    cluster: Cluster, target: Target, secret: Json, files: Mapping[str, bytes | None]
+) -> None:
+    """Write these files of a Secret; None takes one out."""
+    data = {
+        name: None if content is None else base64.b64encode(content).decode()
+        for name, content in files.items()
+    }
+    version = secret["metadata"]["resourceVersion"]
+    cluster.patch(target, {"metadata": {"resourceVersion": version}, "data": data})
+
+
+def _parsed(secret: Json, parse: Callable[[Mapping[str, bytes]], _T]) -> _T | None:
+    """None for a Secret that is empty, as it is shipped, or damaged."""
+    try:
+        return parse(_files(secret))
+    except CertificateError:
+        return None
+
+
+def _files(secret: Json) -> dict[str, bytes]:
+    data: dict[str, str] = secret.get("data") or {}
+    try:
+        return {name: base64.b64decode(text) for name, text in data.items()}
+    except binascii.Error as error:  # the API server lets in nothing but base64
+        raise CertificateError(f"it is not base64: {error}") from error
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""One API server over HTTP."""

@@ -1,0 +1,107 @@
+"""What the API server's refusals mean: HTTP status and Status body → an error that teaches."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from edl.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Unreachable,
+    WebhookAway,
+)
+from edl.kube.auth.user_roles import role_with
+
+_RBAC: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource')
+_ACCOUNT: Final = "system:serviceaccount:"
+_WEBHOOK: Final = re.compile(r"admission webhook \S+ denied the request: (?P<cause>.*)", re.DOTALL)
+_AWAY: Final = re.compile(r'failed calling webhook "[^"]+\.edl\.dev"')
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    code: int = 0
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What was asked, in the words of RBAC: `verb` (list, patch, …) on `resource` (jobs.batch)."""
+
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    server: str
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.verb, self.resource, self.name, self.where) if part)
+
+    @property
+    def where(self) -> str:
+        return f"in namespace {self.namespace}" if self.namespace else ""
+
+
+def refusal(request: Request, status: int, body: bytes) -> ClusterError:
+    """The error for an answer other than 2xx (or for the object of a watch's ERROR event)."""
+    message = _message(body) or f"HTTP {status} without an explanation"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status](message, status)
+    if status == 401:  # noqa: PLR2004 - HTTP
+        return Forbidden(
+            f"{request.server} does not accept these credentials: {message}; "
+            "log in again, or choose others with --kubeconfig or --context",
+            status,
+        )
+    if status < 429 and (denied := _WEBHOOK.search(message)):  # noqa: PLR2004 - HTTP
+        return Invalid(denied["cause"], status)
+    if status == 403:  # noqa: PLR2004 - HTTP
+        return _forbidden(request, message)
+    if status == 429 or status >= 500:  # noqa: PLR2004 - HTTP
+        kind = WebhookAway if _AWAY.search(message) else Unreachable
+        return kind(f"{request.server} cannot {request} now: {message}", status)
+    return Invalid(message, status)
+
+
+_BY_STATUS: Final[dict[int, type[ClusterError]]] = {
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+}
+
+
+def _forbidden(request: Request, message: str) -> ClusterError:
+    if not (rule := _RBAC.search(message)):
+        return Forbidden(message, 403)
+    scope = f"-n {request.namespace}" if request.namespace else "--all-namespaces"
+    return Forbidden(
+        f'"{rule["user"]}" may not {request}; {_way_out(request, rule)} '
+        f"(kubectl auth can-i {rule['verb']} {request.resource} {scope})",
+        403,
+    )
+
+
+def _way_out(request: Request, rule: re.Match[str]) -> str:
+    """A ServiceAccount may be one of ours, whose roles are others."""
+    found = role_with(rule["verb"], request.resource, request.name)
+    if not found or rule["user"].startswith(_ACCOUNT):
+        return "ask for a role with this verb"
+    return f"ask for the ClusterRole {found} {request.where or 'in the whole cluster'}"
+
+
+def status_of(body: bytes) -> int:
+    """The code in a Status object; 500 when there is none."""
+    try:
+        return msgspec.json.decode(body, type=_Status).code or 500
+    except msgspec.DecodeError:
+        return 500
+
+
+def _message(body: bytes) -> str:
+    try:
+        return msgspec.json.decode(body, type=_Status).message
+    except msgspec.DecodeError:
+        return body[:200].decode(errors="replace").strip()

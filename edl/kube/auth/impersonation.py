@@ -1,0 +1,50 @@
+"""Acting as another user, by a kubeconfig's `as`: often to have less rights, so never ignored."""
+
+from typing import Final, TypeAlias
+from urllib.parse import quote
+
+import msgspec
+
+from edl.kube.auth.kubeconfig import Section
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+_LITERAL: Final = "!#$&'*+-.^_`|~"
+"""What a header's name may hold besides letters and digits, without the sign of escapes."""
+
+
+class _As(msgspec.Struct, rename="kebab"):
+    user: str = msgspec.field(default="", name="as")
+    as_uid: str = ""
+    as_groups: list[str] = []
+    as_user_extra: dict[str, list[str]] = {}
+
+
+def impersonate(user: Section) -> Headers:
+    """As client-go sends them (transport.NewImpersonatingRoundTripper).
+
+    Raises ValueError for what is misshapen or cannot be sent.
+    """
+    said = msgspec.convert({name: value for name, value in user.items() if value is not None}, _As)
+    if not said.user:
+        if said.as_uid or said.as_groups or said.as_user_extra:
+            raise ValueError("as-uid, as-groups and as-user-extra need as: the user's name")
+        return ()
+    if "" in said.as_user_extra:
+        raise ValueError("as-user-extra: a key is empty")
+    uid = [("Uid", said.as_uid)] if said.as_uid else []
+    groups = [("Group", group) for group in said.as_groups]
+    extra = [
+        (f"Extra-{quote(key, safe=_LITERAL)}", value)
+        for key, values in said.as_user_extra.items()
+        for value in values
+    ]
+    found = [("User", said.user), *uid, *groups, *extra]
+    return tuple((f"Impersonate-{name}", _sent(value)) for name, value in found)
+
+
+def _sent(value: str) -> str:
+    """UTF-8 on the wire, though http.client writes Latin-1."""
+    if any(ord(char) < ord(" ") or ord(char) == 0x7F for char in value):  # noqa: PLR2004 - DEL
+        raise ValueError("as: a control character")
+    return value.encode().decode("latin-1")

@@ -1,0 +1,1 @@
+"""List and watch, and what is kept of it."""

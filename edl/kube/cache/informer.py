@@ -1,0 +1,173 @@
+"""List, then watch, for as long as the process lives: one `Informer`, one thread, one kind.
+
+It outlives every failure: a watch that ends is resumed, one that is too old or refused again and
+again is listed again, and an API server that refuses or is away is asked again, ever more slowly.
+"""
+
+import logging
+import random
+from collections.abc import Callable
+from http import HTTPStatus
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import msgspec
+
+from edl.errors import ClusterError, Forbidden, Gone, NotFound, Unreachable
+from edl.kube.cache.store import Store, version_of
+from edl.kube.cluster import RESOURCES, Cluster, RawEvent, Selection
+
+if TYPE_CHECKING:
+    from edl.kube.cache.store import Item, Name
+    from edl.kube.cluster import Watch
+
+T = TypeVar("T")
+_log: Final = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.2
+LONGEST_PAUSE: Final = 15.0
+_SELDOM: Final = 16
+"""As many failures as make the longest pause."""
+RESUMES: Final = 3
+"""Refusals of a watch from one version, one after another, until all is listed again."""
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long to wait after failures: `pause` returns True when it was told to stop meanwhile."""
+
+    pause: Callable[[float], bool]
+    chance: Callable[[], float] = random.random
+
+    def after(self, failures: int) -> bool:
+        """Exponential, half of it by chance, so that many clients do not return together."""
+        longest = min(FIRST_PAUSE * 2 ** min(failures - 1, 16), LONGEST_PAUSE)
+        return self.pause(longest * (0.5 + self.chance() / 2))
+
+
+class Informer(Generic[T]):
+    """Keeps one store like the cluster.
+
+    `restarted` is told of every watch that is begun, `heard` of every list, event and bookmark.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        selection: Selection,
+        store: Store[T],
+        restarted: Callable[[], None] = lambda: None,
+        heard: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.store = store
+        self.selection = selection
+        self._cluster = cluster
+        self._restarted = restarted
+        self._heard = heard
+        self._stopped = Event()
+        self._lock = Lock()
+        self._watch: Watch | None = None
+        self._version = ""
+        self._failures = 0
+        self._refusals = 0
+        self._troubled = False
+
+    def start(self) -> Thread:
+        name = f"informer-{self.selection.kind}"
+        thread = Thread(target=self.run, args=(Patience(self._stopped.wait),), name=name)
+        thread.daemon = True  # a read that hangs must not keep the process
+        thread.start()
+        return thread
+
+    def stop(self) -> None:
+        self._stopped.set()
+        with self._lock:
+            if self._watch:
+                self._watch.close()
+
+    def run(self, patience: Patience) -> None:
+        """Until `stop`."""
+        while not self._stopped.is_set():
+            succeeded = self._attempt()
+            if not succeeded and patience.after(self._failures):
+                return
+
+    def _attempt(self) -> bool:
+        """One list or one watch. False when it failed, or ended before it brought anything."""
+        try:
+            if self._version:
+                return self._follow()
+            self._list()
+        except Exception as error:  # noqa: BLE001 — a dead informer would blind us for ever
+            if isinstance(error, NotFound) and RESOURCES[self.selection.kind].optional:
+                self._absent()
+            else:
+                self._failed(error)
+            return False
+        return True
+
+    def _absent(self) -> None:
+        """The API server does not serve the kind: it may after its next upgrade."""
+        self.store.absent()
+        self._heard()
+        self._version = ""
+        self._failures = _SELDOM
+
+    def _list(self) -> None:
+        items: dict[Name, Item[T]] = {}
+        version = ""
+        for page in self._cluster.pages(self.selection):
+            version = version or page.version
+            items.update((item.name, item) for item in map(self.store.item, page.items))
+        self.store.replace(items, int(version))
+        self._version = version
+        self._refusals = 0
+        self._heard()
+
+    def _follow(self) -> bool:
+        watch = self._cluster.watch(self.selection, self._version)
+        with self._lock:
+            self._watch = watch
+        self._restarted()
+        self._reached()
+        if self._stopped.is_set():
+            watch.close()
+        self._failures += 1  # until it brings something
+        for event in watch:
+            self._take(event)
+            self._failures = self._refusals = 0
+            self._heard()
+        return self._failures == 0
+
+    def _take(self, event: RawEvent) -> None:
+        if event.type == "BOOKMARK":
+            version = version_of(event.object)
+            self.store.seen(version)
+        else:
+            version = self.store.hear(event.object, gone=event.type == "DELETED")
+        self._version = str(version)
+
+    def _failed(self, error: Exception) -> None:
+        self._failures += 1
+        self._refusals += not _is_away(error)
+        if self._refusals >= RESUMES or not _can_resume(error):
+            self._version = ""
+        if not self._troubled and not isinstance(error, Gone):
+            self._troubled = True
+            bug = None if isinstance(error, ClusterError) else error
+            kind = self.selection.kind
+            _log.warning("cannot follow %s, will ask again: %s", kind, error, exc_info=bug)
+
+    def _reached(self) -> None:
+        if self._troubled:
+            self._troubled = False
+            _log.info("following %s again", self.selection.kind)
+
+
+def _is_away(error: Exception) -> bool:
+    """No answer, or no time for one: as for client-go, that says nothing about our version."""
+    return isinstance(error, Unreachable) and error.status in (0, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def _can_resume(error: Exception) -> bool:
+    """504: the API server does not know our version yet; after a restored backup it never will."""
+    return isinstance(error, Forbidden | Unreachable) and error.status != HTTPStatus.GATEWAY_TIMEOUT

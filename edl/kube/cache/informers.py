@@ -1,0 +1,196 @@
+"""All kinds that a decision needs, watched together: stores, informers, one snapshot."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from edl import contract
+from edl.errors import Forbidden, NotFound
+from edl.kube.cache.informer import Informer
+from edl.kube.cache.store import Name, Store
+from edl.kube.cluster import RESOURCES, Cluster, Selection
+from edl.kube.decode import (
+    job_facts,
+    namespace_quotas,
+    object_facts,
+    runtime_classes,
+    volume_claims,
+)
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.namespace_quotas import QuotaFacts, RangeFacts
+from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.runtime_classes import RuntimeClassFacts
+from edl.kube.dra import dra_facts as dra
+from edl.kube.dra.device_index import DeviceNews, DeviceObjects
+from edl.kube.dra.dra_facts import ClaimFacts, ClassFacts, SliceFacts, TemplateFacts
+from edl.kube.state.observe import Snapshot
+from edl.model import Node
+from edl.writes import Json
+
+SURROUNDINGS: Final = ("PodDisruptionBudget", "ServiceAccount", "RoleBinding")
+"""Watched by our label only; of Services all, because a stranger may hold a job's name."""
+DEVICES: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+"""Of dynamic resource allocation: older clusters do not serve them."""
+RULES: Final = ("ResourceQuota", "LimitRange", "RuntimeClass", "PersistentVolumeClaim", *DEVICES)
+"""Not every reader may list them, and most answers are right without."""
+
+
+class Stores(msgspec.Struct, frozen=True):
+    """One store a kind; `tags` by kind."""
+
+    nodes: Store[Node]
+    pods: Store[PodFacts]
+    jobs: Store[JobFacts]
+    priorities: Store[PriorityFacts]
+    namespaces: Store[NamespaceFacts]
+    quotas: Store[QuotaFacts]
+    ranges: Store[RangeFacts]
+    runtimes: Store[RuntimeClassFacts]
+    claims: Store[Name]
+    slices: Store[SliceFacts]
+    classes: Store[ClassFacts]
+    resource_claims: Store[ClaimFacts]
+    templates: Store[TemplateFacts]
+    tags: dict[str, Store[Tag]]
+
+    @classmethod
+    def empty(cls, changed: Callable[[], None] = lambda: None) -> "Stores":
+        shapes = Shapes()
+        return cls(
+            nodes=Store(object_facts.node, changed),
+            pods=Store(partial(object_facts.pod, shapes=shapes), changed),
+            jobs=Store(partial(job_facts.job, shapes=shapes), changed),
+            priorities=Store(object_facts.priority, changed),
+            namespaces=Store(object_facts.namespace, changed),
+            quotas=Store(namespace_quotas.quota, changed),
+            ranges=Store(namespace_quotas.limit_range, changed),
+            runtimes=Store(runtime_classes.runtime_class, changed),
+            claims=Store(volume_claims.claim, changed),
+            slices=Store(dra.resource_slice, changed),
+            classes=Store(dra.device_class, changed),
+            resource_claims=Store(dra.resource_claim, changed),
+            templates=Store(dra.template, changed),
+            tags={
+                kind: Store(partial(object_facts.tag, kind), changed)
+                for kind in ("Service", *SURROUNDINGS)
+            },
+        )
+
+    def __iter__(self) -> Iterator[tuple[Selection, Store[Any]]]:
+        """Each store, and the selection of objects that it holds."""
+        yield Selection("Node"), self.nodes
+        yield Selection("Pod"), self.pods
+        yield Selection("Job", labels=contract.FRAMEWORK), self.jobs
+        yield Selection("PriorityClass"), self.priorities
+        yield Selection("Namespace"), self.namespaces
+        yield Selection("ResourceQuota"), self.quotas
+        yield Selection("LimitRange"), self.ranges
+        yield Selection("RuntimeClass"), self.runtimes
+        yield Selection("PersistentVolumeClaim"), self.claims
+        yield from zip(map(Selection, DEVICES), self._devices, strict=True)
+        for kind, store in self.tags.items():
+            yield Selection(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
+
+    @property
+    def _devices(self) -> tuple[Store[Any], ...]:
+        return self.slices, self.classes, self.resource_claims, self.templates
+
+    @property
+    def devices_read(self) -> bool:
+        """Whether the devices of dynamic resource allocation are known, and there may be any."""
+        return all(store.synced and store.served for store in self._devices)
+
+    def device_news(self, *, whole: bool) -> DeviceNews:
+        return DeviceNews(*(store.news(whole=whole) for store in self._devices))
+
+    @property
+    def synced(self) -> bool:
+        return all(store.synced for _, store in self)
+
+    def accept(self, kind: str, body: Json) -> None:
+        """Take what a write of ours returned; kinds that nobody watches are ignored."""
+        for selection, store in self:
+            if selection.kind == kind:
+                store.accept(body)
+                return
+
+    @property
+    def runtimes_read(self) -> list[RuntimeClassFacts] | None:
+        """None until they were listed: a class that may not be read is not one that is missing."""
+        return self.runtimes.values() if self.runtimes.synced else None
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(
+            nodes=self.nodes.values(),
+            pods=self.pods.values(),
+            jobs=self.jobs.values(),
+            priorities=self.priorities.values(),
+            namespaces=self.namespaces.values(),
+            quotas=self.quotas.values(),
+            ranges=self.ranges.values(),
+            runtimes=self.runtimes_read,
+            claims=self.claims.values() if self.claims.synced else None,
+            devices=DeviceObjects(*(store.values() for store in self._devices))
+            if self.devices_read
+            else None,
+            tags=[tag for store in self.tags.values() for tag in store.values()],
+        )
+
+
+def read_once(
+    cluster: Cluster, missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None
+) -> Snapshot:
+    """One list of each kind, for who decides once and goes (the plugin). Raises ClusterError.
+
+    What stands around a job matters only to who writes, and not every reader may see it. Of
+    RULES `missed` is told what may not be read.
+    """
+
+    def read(pair: tuple[Selection, Store[Any]]) -> None:
+        try:
+            fill(cluster, *pair)
+        except Forbidden as error:
+            if pair[0].kind not in RULES:
+                raise
+            missed(pair[0].kind, error)
+        except NotFound:
+            if not RESOURCES[pair[0].kind].optional:
+                raise
+            pair[1].absent()
+
+    stores = Stores.empty()
+    pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        for _ in pool.map(read, pairs):
+            pass  # raises what a list raised
+    return stores.snapshot()
+
+
+def fill(cluster: Cluster, selection: Selection, store: Store[Any]) -> None:
+    """List into a store."""
+    listing = cluster.list(selection)
+    items = {item.name: item for item in map(store.item, listing.items)}
+    store.replace(items, int(listing.version))
+
+
+def informers(
+    cluster: Cluster,
+    stores: Stores,
+    restarted: Callable[[str], None] = lambda _kind: None,
+    heard: Callable[[str], None] = lambda _kind: None,
+) -> list[Informer[Any]]:
+    """One informer a store, not started yet."""
+    return [
+        Informer(
+            cluster,
+            selection,
+            store,
+            partial(restarted, selection.kind),
+            partial(heard, selection.kind),
+        )
+        for selection, store in stores
+    ]

@@ -1,0 +1,1 @@
+"""What one object says, read once per version."""

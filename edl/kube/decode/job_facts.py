@@ -1,0 +1,273 @@
+"""What one labelled Job says, read once a version."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import (
+    assignments,
+    clearings,
+    contract,
+    device_templates,
+    frameworks,
+    start_refusals,
+)
+from edl.errors import Denied
+from edl.kube.decode import gpu_sharing, job_status
+from edl.kube.decode.object_facts import time
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.runtime_classes import Naming
+from edl.kube.decode.schemas import JobObject
+from edl.kube.state import pod_admission
+from edl.model import (
+    DeviceTemplate,
+    JobKey,
+    Resizing,
+    Role,
+    Scaling,
+    Shape,
+    Share,
+    Topology,
+)
+from edl.model.last_changes import read_reason
+from edl.model.reasons import code_of
+from edl.parse import parse
+from edl.resources import Resources
+from edl.spec import HELD_TTL, RETRIES, JobSpec
+from edl.texts import whole
+from edl.writes import Json
+
+_jobs: Final = msgspec.json.Decoder(JobObject)
+_WISHES: Final = frozenset(
+    {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
+    | {contract.COOLDOWN, contract.DURATION, contract.PROGRESS, contract.TTL}
+)
+
+
+_TOO_LATE: Final = (
+    "its topology counts only where its Job was created with it, and names no node of its own: "
+    "recreate the Job"
+)
+
+
+class JobFacts(msgspec.Struct, frozen=True, gc=False):
+    """One Job. `spec` and `role` (still without pods) are None when its labels make no sense."""
+
+    key: JobKey
+    """The training job that it belongs to."""
+    name: str
+    uid: str
+    created_at: datetime
+    leaving: bool
+    framework: str
+    problem: str = ""
+    """What its labels say that makes no sense."""
+    spec: JobSpec | None = None
+    role: Role | None = None
+    priority_class: str = ""
+    runtime: Naming = Naming()
+    paused: bool = False
+    started_at: datetime | None = None
+    template: bytes = b""
+    """What admission looks at in its pods' template (`edl.kube.state.pod_admission.kept`)."""
+    execs: bool = False
+    """It runs commands in its workers' pods, which its namespace must allow."""
+
+
+def job(raw: bytes, shapes: Shapes) -> JobFacts:
+    """From a whole Job that carries `edl.dev/framework`."""
+    manifest = cast("Json", _jobs.decode(raw))
+    metadata = manifest["metadata"]
+    labels = metadata.get("labels") or {}
+    notes = metadata.get("annotations") or {}
+    spec, problem = _read(manifest)
+    return JobFacts(
+        key=JobKey(metadata["namespace"], labels.get(contract.JOB) or metadata["name"]),
+        name=metadata["name"],
+        uid=metadata["uid"],
+        created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
+        leaving="deletionTimestamp" in metadata,
+        framework=labels.get(contract.FRAMEWORK, ""),
+        problem="" if spec else problem,
+        spec=spec,
+        role=_role(manifest, spec, problem, shapes) if spec else None,
+        priority_class=_pod_spec(manifest).get("priorityClassName") or "",
+        runtime=_runtime(manifest),
+        template=pod_admission.kept(_pod_spec(manifest)),
+        paused=notes.get(contract.PAUSED) == contract.TRUE,
+        started_at=time(notes.get(contract.STARTED_AT, "")),
+        execs=bool(spec and frameworks.execs(spec)),
+    )
+
+
+def _runtime(manifest: Json) -> Naming:
+    spec = _pod_spec(manifest)
+    return Naming(spec.get("runtimeClassName") or "", Resources.parse(spec.get("overhead")))
+
+
+def _read(manifest: Json) -> tuple[JobSpec | None, str]:
+    """Manual wishes that make no sense are ignored with a reason: the job can run without them."""
+    try:
+        return parse(manifest), ""
+    except Denied as denied:
+        problem = str(denied)
+        notes = manifest["metadata"].get("annotations") or {}
+    if not _WISHES & notes.keys():
+        return None, problem
+    rest = {name: value for name, value in notes.items() if name not in _WISHES}
+    spec, other = _read(manifest | {"metadata": manifest["metadata"] | {"annotations": rest}})
+    return (spec, problem) if spec else (None, other)
+
+
+def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
+    """As it is written, what later decisions keep of earlier ones, and how it fares."""
+    return replace(
+        _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)),
+        ending=job_status.ending(manifest),
+        ended_at=job_status.ended_at(manifest),
+        wedged=job_status.wedged(manifest),
+        remaining=None if spec.tandem else job_status.remaining(manifest),
+        over=job_status.over(manifest) if spec.tandem else frozenset(),
+        ignores=job_status.ignores(manifest),
+        told_to_end=job_status.is_told_to_end(manifest),
+        keeps_completions=job_status.keeps_completions(manifest),
+        failures=_failures(manifest),
+        lost=_lost(manifest, spec),
+        settled=_settled(manifest),
+    )
+
+
+def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
+    job_spec, metadata = manifest["spec"], manifest["metadata"]
+    who = shapes.who(metadata["namespace"], _template_labels(manifest))
+    gated = contract.PLACEMENT_GATE in _gates(manifest)
+    shape = shapes.of_json(_pod_spec(manifest), _share(manifest), who)
+    return Role(
+        name=spec.role,
+        job=spec.name,
+        uid=metadata["uid"],
+        version=metadata["resourceVersion"],
+        min=spec.min,
+        max=spec.max,
+        size=job_spec.get("parallelism", 1),
+        suspended=bool(job_spec.get("suspend")),
+        resizing=spec.resizing,
+        decides=frameworks.decides(spec),
+        serves=frameworks.serves(spec),
+        tandem=spec.tandem,
+        shape=shape,
+        wanted=spec.wanted,
+        slots=spec.slots,
+        port=spec.port,
+        account=_pod_spec(manifest).get("serviceAccountName") or "",
+        problem=problem or ("" if gated or not spec.topology else _TOO_LATE),
+        backoff_limit=_backoff_limit(manifest),
+        retries=_retries(manifest),
+        removing=frozenset(spec.removing),
+        duration=spec.duration,
+        cooldown=spec.cooldown,
+        progress=_progress(manifest, spec),
+        labels=who.labels,
+        template=_template(spec, shape),
+        gated=gated,
+        topology=spec.topology if gated else Topology(),
+        held_ttl=spec.ttl if job_spec.get("ttlSecondsAfterFinished") == HELD_TTL else None,
+    )
+
+
+def _template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
+    """Ours, if its pods name it."""
+    found = device_templates.template(spec.job, spec.gpu)
+    named = {claim.name for claim in shape.claims if claim.template}
+    return found if found and found.name in named else None
+
+
+def _noted(role: Role, spec: JobSpec, notes: Mapping[str, str]) -> Role:
+    return replace(
+        role,
+        resized_at=time(notes.get(contract.RESIZED_AT, "")),
+        reason=code_of(notes.get(contract.REASON, "")),
+        message=notes.get(contract.MESSAGE, ""),
+        last=read_reason(notes.get(contract.LAST_CHANGE, "")),
+        scaling=_scaling(spec, notes),
+        history=notes.get(contract.HISTORY, ""),
+        assigned=assignments.read(notes.get(contract.ASSIGNED_NODES, "")),
+        cleared=clearings.read(notes.get(contract.CLEARED, "")),
+        refusal=start_refusals.read(notes.get(contract.START_REFUSED, "")),
+    )
+
+
+def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:
+    return manifest["metadata"].get("annotations") or {}
+
+
+def _scaling(spec: JobSpec, notes: Mapping[str, str]) -> Scaling | None:
+    """The limit, and the clock that was started for it: `TIME BEFORE WANTED`."""
+    since, before, wanted = [*notes.get(contract.SCALING, "").split(" "), "", "", ""][:3]
+    known = whole(before)
+    timeout = spec.timeout if spec.wanted is not None else None
+    if timeout is None and known is None:
+        return None
+    counts = known is not None and wanted == str(spec.wanted)
+    return Scaling(timeout, spec.fallback, time(since) if counts else None, known)
+
+
+def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
+    """As its user says, else the part of its work items that is done."""
+    completions: int | None = manifest["spec"].get("completions")
+    if spec.progress is not None or spec.tandem or not completions:
+        return spec.progress
+    return 1 - (job_status.remaining(manifest) or 0) / completions
+
+
+def _failures(manifest: Mapping[str, Any]) -> int:
+    status = manifest.get("status", {})
+    uncounted = (status.get("uncountedTerminatedPods") or {}).get("failed") or ()
+    return (status.get("failed") or 0) + len(uncounted)
+
+
+def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
+    roles = [seat.role for seat in spec.cast]
+    together = frameworks.resizing(spec.framework, spec.mode, roles) is Resizing.RESTART
+    then = whole(_notes(manifest).get(contract.FAILURES_AT_START, ""))
+    return together and then is not None and _failures(manifest) > then
+
+
+def _backoff_limit(manifest: Mapping[str, Any]) -> int:
+    found: int | None = manifest["spec"].get("backoffLimit")
+    return RETRIES if found is None else found
+
+
+def _retries(manifest: Mapping[str, Any]) -> int:
+    """What the webhook wrote as `backoffLimit`, 0 where the user wrote another."""
+    ours = RETRIES * (whole(_notes(manifest).get(contract.INJECTED_MAX, "")) or 0)
+    # It may have been raised since, by what had failed.
+    raised = _backoff_limit(manifest) - ours
+    return ours if 0 <= raised <= _failures(manifest) else 0
+
+
+def _share(manifest: Mapping[str, Any]) -> Share | None:
+    return gpu_sharing.share(_template_labels(manifest))
+
+
+def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
+    return (manifest["spec"]["template"].get("metadata") or {}).get("labels") or {}
+
+
+def _settled(manifest: Mapping[str, Any]) -> bool:
+    """As the API server asks before it lets a template change (batch/job strategy)."""
+    status = manifest.get("status", {})
+    stopped = "Suspended" in job_status.met(manifest)
+    return not status.get("active") and (stopped or not status.get("startTime"))
+
+
+def _gates(manifest: Mapping[str, Any]) -> Sequence[str]:
+    return [gate["name"] for gate in _pod_spec(manifest).get("schedulingGates") or ()]
+
+
+def _pod_spec(manifest: Mapping[str, Any]) -> Json:
+    found: Json = manifest["spec"]["template"]["spec"]
+    return found

@@ -1,0 +1,266 @@
+"""What one object says about the cluster, read once a version: JSON → facts.
+
+`Facts` are what the stores keep instead of objects: small, frozen, and equal when nothing that
+matters here has changed, so that a heartbeat of a node wakes nobody.
+"""
+
+import re
+from datetime import datetime
+from sys import intern
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract, host_lists, namespaces, node_affinity
+from edl.kube.cache.store import Name
+from edl.kube.decode import bare_pod, gpu_sharing, volume_claims
+from edl.kube.decode.bare_pod import Bare
+from edl.kube.decode.node_selector import NODE_NAME
+from edl.kube.decode.pod_shapes import Shapes, claim_ref
+from edl.kube.decode.schemas import (
+    DEFAULT_SCHEDULER,
+    ContainerStatus,
+    Metadata,
+    NamespaceObject,
+    NodeObject,
+    PodObject,
+    PodSpec,
+    PriorityClassObject,
+    Tagged,
+)
+from edl.model import ClaimRef, Labels, Node, Pod, PodPhase, Shape, Taint, Target
+from edl.model.names import JOB_TYPE
+from edl.namespaces import SILENT, NamespacePolicy
+from edl.resources import Resources
+from edl.texts import whole
+
+_TRUE: Final = "True"
+_NAMED: Final = b'"metadata.name"'
+_NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_pods: Final = msgspec.json.Decoder(PodObject)
+_nodes: Final = msgspec.json.Decoder(NodeObject)
+_containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
+_tagged: Final = msgspec.json.Decoder(Tagged)
+_namespaces: Final = msgspec.json.Decoder(NamespaceObject)
+_classes: Final = msgspec.json.Decoder(PriorityClassObject)
+
+
+class PodFacts(msgspec.Struct, frozen=True, gc=False):
+    """One pod. `job` is the uid of the Job that owns it; `pod` is there with it, or with `bare`."""
+
+    namespace: str
+    name: str
+    node: str
+    shape: Shape
+    ended: bool
+    leaving: bool
+    asking: bool
+    """It waits for a node, and nothing of its own holds it back."""
+    priority: int
+    job: str = ""
+    pod: Pod | None = None
+    bare: Bare | None = None
+    labels: Labels = ()
+    """Those of all pods of its template: one object for each template."""
+    hold: gpu_sharing.Hold | None = None
+    """What it has of shared GPUs."""
+    claims: tuple[Name, ...] = ()
+    """The PersistentVolumeClaims that it names while it asks."""
+
+    @property
+    def holds_room(self) -> bool:
+        """Whether its node counts it; so it does until a terminating pod is gone."""
+        return bool(self.node) and not self.ended
+
+
+class PriorityFacts(msgspec.Struct, frozen=True, gc=False):
+    """A PriorityClass; the default one counts for pods that name none."""
+
+    name: str
+    value: int
+    default: bool
+
+
+class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
+    """A namespace."""
+
+    name: str
+    policy: NamespacePolicy = SILENT
+
+
+class Tag(msgspec.Struct, frozen=True, gc=False):
+    """An object around training jobs and the one it belongs to, empty for strangers."""
+
+    kind: str
+    namespace: str
+    name: str
+    job: str
+    uid: str = ""
+
+    @property
+    def target(self) -> Target:
+        return Target(self.kind, self.namespace, self.name)
+
+
+def node(raw: bytes) -> Node:
+    """A node without its pods: `used` and `leaving` are empty."""
+    found = _nodes.decode(raw)
+    conditions = found.status.conditions or ()
+    ready = any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions)
+    name = intern(found.metadata.name)
+    allocatable = Resources.parse(found.status.allocatable)
+    return Node(
+        name=name,
+        allocatable=allocatable + gpu_sharing.offered(_labels(found.metadata), allocatable),
+        used=Resources(),
+        leaving=Resources(),
+        devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
+        schedulable=ready and not found.spec.unschedulable,
+        labels={**_labels(found.metadata), NODE_NAME: name},
+        taints=tuple(
+            Taint(taint.key, taint.value, taint.effect) for taint in found.spec.taints or ()
+        ),
+    )
+
+
+def pod(raw: bytes, shapes: Shapes) -> PodFacts:
+    found = _pods.decode(raw)
+    ended = found.status.phase in ("Succeeded", "Failed")
+    leaving = found.metadata.deletion_timestamp is not None
+    owners = found.metadata.owner_references or ()
+    jobs = (owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE)
+    job = next((owner.uid for owner in jobs if owner.controller), "")
+    # Of a Job of ours that is deleted, or that the watch has yet to bring: it asks by that Job.
+    labels = found.metadata.labels
+    ours = bool(job and labels.get(contract.FRAMEWORK))
+    alone = bare_pod.read(raw) if labels.get(contract.FRAMEWORK) and not job else None
+    held_back = ours or ended or leaving or bool(found.spec.scheduling_gates) or _unseen(found)
+    who = shapes.who(found.metadata.namespace, labels)
+    share, notes = gpu_sharing.share(labels), found.metadata.annotations
+    asking = not (found.spec.node_name or held_back)
+    return PodFacts(
+        namespace=who.namespace,
+        name=found.metadata.name,
+        node=intern(found.spec.node_name),
+        shape=shapes.of(_own(found) if ours else found.spec, who, share, _claims(found)),
+        ended=ended,
+        leaving=leaving,
+        asking=asking,
+        priority=found.spec.priority or 0,
+        job=job,
+        pod=_job_pod(found, alone) if job or alone else None,
+        bare=alone,
+        labels=who.labels,
+        hold=gpu_sharing.hold(share, notes.gpus, notes.gpu_memory),
+        claims=volume_claims.named(who.namespace, found.spec.volumes) if asking else (),
+    )
+
+
+def _own(found: PodObject) -> PodSpec:
+    """The spec as its user wrote it: one shape for all pods of a template, on whatever nodes."""
+    node, affinity = found.metadata.annotations.assigned, bytes(found.spec.affinity)
+    if not node or _NAMED not in affinity:
+        return found.spec
+    own = node_affinity.widened(msgspec.json.decode(affinity), node)
+    return replace(found.spec, affinity=msgspec.Raw(msgspec.json.encode(own)))
+
+
+def _unseen(found: PodObject) -> bool:
+    """Whether its scheduler, which is not kube-scheduler's default, has yet to refuse it.
+
+    One that does not run never does, and no room would help the pod.
+    """
+    conditions = found.status.conditions or ()
+    refused = any(one.type == "PodScheduled" and one.status == "False" for one in conditions)
+    return found.spec.scheduler_name != DEFAULT_SCHEDULER and not refused
+
+
+def _claims(found: PodObject) -> tuple[ClaimRef, ...]:
+    """Without those of which its status says that none is needed."""
+    made = {one.name: one for one in found.status.resource_claim_statuses or ()}
+    refs = (
+        claim_ref(found.metadata.namespace, one)
+        for one in found.spec.resource_claims or ()
+        if one.name not in made or made[one.name].resource_claim_name
+    )
+    return tuple(ref for ref in refs if ref)
+
+
+def priority(raw: bytes) -> PriorityFacts:
+    found = _classes.decode(raw)
+    return PriorityFacts(found.metadata.name, found.value, found.global_default)
+
+
+def namespace(raw: bytes) -> NamespaceFacts:
+    found = _namespaces.decode(raw).metadata
+    said = namespaces.policy(found.name, _labels(found), found.annotations or {})
+    return NamespaceFacts(found.name, said)
+
+
+def tag(kind: str, raw: bytes) -> Tag:
+    found = _tagged.decode(raw).metadata
+    job = _labels(found).get(contract.JOB, "")
+    return Tag(kind, found.namespace, found.name, job, found.uid)
+
+
+def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
+    notes = found.metadata.annotations
+    rank = alone.spec.rank if alone else None
+    conditions = found.status.conditions or ()
+    ready = next((one for one in conditions if one.type == "Ready" and one.status == _TRUE), None)
+    gates = tuple(gate.name for gate in found.spec.scheduling_gates or ())
+    waits = contract.PLACEMENT_GATE in gates
+    assigned = "" if waits or not _NODE.fullmatch(notes.assigned) else intern(notes.assigned)
+    return Pod(
+        name=found.metadata.name,
+        index=rank if rank is not None else _index(notes.index),
+        node=intern(found.spec.node_name),
+        phase=PodPhase(found.status.phase),
+        ready=ready is not None,
+        terminating=found.metadata.deletion_timestamp is not None,
+        gates=gates,
+        created_at=found.metadata.creation_timestamp,
+        version=found.metadata.resource_version,
+        hosts=notes.hosts if notes.published_at else None,
+        leaving=host_lists.read_leaving(notes.leaving),
+        published_at=time(notes.published_at),
+        confirmed_at=time(notes.confirmed_at),
+        ready_since=ready.last_transition_time if ready else None,
+        restarted_at=_restarted_at(found),
+        finalizers=tuple(map(intern, found.metadata.finalizers or ())),
+        assigned=assigned,
+        placed_at=time(notes.placed_at) if assigned else None,
+        node_affinity=_own_affinity(found) if waits else node_affinity.ANYWHERE,
+        devices=tuple(name for name in notes.gpus.split(",") if name),
+    )
+
+
+def _own_affinity(found: PodObject) -> str:
+    return intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
+
+
+def _restarted_at(found: PodObject) -> datetime | None:
+    containers = _containers.decode(found.status.container_statuses) or ()
+    running = (one.state.running for one in containers if one.restart_count)
+    return max((one.started_at for one in running if one and one.started_at), default=None)
+
+
+def _index(text: str) -> int:
+    index = whole(text)
+    return -1 if index is None else index
+
+
+def time(text: str) -> datetime | None:
+    """An RFC 3339 time of an annotation; None when it is absent, or no time with a zone."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _labels(metadata: Metadata) -> dict[str, str]:
+    return metadata.labels or {}

@@ -1,0 +1,139 @@
+"""Which pods a pod may run beside, read from its `spec`: required rules only."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from sys import intern
+from typing import Any, Final, NamedTuple
+
+from edl import contract
+from edl.kube.decode.schemas import Container, PodSpec
+from edl.model import Labels, Port, Requirement, Rules, Selector, Spread, Term
+from edl.writes import Json
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_NUMBERS: Final = frozenset(
+    {
+        contract.COMPLETION_INDEX_ANNOTATION,
+        "apps.kubernetes.io/pod-index",
+        "statefulset.kubernetes.io/pod-name",
+    }
+)
+"""Labels by which pods of one template differ."""
+_NOBODY: Final = Requirement("", "In", ())
+"""What a missing labelSelector means."""
+
+
+class Who(NamedTuple):
+    """A pod as selectors see it."""
+
+    namespace: str
+    labels: Labels = ()
+
+
+NOBODY: Final = Who("")
+
+
+def who(namespace: str, labels: Mapping[str, str]) -> Who:
+    found = ((intern(name), text) for name, text in labels.items() if name not in _NUMBERS)
+    return Who(intern(namespace), tuple(sorted(found)))
+
+
+def asked(spec: PodSpec) -> tuple[bytes, ...]:
+    """The JSON that rules are read from; nothing where there can be none: the usual case."""
+    affinity = bytes(spec.affinity)
+    spread = bytes(spec.topology_spread_constraints)
+    ports = [bytes(one.ports) for one in _containers(spec)]
+    held = spec.host_network or any(b"hostPort" in text for text in ports)
+    if not (held or b"DoNotSchedule" in spread or b"pod" in affinity):
+        return ()
+    return (affinity, spread, b"%d" % spec.host_network, *(ports if held else ()))
+
+
+def _containers(spec: PodSpec) -> Iterator[Container]:
+    yield from spec.containers
+    yield from (one for one in spec.init_containers or () if one.restart_policy == "Always")
+
+
+def rules(spec: Json, pod: Who) -> Rules | None:
+    """From a decoded `spec` of a pod, or of a pod template; None without any."""
+    affinity = spec.get("affinity") or {}
+    spread, ports = tuple(_spreads(spec, pod)), tuple(_ports(spec))
+    near = tuple(_terms(affinity.get("podAffinity"), pod))
+    apart = tuple(_terms(affinity.get("podAntiAffinity"), pod))
+    if not (spread or near or apart or ports):
+        return None
+    return Rules(pod.namespace, pod.labels, spread, near, apart, ports)
+
+
+def _spreads(spec: Json, pod: Who) -> Iterator[Spread]:
+    for entry in spec.get("topologySpreadConstraints") or ():
+        if entry.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
+            found = _selector(entry, (pod.namespace,), dict(pod.labels))
+            yield Spread(
+                key=entry["topologyKey"],
+                # The scheduler counts nobody for an empty one, though it selects everybody.
+                selector=found if found.requirements else None,
+                skew=entry["maxSkew"],
+                domains=entry.get("minDomains") or 1,
+                by_affinity=entry.get("nodeAffinityPolicy") != "Ignore",
+                by_taints=entry.get("nodeTaintsPolicy") == "Honor",
+            )
+
+
+def _terms(affinity: Json | None, pod: Who) -> Iterator[Term]:
+    for entry in (affinity or {}).get(_REQUIRED) or ():
+        namespaces = entry.get("namespaces") or ()
+        chosen = entry.get("namespaceSelector")
+        if chosen:
+            continue  # Whose namespaces these are is not known here: it counts as fitting.
+        within = None if chosen is not None else tuple(sorted(namespaces)) or (pod.namespace,)
+        yield Term(entry["topologyKey"], _selector(entry, within, dict(pod.labels)))
+
+
+def _selector(
+    entry: Json, namespaces: tuple[str, ...] | None, labels: Mapping[str, str]
+) -> Selector:
+    """A label selector, with what `matchLabelKeys` adds to it when a pod is created."""
+    found = entry.get("labelSelector")
+    if found is None:
+        return Selector(namespaces, (_NOBODY,))
+    named = sorted((found.get("matchLabels") or {}).items())
+    expressions = found.get("matchExpressions") or ()
+    return Selector(
+        namespaces,
+        tuple(
+            dict.fromkeys(
+                chain(
+                    (Requirement(key, "In", (value,)) for key, value in named),
+                    map(_requirement, expressions),
+                    _by_keys(entry.get("matchLabelKeys") or (), "In", labels),
+                    _by_keys(entry.get("mismatchLabelKeys") or (), "NotIn", labels),
+                )
+            )
+        ),
+    )
+
+
+def _requirement(entry: Mapping[str, Any]) -> Requirement:
+    return Requirement(entry["key"], entry["operator"], tuple(entry.get("values") or ()))
+
+
+def _by_keys(
+    keys: Iterable[str], operator: str, labels: Mapping[str, str]
+) -> Iterator[Requirement]:
+    return (Requirement(key, operator, (labels[key],)) for key in keys if key in labels)
+
+
+def _ports(spec: Json) -> Iterator[Port]:
+    """In the host's network, every port of a container is one of its node."""
+    sidecars = (one for one in _all(spec, "initContainers") if one.get("restartPolicy") == "Always")
+    for container in chain(_all(spec, "containers"), sidecars):
+        for entry in container.get("ports") or ():
+            of_node = entry.get("containerPort") if spec.get("hostNetwork") else 0
+            if number := entry.get("hostPort") or of_node:
+                address = entry.get("hostIP") or "0.0.0.0"  # noqa: S104 — read, never bound to
+                yield Port(entry.get("protocol") or "TCP", number, address)
+
+
+def _all(spec: Json, field: str) -> Sequence[Json]:
+    return spec.get(field) or ()

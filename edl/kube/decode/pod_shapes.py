@@ -1,0 +1,198 @@
+"""What the scheduler looks at in a pod's spec, as a `Shape`; equal shapes are one object."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.kube.decode import pod_affinity
+from edl.kube.decode.node_selector import terms
+from edl.kube.decode.pod_affinity import NOBODY, Who
+from edl.kube.decode.schemas import Container, PodSpec, ResourceClaim, Undecoded
+from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
+from edl.resources import SHARED_GPU, Resources, pod_requests
+from edl.writes import Json
+
+_MOST_KEPT: Final = 8192
+_MOST_KNOWN: Final = 65536
+_OWN: Final = ("resources", "overhead", "nodeSelector", "tolerations", "affinity")
+_Key: TypeAlias = tuple[bytes, ...]
+
+
+class Shapes:
+    """Shapes by the JSON they came from: pods of one template cost one look-up each.
+
+    `most`: so many are kept before all are forgotten; what was handed out stays.
+    """
+
+    def __init__(self, most: int = _MOST_KEPT) -> None:
+        self._most = most
+        self._by_json: dict[_Key, Shape] = {}
+        self._interned: dict[Shape, Shape] = {}
+        self._ruled: dict[tuple[Shape, Who, _Key], Shape] = {}
+        self._who: dict[Who, Who] = {}
+
+    def __len__(self) -> int:
+        """How many are kept, that equal ones may be one."""
+        return len(self._interned)
+
+    def who(self, namespace: str, labels: Mapping[str, str]) -> Who:
+        """A pod as selectors see it: one object for all pods of a template."""
+        if len(self._who) >= _MOST_KNOWN:
+            self._who.clear()
+        found = pod_affinity.who(namespace, labels)
+        return self._who.setdefault(found, found)
+
+    def of(
+        self,
+        spec: PodSpec,
+        who: Who = NOBODY,
+        share: Share | None = None,
+        claims: tuple[ClaimRef, ...] = (),
+    ) -> Shape:
+        """`share`: what the pod asks of shared GPUs. `claims`: its ResourceClaims."""
+        shape = self._alone(spec, share, claims)
+        asked = pod_affinity.asked(spec)
+        return self._beside(shape, spec, who, asked) if asked else shape
+
+    def _beside(self, shape: Shape, spec: PodSpec, who: Who, asked: _Key) -> Shape:
+        """The shape with its rules about other pods, if it has any."""
+        key = (shape, who, asked)
+        if (known := self._ruled.get(key)) is not None:
+            return known
+        if len(self._ruled) >= self._most:
+            self._ruled.clear()
+        found = pod_affinity.rules(_json(spec), who)
+        ruled = replace(shape, rules=found) if found else shape
+        self._ruled[key] = self._one(ruled)
+        return self._ruled[key]
+
+    def _alone(self, spec: PodSpec, share: Share | None, claims: tuple[ClaimRef, ...]) -> Shape:
+        key = (*_key(spec), _text(share), _text(claims))
+        known = self._by_json.get(key)
+        return known or self._known(key, _json(spec), share, claims)
+
+    def _known(
+        self, key: _Key, spec: Json, share: Share | None, claims: tuple[ClaimRef, ...]
+    ) -> Shape:
+        if (known := self._by_json.get(key)) is not None:
+            return known
+        if len(self._by_json) >= self._most:
+            self._by_json.clear()
+        shape = _shape(spec, share, claims)
+        self._by_json[key] = self._one(shape)
+        return self._by_json[key]
+
+    def of_json(self, spec: Json, share: Share | None = None, who: Who = NOBODY) -> Shape:
+        """The shape of a decoded `spec` of a pod, or of a pod template."""
+        claims = _refs(spec, who)
+        key = (msgspec.json.encode(_asked(spec)), _text(share), _text(claims))
+        shape = self._known(key, spec, share, claims)
+        found = pod_affinity.rules(spec, who)
+        if found is None:
+            return shape
+        ruled = replace(shape, rules=found)
+        return self._one(ruled)
+
+    def _one(self, shape: Shape) -> Shape:
+        """One object for all equal shapes: whoever compares them again and again is faster."""
+        if len(self._interned) >= self._most:
+            self._interned.clear()
+        return self._interned.setdefault(shape, shape)
+
+
+def _shape(spec: Json, share: Share | None, claims: tuple[ClaimRef, ...]) -> Shape:
+    return Shape(
+        requests=pod_requests(spec) + Resources.of({SHARED_GPU: share.compute if share else 0}),
+        share=share,
+        node_selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
+        tolerations=tuple(_toleration(entry) for entry in spec.get("tolerations") or ()),
+        affinity=_affinity(spec),
+        claims=claims,
+    )
+
+
+def _key(spec: PodSpec) -> _Key:
+    inits = spec.init_containers or ()
+    return (
+        *(bytes(container.resources) for container in spec.containers),
+        *(container.restart_policy.encode() + bytes(container.resources) for container in inits),
+        len(inits).to_bytes(2),
+        *(bytes(part) for part in _parts(spec).values()),
+    )
+
+
+def _asked(spec: Json) -> Json:
+    """Of a decoded spec all that `_shape` reads."""
+    asked: Json = {name: spec[name] for name in _OWN if name in spec}
+    for kind in ("containers", "initContainers"):
+        asked[kind] = [
+            (one.get("resources"), one.get("restartPolicy")) for one in spec.get(kind) or ()
+        ]
+    return asked
+
+
+def _text(part: Share | tuple[ClaimRef, ...] | None) -> bytes:
+    return repr(part).encode() if part else b""
+
+
+def claim_ref(namespace: str, claim: ResourceClaim) -> ClaimRef | None:
+    """None where the entry of a pod's spec names neither a claim nor a template."""
+    if claim.resource_claim_name:
+        return ClaimRef(namespace, claim.resource_claim_name)
+    template = claim.resource_claim_template_name
+    return ClaimRef(namespace, template, template=True) if template else None
+
+
+def _refs(spec: Json, who: Who) -> tuple[ClaimRef, ...]:
+    claims = msgspec.convert(spec.get("resourceClaims") or [], list[ResourceClaim])
+    refs = (claim_ref(who.namespace, claim) for claim in claims)
+    return tuple(ref for ref in refs if ref)
+
+
+def _parts(spec: PodSpec) -> Mapping[str, Undecoded]:
+    return {
+        "resources": spec.resources,
+        "overhead": spec.overhead,
+        "nodeSelector": spec.node_selector,
+        "tolerations": spec.tolerations,
+        "affinity": spec.affinity,
+        "topologySpreadConstraints": spec.topology_spread_constraints,
+    }
+
+
+def _json(spec: PodSpec) -> Json:
+    decoded = {name: msgspec.json.decode(part) for name, part in _parts(spec).items()}
+    return decoded | {
+        "hostNetwork": spec.host_network,
+        "containers": _containers(spec.containers),
+        "initContainers": _containers(spec.init_containers or ()),
+    }
+
+
+def _containers(containers: Sequence[Container]) -> list[Json]:
+    return [
+        {
+            "resources": msgspec.json.decode(container.resources),
+            "ports": msgspec.json.decode(container.ports),
+            "restartPolicy": container.restart_policy,
+        }
+        for container in containers
+    ]
+
+
+def _toleration(entry: Mapping[str, Any]) -> Toleration:
+    return Toleration(
+        key=entry.get("key") or "",
+        operator=entry.get("operator") or "Equal",
+        value=entry.get("value") or "",
+        effect=entry.get("effect") or "",
+    )
+
+
+def _affinity(spec: Json) -> tuple[tuple[Requirement, ...], ...]:
+    """The alternatives of the required node affinity."""
+    node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return terms(required) if required else ()

@@ -1,0 +1,98 @@
+"""What a RuntimeClass adds to the pods that name it, before there are any, and what it refuses.
+
+As the admission plugin RuntimeClass does (plugin/pkg/admission/runtimeclass): the class's overhead
+becomes the pod's, its nodeSelector and tolerations are merged with the pod's own.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.kube.decode.schemas import RuntimeClassObject
+from edl.model import Shape, Toleration
+from edl.resources import Resources
+
+_classes: Final = msgspec.json.Decoder(RuntimeClassObject)
+
+
+class RuntimeClassFacts(msgspec.Struct, frozen=True, gc=False):
+    """A RuntimeClass. `pod_fixed` is its overhead, as the API spells amounts."""
+
+    name: str
+    pod_fixed: tuple[tuple[str, str], ...] = ()
+    node_selector: tuple[tuple[str, str], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+    @property
+    def overhead(self) -> Resources:
+        """What one pod takes of its node besides its containers."""
+        return Resources.parse(dict(self.pod_fixed))
+
+
+class Naming(msgspec.Struct, frozen=True, gc=False):
+    """What a pod template says of its runtime: the class by name, and an overhead of its own."""
+
+    name: str = ""
+    overhead: Resources = Resources()
+
+
+NO_CLASS: Final = RuntimeClassFacts("")
+"""Of pods that name none, and where RuntimeClasses may not be read."""
+Known: TypeAlias = Mapping[str, RuntimeClassFacts] | None
+"""By name; None where RuntimeClasses may not be read."""
+
+
+def runtime_class(raw: bytes) -> RuntimeClassFacts:
+    found = _classes.decode(raw)
+    fixed = (found.overhead.pod_fixed if found.overhead else None) or {}
+    scheduling = found.scheduling
+    selector = (scheduling.node_selector if scheduling else None) or {}
+    tolerations = (scheduling.tolerations if scheduling else None) or ()
+    return RuntimeClassFacts(
+        name=found.metadata.name,
+        pod_fixed=tuple(sorted(fixed.items())),
+        node_selector=tuple(sorted(selector.items())),
+        tolerations=tuple(
+            Toleration(one.key, one.operator, one.value, one.effect) for one in tolerations
+        ),
+    )
+
+
+def named(template: Naming, known: Known) -> RuntimeClassFacts | None:
+    """The class of a template's pods; None where it does not exist."""
+    return known.get(template.name) if template.name and known is not None else NO_CLASS
+
+
+def admitted(shape: Shape, template: Naming, found: RuntimeClassFacts | None) -> Shape:
+    """The shape of a template's pods as they will be; its own where they would be refused."""
+    if found is None or found == NO_CLASS or any(refusals(shape, template, found)):
+        return shape
+    added = [one for one in found.tolerations if one not in shape.tolerations]
+    return replace(
+        shape,
+        requests=shape.requests + found.overhead - template.overhead,
+        node_selector=tuple(sorted({*shape.node_selector, *found.node_selector})),
+        tolerations=(*shape.tolerations, *added),
+    )
+
+
+def refusals(shape: Shape, template: Naming, found: RuntimeClassFacts | None) -> Iterator[str]:
+    """Why no pod of this template is let in; `shape` is the template's own, or what it became."""
+    if found is None:
+        yield f'there is no RuntimeClass "{template.name}": create it, or name another'
+        return
+    unread = template.name and not found.name
+    if template.overhead and template.overhead != found.overhead and not unread:
+        yield (
+            "the overhead in its pod template is not the one of its RuntimeClass, which the API "
+            "server refuses: remove it"
+        )
+    own = dict(shape.node_selector)
+    for key, value in found.node_selector:
+        if own.get(key, value) != value:
+            yield (
+                f'RuntimeClass "{found.name}" refuses its pods: it sets nodeSelector {key}={value},'
+                f" and their template sets {key}={own[key]}"
+            )

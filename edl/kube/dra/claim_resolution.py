@@ -1,0 +1,171 @@
+"""What ResourceClaims ask of a node for their pod: resources, and to be one of some nodes."""
+
+from collections import Counter as Tally
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.kube.cache.store import Name
+from edl.kube.decode.node_selector import both
+from edl.kube.dra.device_kinds import Kinds
+from edl.kube.dra.dra_facts import ClaimFacts, Kind, Requested, Wanted
+from edl.model import Caveat, CaveatCode, ClaimRef, DeviceTemplate, Shape
+from edl.resources import DEVICE_CLASS, Resources
+
+if TYPE_CHECKING:
+    from edl.kube.dra.dra_facts import Affinity
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """A shape whose requests name the devices of its claims.
+
+    With `problems` no node takes its pods, whatever room there is.
+    """
+
+    shape: Shape
+    problems: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
+
+
+class DeviceView(msgspec.Struct, frozen=True):
+    """What decides how claims are resolved."""
+
+    templates: Mapping[Name, Requested]
+    claims: Mapping[Name, ClaimFacts]
+    """Those that pods name."""
+    kinds: Kinds = Kinds()
+    within: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By resource the others in which all of its devices count, too."""
+    largest: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """The most devices that one node has."""
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """By the resource of a DeviceClass the extended one that is the same: it counts for both."""
+    unknown: frozenset[str] = frozenset()
+    """Selectors that are not evaluated."""
+
+    def with_template(self, namespace: str, template: DeviceTemplate) -> "DeviceView":
+        """As if this template were there, where it is not."""
+        name, wanted = (
+            Name(namespace, template.name),
+            Wanted(Kind(template.device_class), template.count),
+        )
+        if name in self.templates:
+            return self
+        return replace(self, templates={**self.templates, name: Requested(((wanted,),))})
+
+    @property
+    def common(self) -> tuple[object, ...]:
+        """What may concern every pod with devices."""
+        return self.kinds, self.within, self.largest, self.names, self.unknown
+
+
+def concerned(shape: Shape) -> bool:
+    """Whether its requests are not final before they are resolved."""
+    if shape.claims:
+        return True
+    return any(name.startswith(DEVICE_CLASS) for name, _ in shape.requests.items)
+
+
+def resolve(shape: Shape, view: DeviceView | None, pods: int) -> Resolved:
+    """`pods`: how many may name the same claims at most. Without a view it is left as it is."""
+    if view is None or not concerned(shape):
+        return Resolved(shape)
+    found = _Resolution(view, pods)
+    for ref in shape.claims:
+        found.add(ref)
+    amounts = {
+        name: amount for name, amount in shape.requests.items if name.startswith(DEVICE_CLASS)
+    }
+    for name, amount in amounts.items():
+        found.count(name, amount)
+    rest = Resources.of(
+        {name: amount for name, amount in shape.requests.items if name not in amounts}
+    )
+    resolved = replace(
+        shape, requests=rest + Resources.of(found.amounts), affinity=shape.affinity, claims=()
+    )
+    for nodes in found.nodes:
+        resolved = replace(resolved, affinity=both(resolved.affinity, nodes))
+    return Resolved(resolved, tuple(found.problems), tuple(sorted(set(found.caveats))))
+
+
+class _Resolution:
+    """Of one shape, claim by claim."""
+
+    def __init__(self, view: DeviceView, pods: int) -> None:
+        self._view = view
+        self._pods = pods
+        self.amounts: Tally[str] = Tally()
+        self.nodes: list[Affinity] = []
+        self.problems: list[str] = []
+        self.caveats: list[Caveat] = []
+
+    def add(self, ref: ClaimRef) -> None:
+        name = Name(ref.namespace, ref.name)
+        if ref.template:
+            requested = self._view.templates.get(name)
+            if requested is None:
+                self.problems.append(_missing("ResourceClaimTemplate", ref.name))
+            else:
+                self._request(ref.name, requested)
+        else:
+            self._claim(ref, self._view.claims.get(name))
+
+    def _claim(self, ref: ClaimRef, found: ClaimFacts | None) -> None:
+        if found is None:
+            self.problems.append(_missing("ResourceClaim", ref.name))
+        elif found.leaving:
+            self.problems.append(f'the ResourceClaim "{ref.name}" is being deleted')
+        elif found.allocated:
+            self.nodes.append(found.nodes)
+        elif self._pods > 1:
+            self.caveats.append(Caveat(CaveatCode.SHARED, ref.name))
+        else:
+            self._request(ref.name, found.requested)
+
+    def _request(self, claim: str, requested: Requested) -> None:
+        if requested.constrained:
+            self.caveats.append(Caveat(CaveatCode.CONSTRAINTS, claim))
+        for wants in requested.requests:
+            wanted = self._chosen(wants)
+            if len(wants) > 1:
+                self.caveats.append(Caveat(CaveatCode.FIRST_OF_SEVERAL, wanted.kind.device_class))
+            self._want(wanted)
+
+    def _chosen(self, wants: tuple[Wanted, ...]) -> Wanted:
+        """The first of which some node has enough devices, however they are used."""
+        for wanted in wants:
+            if self._view.largest.get(self._view.kinds.resource(wanted.kind), 0) >= max(
+                wanted.count, 1
+            ):
+                return wanted
+        return wants[0]
+
+    def _want(self, wanted: Wanted) -> None:
+        view, kind = self._view, wanted.kind
+        classes = {one.name: one for one in view.kinds.classes}
+        if kind.device_class not in classes:
+            self.problems.append(_missing("DeviceClass", kind.device_class))
+            return
+        name, count = view.kinds.resource(kind), wanted.count
+        if not count:
+            self.caveats.append(Caveat(CaveatCode.ALL_DEVICES, kind.device_class))
+            count = max(view.largest.get(name, 0), 1)
+        counted = (*classes[kind.device_class].selectors, *kind.selectors)
+        ignored = () if kind in view.kinds.asked else kind.selectors
+        for expression in counted:
+            if expression in view.unknown or expression in ignored:
+                self.caveats.append(Caveat(CaveatCode.CLASS_ONLY, expression))
+        self.count(name, count)
+
+    def count(self, name: str, amount: int) -> None:
+        """Devices of a kind are devices of each kind that it is a part of."""
+        names = self._view.names
+        for one in {names.get(one, one) for one in (name, *self._view.within.get(name, ()))}:
+            self.amounts[one] += amount
+
+
+def _missing(kind: str, name: str) -> str:
+    return f'there is no {kind} "{name}": create it, or name another'

@@ -1,0 +1,201 @@
+"""All that is known of devices, followed change by change: by node, and by what pods ask for."""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from edl.kube.cache.store import Change, Name
+from edl.kube.decode.object_facts import PodFacts
+from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.kube.dra.device_inventory import Held, Inventory
+from edl.kube.dra.device_kinds import Kinds
+from edl.kube.dra.dra_facts import (
+    ClaimFacts,
+    ClassFacts,
+    Requested,
+    SliceFacts,
+    TemplateFacts,
+    name_of,
+)
+from edl.model import Node, Shape
+from edl.resources import DEVICE_CLASS
+
+_SEVERAL: Final = 2
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class DeviceObjects(msgspec.Struct, frozen=True):
+    """The facts of every object of `resource.k8s.io`, in any order."""
+
+    slices: Sequence[SliceFacts] = ()
+    classes: Sequence[ClassFacts] = ()
+    claims: Sequence[ClaimFacts] = ()
+    templates: Sequence[TemplateFacts] = ()
+
+
+class DeviceNews(msgspec.Struct, frozen=True):
+    """What differs since the last time."""
+
+    slices: Sequence[Change[SliceFacts]] = ()
+    classes: Sequence[Change[ClassFacts]] = ()
+    claims: Sequence[Change[ClaimFacts]] = ()
+    templates: Sequence[Change[TemplateFacts]] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.slices, self.classes, self.claims, self.templates))
+
+
+class Devices:
+    """The inventory of nodes, and the view by which claims are resolved."""
+
+    def __init__(self) -> None:
+        self.inventory = Inventory(self._wanted)
+        self._native: Tally[str] = Tally()
+        """How many nodes offer an extended resource themselves, such as by a device plugin."""
+        self._classes: dict[str, ClassFacts] = {}
+        self._templates: dict[Name, Requested] = {}
+        self._named: dict[Name, ClaimFacts] = {}
+        self._view: DeviceView | None = None
+        self._extended: Mapping[str, str] = {}
+        """DeviceClasses by the extended resource names that stand for them."""
+
+    @classmethod
+    def of(
+        cls, objects: DeviceObjects, pods: Iterable[PodFacts], nodes: Iterable[Node]
+    ) -> "Devices":
+        found = cls()
+        for node in nodes:
+            found.node(Change(Name("", node.name), None, node))
+        for pod in pods:
+            found.pod(Change(Name(pod.namespace, pod.name), None, pod))
+        found.take(
+            DeviceNews(
+                [Change(Name("", one.name), None, one) for one in objects.slices],
+                [Change(Name("", one.name), None, one) for one in objects.classes],
+                [Change(name_of(one), None, one) for one in objects.claims],
+                [Change(name_of(one), None, one) for one in objects.templates],
+            )
+        )
+        return found
+
+    def node(self, change: Change[Node]) -> None:
+        """A node as its kubelet describes it."""
+        for node, sign in ((change.before, -1), (change.after, 1)):
+            for name, _ in node.allocatable.items if node else ():
+                if "/" in name:
+                    self._native[name] += sign
+
+    def pod(self, change: Change[PodFacts]) -> None:
+        """Pods hold on to the devices of their claims until they end or terminate."""
+        for pod in (change.before, change.after):
+            if pod and _may_have_devices(pod):
+                after = change.after
+                there = after and not (after.ended or after.leaving)
+                held = Held(after.node, after.shape) if after and there else None
+                self.inventory.pod(change.name, held)
+                return
+
+    def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
+        """The devices that a pod asks for; not of claims by their names: others may share them."""
+        found = Tally(dict(resolve(shape, self._view, _SEVERAL).shape.requests.items))
+        for name, device_class in self._extended.items():
+            own = shape.requests.get(name) if self._native[name] else found[name]
+            found[DEVICE_CLASS + device_class] += own
+        yield from found.items()
+
+    def take(self, news: DeviceNews) -> set[Name] | None:
+        """The claims and templates that may mean something else now; None for every pod's."""
+        touched = self._note(news)
+        if news.classes or touched:
+            self.inventory.use(self._kinds())
+        for found in news.slices:
+            self.inventory.slice(found)
+        for claim in news.claims:
+            self.inventory.claim(claim)
+        before = self._view
+        self._extended = self.inventory.kinds.extended()
+        names = self._other_names()
+        if before is None or names != before.names or news.slices or news.classes or touched:
+            self._view = self._seen(names)
+            if self._view != before:
+                self.inventory.means_other()
+        if before is None or self._view is None or before.common != self._view.common:
+            return None
+        return touched
+
+    @property
+    def view(self) -> DeviceView | None:
+        """None before anything was taken."""
+        return self._view
+
+    def _note(self, news: DeviceNews) -> set[Name]:
+        """The templates and the claims with names of their users that differ."""
+        for one in news.classes:
+            _put(self._classes, one.name.name, one.after)
+        for template in news.templates:
+            requested = template.after.requested if template.after else None
+            _put(self._templates, template.name, requested)
+        named = [one for one in news.claims if _is_named(one.before) or _is_named(one.after)]
+        for claim in named:
+            _put(self._named, claim.name, claim.after if _is_named(claim.after) else None)
+        return {one.name for one in news.templates} | {one.name for one in named}
+
+    def _requested(self) -> Iterator[Requested]:
+        yield from self._templates.values()
+        yield from (one.requested for one in self._named.values())
+
+    def _kinds(self) -> Kinds:
+        return Kinds.of(self._classes.values(), self._requested())
+
+    def _compares(self) -> bool:
+        """Whether a request depends on how many devices a node has."""
+        wanted = (wants for one in self._requested() for wants in one.requests)
+        return any(len(wants) > 1 or not wants[0].count for wants in wanted)
+
+    def _other_names(self) -> Mapping[str, str]:
+        """DeviceClasses that an extended resource stands for on every node that offers it."""
+        return {
+            DEVICE_CLASS + device_class: name
+            for name, device_class in self._extended.items()
+            if not self._native[name]
+        }
+
+    def _seen(self, names: Mapping[str, str]) -> DeviceView:
+        return DeviceView(
+            names=names,
+            templates=dict(self._templates),
+            claims=dict(self._named),
+            kinds=self.inventory.kinds,
+            within=_within(self.inventory.signatures),
+            largest=self.inventory.largest() if self._compares() else {},
+            unknown=self.inventory.unknown,
+        )
+
+
+def _is_named(claim: ClaimFacts | None) -> bool:
+    return claim is not None and not claim.owner
+
+
+def _may_have_devices(pod: PodFacts) -> bool:
+    """Of claims that it names, or of one that kube-scheduler makes for an extended resource."""
+    return bool(pod.shape.claims) or any("/" in name for name, _ in pod.shape.requests.items)
+
+
+def _put(found: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
+    """`value` under its key; None is no value."""
+    if value is None:
+        found.pop(key, None)
+    else:
+        found[key] = value
+
+
+def _within(signatures: Tally[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    """By resource the others that each of its devices counts in."""
+    found: dict[str, set[str]] = {}
+    for names in signatures:
+        for name in names:
+            found[name] = found[name] & set(names) if name in found else set(names)
+    return {name: tuple(sorted(names - {name})) for name, names in sorted(found.items())}

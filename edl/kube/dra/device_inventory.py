@@ -1,0 +1,299 @@
+"""Devices by node: what ResourceSlices offer, and what allocated ResourceClaims hold of it.
+
+A pod's devices are those of its claims, whatever the pod asked for: Kubernetes counts them so.
+"""
+
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from edl.kube.cache.store import Change, Name
+from edl.kube.decode.node_selector import selects
+from edl.kube.dra import partitions
+from edl.kube.dra.device_kinds import Counter, Kinds
+from edl.kube.dra.dra_facts import (
+    ClaimFacts,
+    DeviceId,
+    Reach,
+    SliceFacts,
+    holders_of,
+    name_of,
+    reach,
+)
+from edl.kube.dra.dra_schemas import DeviceObject
+from edl.kube.dra.node_offers import Offer
+from edl.kube.dra.partitions import Amounts, Part
+from edl.model import Node, Shape
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
+_Pool = tuple[str, str]
+"""Driver and name."""
+
+
+class _Device(NamedTuple):
+    """`node` is empty for one that `reach` says the nodes of."""
+
+    node: str
+    reach: Reach | None
+    resources: tuple[str, ...]
+    takes: Amounts = ()
+    """Of counters, where it is a part of a device."""
+
+
+class Held(NamedTuple):
+    """A pod with claims; its node is empty before it has one."""
+
+    node: str
+    shape: Shape
+
+
+class Inventory:
+    """Followed change by change; a slice is decoded once a version, and when the kinds change.
+
+    `wanted`: the devices that a pod of a shape asks for, by resource.
+    """
+
+    def __init__(self, wanted: Callable[[Shape], Iterable[tuple[str, int]]]) -> None:
+        self.wanted = wanted
+        self.kinds = Kinds()
+        self._counter = Counter(self.kinds)
+        self._slices: defaultdict[_Pool, dict[str, SliceFacts]] = defaultdict(dict)
+        self._pools: dict[_Pool, dict[DeviceId, _Device]] = {}
+        self._local: defaultdict[str, dict[DeviceId, _Device]] = defaultdict(dict)
+        """By node."""
+        self._wide: dict[DeviceId, _Device] = {}
+        """Devices that several nodes can use: each of them is offered all."""
+        self._counters: dict[partitions.Name, Decimal] = {}
+        """Of the pools whose devices are parts of others."""
+        self._claims: dict[Name, ClaimFacts] = {}
+        """The allocated ones."""
+        self._held: defaultdict[DeviceId, set[Name]] = defaultdict(set)
+        self._claims_of: defaultdict[Name, set[Name]] = defaultdict(set)
+        """By the pod that they are reserved for, or were made for."""
+        self._pods: dict[Name, Held] = {}
+        """Those with claims that neither have ended nor terminate."""
+        self._coming: defaultdict[str, dict[Name, Held]] = defaultdict(dict)
+        """Those of them by node whose own claims are allocated, and this is yet to be heard."""
+        self._stale: set[str] | None = set()
+        self.signatures: Tally[tuple[str, ...]] = Tally()
+        """How many devices count in the same resources."""
+
+    # -- what comes and goes ------------------------------------------------------------------
+
+    def use(self, kinds: Kinds) -> None:
+        if kinds == self.kinds:
+            return
+        self.kinds, self._counter, self._stale = kinds, Counter(kinds), None
+        for pool in list(self._slices):
+            self._read(pool)
+
+    def slice(self, change: Change[SliceFacts]) -> None:
+        for found, here in ((change.before, False), (change.after, True)):
+            if found is None:
+                continue
+            pool = (found.driver, found.pool)
+            if here:
+                self._slices[pool][found.name] = found
+            else:
+                self._slices[pool].pop(found.name, None)
+        for pool in {(one.driver, one.pool) for one in (change.before, change.after) if one}:
+            self._read(pool)
+
+    def claim(self, change: Change[ClaimFacts]) -> None:
+        if change.before and change.before.allocated:
+            self._release(change.before)
+        if change.after and change.after.allocated:
+            self._hold(change.after)
+
+    def pod(self, name: Name, held: Held | None) -> None:
+        """What a pod with claims holds on to; None once it has ended, terminates or is gone."""
+        before = self._pods.pop(name, None)
+        if before:
+            self._expect(name, before, comes=False)
+        if held:
+            self._pods[name] = held
+            self._expect(name, held, comes=not self._is_covered(name))
+        if (before is None) != (held is None):
+            for claim in self._claims_of.get(name, ()):
+                self._touch(self._claims[claim].devices)
+
+    def means_other(self) -> None:
+        """Claims of shapes may be resolved otherwise now."""
+        for node, pods in self._coming.items():
+            if any(held.shape.claims for held in pods.values()):
+                self._mark_node(node)
+
+    def _is_covered(self, pod: Name) -> bool:
+        """Whether a claim that was made for it is allocated."""
+        return any(self._claims[one].owner for one in self._claims_of.get(pod, ()))
+
+    def _expect(self, pod: Name, held: Held, *, comes: bool) -> None:
+        """Whether a bound pod has claims of which nothing was heard."""
+        if not held.node:
+            return
+        waiting = self._coming[held.node]
+        if comes != (pod in waiting):
+            waiting.pop(pod, None)
+            waiting.update({pod: held} if comes else {})
+            self._mark_node(held.node)
+        if not waiting:
+            del self._coming[held.node]
+
+    def stale(self) -> set[str] | None:
+        """The nodes about which something differs since the last call; None for all of them."""
+        found, self._stale = self._stale, set()
+        return found
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """Selectors of which it could not tell whether some device matches."""
+        return frozenset(self._counter.unknown)
+
+    # -- what is asked ------------------------------------------------------------------------
+
+    def on(self, node: Node) -> Offer:
+        has: Tally[str] = Tally()
+        used: Tally[str] = Tally()
+        leaving: Tally[str] = Tally()
+        parts: list[Part] = []
+        for device, found in self._usable(node):
+            holders = self._held.get(device, ())
+            leaves = bool(holders) and all(self._leaves(self._claims[one]) for one in holders)
+            if found.takes:
+                parts.append(Part(found.resources, found.takes, bool(holders), leaves))
+                continue
+            has.update(found.resources)
+            used.update(found.resources if holders else ())
+            leaving.update(found.resources if leaves else ())
+        if parts:
+            counted = partitions.count(parts, self._counters)
+            for total, more in zip((has, used, leaving), counted, strict=True):
+                total.update(more)
+        if has:
+            for held in self._coming.get(node.name, _NOBODY).values():
+                used.update(dict(self.wanted(held.shape)))
+        return Offer(has, used, leaving)
+
+    def largest(self) -> Mapping[str, int]:
+        """The most devices that one node has, by resource; of those that several share, all."""
+        most: dict[str, int] = {}
+        for devices in (*self._local.values(), self._wide):
+            counts = Tally(name for one in devices.values() for name in one.resources)
+            for name, count in counts.items():
+                most[name] = max(most.get(name, 0), count)
+        return most
+
+    def _usable(self, node: Node) -> Iterator[tuple[DeviceId, _Device]]:
+        yield from self._local.get(node.name, _NONE).items()
+        for device, found in self._wide.items():
+            if found.reach and (found.reach.everywhere or selects(found.reach.terms, node)):
+                yield device, found
+
+    # -- slices -------------------------------------------------------------------------------
+
+    def _read(self, pool: _Pool) -> None:
+        """The devices of a pool anew: of its newest generation, once all slices of it are there."""
+        for device, found in self._pools.pop(pool, _NONE).items():
+            self._forget(device, found)
+        slices = self._slices[pool].values()
+        newest = max((one.generation for one in slices), default=0)
+        current = [one for one in slices if one.generation == newest]
+        if not current:
+            del self._slices[pool]
+        elif len(current) == current[0].slices:
+            for one in current:
+                self._counters.update(one.counters)
+            self._pools[pool] = dict(self._decoded(current))
+            for device, found in self._pools[pool].items():
+                self._know(device, found)
+
+    def _decoded(self, slices: Iterable[SliceFacts]) -> Iterator[tuple[DeviceId, _Device]]:
+        for one in slices:
+            for device in _devices.decode(one.devices) or ():
+                resources = self._counter.resources(one.driver, device)
+                where = one.reach
+                node = one.node or device.node_name
+                if not node and where is None:
+                    where = reach(device.node_selector, everywhere=device.all_nodes)
+                takes = partitions.amounts(one.driver, one.pool, device.consumes_counters)
+                found = _Device(node, where, resources, takes)
+                yield DeviceId(one.driver, one.pool, device.name), found
+
+    def _know(self, device: DeviceId, found: _Device) -> None:
+        self.signatures[found.resources] += 1
+        if found.node:
+            self._local[found.node][device] = found
+        else:
+            self._wide[device] = found
+        self._mark(found)
+
+    def _forget(self, device: DeviceId, found: _Device) -> None:
+        self.signatures[found.resources] -= 1
+        if not self.signatures[found.resources]:
+            del self.signatures[found.resources]
+        if found.node:
+            del self._local[found.node][device]
+            if not self._local[found.node]:
+                del self._local[found.node]
+        else:
+            del self._wide[device]
+        self._mark(found)
+
+    def _mark(self, found: _Device) -> None:
+        if not found.node:
+            self._stale = None
+        else:
+            self._mark_node(found.node)
+
+    def _mark_node(self, node: str) -> None:
+        if self._stale is not None:
+            self._stale.add(node)
+
+    # -- claims -------------------------------------------------------------------------------
+
+    def _hold(self, claim: ClaimFacts) -> None:
+        name = name_of(claim)
+        self._claims[name] = claim
+        for device in claim.devices:
+            self._held[device].add(name)
+        for pod in holders_of(claim):
+            self._claims_of[pod].add(name)
+            self._look_at(pod)
+        self._touch(claim.devices)
+
+    def _release(self, claim: ClaimFacts) -> None:
+        name = name_of(claim)
+        for device in claim.devices:
+            self._held[device].discard(name)
+            if not self._held[device]:
+                del self._held[device]
+        for pod in holders_of(claim):
+            self._claims_of[pod].discard(name)
+            if not self._claims_of[pod]:
+                del self._claims_of[pod]
+            self._look_at(pod)
+        del self._claims[name]
+        self._touch(claim.devices)
+
+    def _look_at(self, pod: Name) -> None:
+        if held := self._pods.get(pod):
+            self._expect(pod, held, comes=not self._is_covered(pod))
+
+    def _touch(self, devices: Iterable[DeviceId]) -> None:
+        for device in devices:
+            if found := self._pools.get((device.driver, device.pool), _NONE).get(device):
+                self._mark(found)
+
+    def _leaves(self, claim: ClaimFacts) -> bool:
+        """Its pods have ended or do so: the controller of claims takes its devices back."""
+        return claim.leaving or not any(pod in self._pods for pod in holders_of(claim))
+
+
+_NONE: Final[dict[DeviceId, _Device]] = {}
+_NOBODY: Final[dict[Name, Held]] = {}

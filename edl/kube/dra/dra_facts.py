@@ -1,0 +1,229 @@
+"""What objects of dynamic resource allocation say, read once a version."""
+
+from sys import intern
+from typing import Any, Final
+
+import msgspec
+
+from edl.kube.cache.store import Name
+from edl.kube.decode.node_selector import terms
+from edl.kube.decode.schemas import Undecoded
+from edl.kube.dra.dra_schemas import (
+    Ask,
+    ClaimSpec,
+    DeviceClassObject,
+    DeviceSelector,
+    ResourceClaimObject,
+    ResourceClaimTemplateObject,
+    ResourceSliceObject,
+)
+from edl.kube.dra.partitions import Amounts, amounts
+from edl.model import Requirement, Toleration
+
+_slices: Final = msgspec.json.Decoder(ResourceSliceObject)
+_classes: Final = msgspec.json.Decoder(DeviceClassObject)
+_claims: Final = msgspec.json.Decoder(ResourceClaimObject)
+_templates: Final = msgspec.json.Decoder(ResourceClaimTemplateObject)
+_ALL: Final = "All"
+
+Affinity = tuple[tuple[Requirement, ...], ...]
+"""Alternatives, each a conjunction, as in `Shape`."""
+
+
+class Kind(msgspec.Struct, frozen=True, gc=False, order=True):
+    """Which devices a request is content with: a DeviceClass, and what it asks for besides."""
+
+    device_class: str
+    selectors: tuple[str, ...] = ()
+    """CEL; a device must match all of them."""
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class Wanted(msgspec.Struct, frozen=True, gc=False):
+    """So many devices of a kind; 0 for all that a node has (`allocationMode: All`)."""
+
+    kind: Kind
+    count: int
+
+
+class Requested(msgspec.Struct, frozen=True, gc=False):
+    """What a claim asks for: of each entry one of the alternatives, the first that there is."""
+
+    requests: tuple[tuple[Wanted, ...], ...] = ()
+    constrained: bool = False
+    """Its devices must have an attribute in common, or none."""
+
+
+class DeviceId(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A device as allocations name it."""
+
+    driver: str
+    pool: str
+    name: str
+
+
+class Reach(msgspec.Struct, frozen=True, gc=False):
+    """From which nodes a device can be used, where it is not from one alone."""
+
+    everywhere: bool = False
+    terms: Affinity = ()
+
+
+class SliceFacts(msgspec.Struct, frozen=True, gc=False):
+    """A ResourceSlice. `devices` is their JSON list: who counts them decodes it."""
+
+    name: str
+    driver: str
+    pool: str
+    generation: int
+    slices: int
+    """Of its pool's generation; with fewer no device of the pool is allocated."""
+    node: str = ""
+    reach: Reach | None = None
+    """None where `node` says it, or each device does."""
+    devices: bytes = b"null"
+    counters: Amounts = ()
+    """Which the devices of its pool share."""
+
+
+class ClassFacts(msgspec.Struct, frozen=True, gc=False):
+    """A DeviceClass."""
+
+    name: str
+    created_at: str = ""
+    selectors: tuple[str, ...] = ()
+    extended: str = ""
+    """The extended resource name that stands for it."""
+
+
+class ClaimFacts(msgspec.Struct, frozen=True, gc=False):
+    """A ResourceClaim."""
+
+    namespace: str
+    name: str
+    owner: str = ""
+    """The pod that it was made for, empty for one that pods name."""
+    requested: Requested = Requested()
+    """Of one that pods name; what others ask for stands in their templates."""
+    allocated: bool = False
+    devices: tuple[DeviceId, ...] = ()
+    """Those that it holds alone (without adminAccess)."""
+    nodes: Affinity = ()
+    """Where its devices can be used; empty for everywhere."""
+    pods: tuple[str, ...] = ()
+    """The pods that it is reserved for."""
+    leaving: bool = False
+
+
+class TemplateFacts(msgspec.Struct, frozen=True, gc=False):
+    """A ResourceClaimTemplate."""
+
+    namespace: str
+    name: str
+    requested: Requested
+
+
+def resource_slice(raw: bytes) -> SliceFacts:
+    decoded = _slices.decode(raw)
+    found = decoded.spec
+    local = found.node_name or found.per_device_node_selection
+    return SliceFacts(
+        name=decoded.metadata.name,
+        driver=intern(found.driver),
+        pool=intern(found.pool.name),
+        generation=found.pool.generation,
+        slices=found.pool.resource_slice_count,
+        node=intern(found.node_name),
+        reach=None if local else reach(found.node_selector, everywhere=found.all_nodes),
+        devices=bytes(found.devices),
+        counters=amounts(found.driver, found.pool.name, found.shared_counters),
+    )
+
+
+def reach(selector: Undecoded, *, everywhere: bool) -> Reach:
+    return Reach(everywhere=True) if everywhere else Reach(terms=_terms(selector))
+
+
+def device_class(raw: bytes) -> ClassFacts:
+    found = _classes.decode(raw)
+    return ClassFacts(
+        name=found.metadata.name,
+        created_at=found.metadata.creation_timestamp,
+        selectors=_selectors(found.spec.selectors),
+        extended=found.spec.extended_resource_name,
+    )
+
+
+def resource_claim(raw: bytes) -> ClaimFacts:
+    found = _claims.decode(raw)
+    owners = found.metadata.owner_references or ()
+    owner = next((one.name for one in owners if one.kind == "Pod" and one.controller), "")
+    allocation = found.status.allocation
+    results = (allocation.devices.results if allocation else None) or ()
+    return ClaimFacts(
+        namespace=found.metadata.namespace,
+        name=found.metadata.name,
+        owner=owner,
+        requested=Requested() if owner else requested(found.spec),
+        allocated=allocation is not None,
+        devices=tuple(
+            DeviceId(intern(one.driver), intern(one.pool), intern(one.device))
+            for one in results
+            if not one.admin_access
+        ),
+        nodes=() if owner or allocation is None else _terms(allocation.node_selector),
+        pods=tuple(one.name for one in found.status.reserved_for or () if one.resource == "pods"),
+        leaving=found.metadata.deletion_timestamp is not None,
+    )
+
+
+def template(raw: bytes) -> TemplateFacts:
+    found = _templates.decode(raw)
+    return TemplateFacts(found.metadata.namespace, found.metadata.name, requested(found.spec.spec))
+
+
+def requested(spec: ClaimSpec) -> Requested:
+    """What a claim of this spec asks for. Administrators' access takes no device."""
+    choices = (
+        [one.exactly] if one.exactly else one.first_available or []
+        for one in spec.devices.requests or ()
+    )
+    return Requested(
+        tuple(
+            tuple(map(_wanted, asks))
+            for asks in choices
+            if asks and not any(ask.admin_access for ask in asks)
+        ),
+        constrained=bool(msgspec.json.decode(spec.devices.constraints)),
+    )
+
+
+def _wanted(ask: Ask) -> Wanted:
+    kind = Kind(
+        ask.device_class_name,
+        _selectors(ask.selectors),
+        tuple(
+            Toleration(one.key, one.operator, one.value, one.effect)
+            for one in ask.tolerations or ()
+        ),
+    )
+    return Wanted(kind, 0 if ask.allocation_mode == _ALL else ask.count)
+
+
+def _selectors(found: list[DeviceSelector] | None) -> tuple[str, ...]:
+    return tuple(one.cel.expression for one in found or ())
+
+
+def _terms(selector: Undecoded) -> Affinity:
+    found: Any = msgspec.json.decode(selector)
+    return terms(found) if found else ()
+
+
+def holders_of(claim: ClaimFacts) -> set[Name]:
+    """The pods that hold what is allocated to a claim."""
+    names = {claim.owner} if claim.owner else set(claim.pods)
+    return {Name(claim.namespace, name) for name in names}
+
+
+def name_of(found: ClaimFacts | TemplateFacts) -> Name:
+    return Name(found.namespace, found.name)

@@ -1,0 +1,1 @@
+"""From objects to the state of the cluster that a decision sees."""

@@ -1,0 +1,164 @@
+"""Pods of other owners that rules of our jobs may count, and which of our jobs rules speak of.
+
+Where no rule asks, which is the usual case, nothing is looked at but who has one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from edl.kube.cache.store import Change
+from edl.kube.decode.object_facts import PodFacts
+from edl.model import ClusterState, JobKey, Neighbours, Role, Rules, Selectors, TrainingJob
+
+_Alike: TypeAlias = tuple[int, int]
+"""Pods with one label set and one shape: both are one object for all pods of a template."""
+
+
+@dataclass(slots=True)
+class Repelling:
+    """Rules of pods with required anti-affinity, ours and others', kept pod by pod."""
+
+    _pods: Counter[Rules] = field(default_factory=Counter)
+    _rules: frozenset[Rules] | None = frozenset()
+
+    def pod(self, change: Change[PodFacts]) -> None:
+        for pod, sign in ((change.before, -1), (change.after, 1)):
+            if pod and pod.shape.rules:
+                self._add(pod, sign)
+
+    @classmethod
+    def of(cls, pods: Iterable[PodFacts]) -> "Repelling":
+        found = cls()
+        for pod in pods:
+            if pod.shape.rules:
+                found._add(pod, 1)
+        return found
+
+    def _add(self, pod: PodFacts, sign: int) -> None:
+        rules = pod.shape.rules
+        if rules and rules.apart and pod.holds_room:
+            known = rules in self._pods
+            self._pods[rules] += sign
+            if not self._pods[rules]:
+                del self._pods[rules]
+            if known != (rules in self._pods):
+                self._rules = None
+
+    @property
+    def rules(self) -> frozenset[Rules]:
+        """The same value until another one comes or one goes."""
+        if self._rules is None:
+            self._rules = frozenset(self._pods)
+        return self._rules
+
+
+@dataclass(slots=True)
+class Known:
+    """What was found of each job by the selectors of the last time: the same is the same object."""
+
+    repelling: frozenset[Rules] = frozenset()
+    own: list[Rules] = field(default_factory=list)
+    asked: Selectors = field(default_factory=lambda: Selectors(()))
+    _jobs: dict[JobKey, tuple[TrainingJob, TrainingJob]] = field(default_factory=dict)
+    _others_ask: bool = False
+    """Since the last time: each job is asked about anew."""
+
+    def ask(self, repelling: frozenset[Rules], own: list[Rules]) -> None:
+        """By the selectors of these rules from now on."""
+        if (repelling, own) != (self.repelling, self.own):
+            others = (term.selector for rules in repelling for term in rules.apart)
+            mine = (found for rules in own for found in rules.selectors)
+            self.repelling, self.own = repelling, own
+            self.asked = Selectors(chain(others, mine))
+            self._others_ask = True
+
+    def jobs(self, jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
+        """Them, with rules on the shapes of whom the selectors speak of."""
+        if not self.asked:
+            self._jobs = {}
+            return jobs
+        known, self._jobs = self._jobs, {}
+        for job in jobs:
+            last = known.get(job.key)
+            if last and last[0] is job and not self._others_ask:
+                new = last[1]
+            else:
+                new = _spoken_of(job, self.asked)
+                new = last[1] if last and last[1] == new else new
+            self._jobs[job.key] = (job, new)
+        self._others_ask = False
+        return tuple(new for _, new in self._jobs.values())
+
+
+def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
+    """The jobs; a shape that another job's rules select carries what they say of it."""
+    rules = (role.shape.rules for job in jobs for role in job.roles if role.shape.rules)
+    asked = Selectors(found for one in dict.fromkeys(rules) for found in one.selectors)
+    return tuple(_spoken_of(job, asked) for job in jobs) if asked else jobs
+
+
+def met(
+    state: ClusterState,
+    repelling: Repelling,
+    pods: Callable[[], Iterable[PodFacts]],
+    known: Known | None = None,
+) -> ClusterState:
+    """The state with its `neighbours`, and with rules on the shapes of whom others' speak of.
+
+    The same with or without `known`, which is renewed.
+    """
+    own = [role.shape.rules for job in state.jobs for role in job.roles if role.shape.rules]
+    own += [demand.shape.rules for demand in state.demands if demand.shape.rules]
+    known = known or Known()
+    known.ask(repelling.rules, own)
+    jobs, asked = known.jobs(state.jobs), known.asked
+    if not own and all(new is old for new, old in zip(jobs, state.jobs, strict=True)):
+        return state
+    ours = {role.uid for job in jobs for role in job.roles}
+    strangers = (pod for pod in pods() if pod.holds_room and pod.job not in ours)
+    return replace(state, jobs=jobs, neighbours=_neighbours(strangers, asked))
+
+
+def _spoken_of(job: TrainingJob, asked: Selectors) -> TrainingJob:
+    """The job, with labels in the shapes of those of its roles that a selector matches."""
+    roles = tuple(_labelled(job.key.namespace, role, asked) for role in job.roles)
+    same = all(new is old for new, old in zip(roles, job.roles, strict=True))
+    return job if same else replace(job, roles=roles)
+
+
+def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
+    if role.shape.rules or next(asked.matching(namespace, role.labels), None) is None:
+        return role
+    return replace(role, shape=replace(role.shape, rules=Rules(namespace, role.labels)))
+
+
+def _neighbours(pods: Iterable[PodFacts], asked: Selectors) -> tuple[Neighbours, ...]:
+    alike: dict[_Alike, Rules | None] = {}
+    there: Counter[tuple[str, Rules]] = Counter()
+    leaving: Counter[tuple[str, Rules]] = Counter()
+    for pod in pods:
+        key = (id(pod.labels), id(pod.shape))
+        if key not in alike:
+            alike[key] = _counted(pod, asked)
+        rules = alike[key]
+        if rules is not None:
+            there[pod.node, rules] += 1
+            leaving[pod.node, rules] += pod.leaving
+    found = (
+        Neighbours(node, rules, pods, leaving[node, rules]) for (node, rules), pods in there.items()
+    )
+    return tuple(sorted(found, key=lambda one: (one.node, repr(one.rules))))
+
+
+def _counted(pod: PodFacts, asked: Selectors) -> Rules | None:
+    """What rules can see of a pod; None where none looks at it."""
+    own = pod.shape.rules
+    if own and (own.apart or own.ports):
+        return Rules(pod.namespace, pod.labels, apart=own.apart, ports=own.ports)
+    seen = next(asked.matching(pod.namespace, pod.labels), None) is not None
+    return Rules(pod.namespace, pod.labels) if seen else None

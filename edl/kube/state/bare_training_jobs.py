@@ -1,0 +1,81 @@
+"""From bare pods with our labels to training jobs of which nobody queues or resizes anything."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from edl import addresses, frameworks, namespaces
+from edl.kube.decode.object_facts import PodFacts, Tag
+from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
+from edl.resources import Resources
+from edl.spec import Seat
+
+_ANY: Final = Shape(Resources())
+"""The plan never looks at it."""
+
+
+def trainings(
+    pods: Iterable[PodFacts], tags: Sequence[Tag], kubexec: frozenset[str]
+) -> tuple[TrainingJob, ...]:
+    """The training jobs that these bare pods form, in order."""
+    members: defaultdict[JobKey, list[PodFacts]] = defaultdict(list)
+    around: defaultdict[JobKey, list[Tag]] = defaultdict(list)
+    for pod in pods:
+        if pod.bare:
+            members[JobKey(pod.namespace, pod.bare.spec.job)].append(pod)
+    for tag in tags if members else ():
+        around[JobKey(tag.namespace, tag.job)].append(tag)
+    return tuple(
+        _training(key, found, around.get(key, ()), kubexec)
+        for key, found in sorted(members.items())
+    )
+
+
+def _training(
+    key: JobKey, pods: Sequence[PodFacts], tags: Sequence[Tag], kubexec: frozenset[str]
+) -> TrainingJob:
+    pods = sorted(pods, key=lambda pod: pod.name)
+    specs = [pod.bare.spec for pod in pods if pod.bare]
+    first = specs[0]
+    forbidden = any(map(frameworks.execs, specs)) and key.namespace not in kubexec
+    return TrainingJob(
+        key=key,
+        framework=first.framework,
+        roles=tuple(_role(seat, pods) for seat in first.cast),
+        queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
+        problem=namespaces.no_kubexec(key.namespace) if forbidden else "",
+        mode=first.mode,
+        surroundings={tag.target: tag.uid for tag in tags},
+        pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),
+    )
+
+
+def _role(seat: Seat, pods: Sequence[PodFacts]) -> Role:
+    """One role of the cast, with as many pods as its users have made so far."""
+    members = [pod for pod in pods if pod.bare and pod.bare.spec.role == seat.role]
+    bare = next((pod.bare for pod in members), None)
+    spec = bare.spec if bare else None
+    return Role(
+        name=seat.role,
+        job=_host_prefix(pods, seat.role),
+        uid="",
+        version="",
+        min=seat.min,
+        max=seat.max,
+        size=seat.max,
+        suspended=False,
+        resizing=Resizing.FIXED,
+        decides=bool(spec and frameworks.decides(spec)),
+        serves=bool(spec and frameworks.serves(spec)),
+        tandem=True,
+        shape=_ANY,
+        pods=tuple(pod.pod for pod in members if pod.pod),
+        slots=spec.slots if spec else 1,
+        port=spec.port if spec else 0,
+        account=bare.account if bare else "",
+    )
+
+
+def _host_prefix(pods: Sequence[PodFacts], role: str) -> str:
+    """Their hosts are named as if a Job had made them."""
+    return next(addresses.job_name(pod.bare.spec, role) for pod in pods if pod.bare)

@@ -1,0 +1,184 @@
+"""Training jobs with their Jobs and pods, gathered again where something differs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final, TypeVar
+
+from edl.kube.cache.sorted_map import Ordered
+from edl.kube.cache.store import Change, Name
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.object_facts import PodFacts, Tag
+from edl.kube.dra.claim_resolution import DeviceView, concerned
+from edl.kube.state.bare_training_jobs import trainings
+from edl.kube.state.observe import ClusterWide, around, gathered, tagged
+from edl.kube.state.pending_demands import Demands
+from edl.model import Demand, JobKey, Shape, TrainingJob
+
+_Key = TypeVar("_Key")
+_Facts = TypeVar("_Facts")
+_NOTHING: Final[Mapping[Name, PodFacts]] = {}
+
+
+class Members:
+    """What each training job is made of. Pods may come before their Job, and stay after it."""
+
+    def __init__(self) -> None:
+        self._wide = ClusterWide.of((), ())
+        self._devices: DeviceView | None = None
+        self._jobs: dict[JobKey, dict[Name, JobFacts]] = {}
+        self._ours: dict[str, JobKey] = {}
+        """By the uid of each Job of ours."""
+        self._pods: dict[str, dict[Name, PodFacts]] = {}
+        """By the uid of their Job, ours or not."""
+        self._alone: dict[JobKey, dict[Name, PodFacts]] = {}
+        """Bare pods with our labels."""
+        self._tags: dict[JobKey, list[Tag]] = {}
+        self._demands = Demands()
+        self._stale: set[JobKey] = set()
+        self._made: Ordered[JobKey, TrainingJob] = Ordered()
+        self._made_bare: Ordered[JobKey, TrainingJob] = Ordered()
+
+    def job(self, change: Change[JobFacts]) -> None:
+        before, after = change.before, change.after
+        if before:
+            _remove(self._jobs, before.key, change.name)
+            del self._ours[before.uid]
+            self._stale.add(before.key)
+        if after:
+            self._jobs.setdefault(after.key, {})[change.name] = after
+            self._ours[after.uid] = after.key
+            self._stale.add(after.key)
+        for uid in {found.uid for found in (before, after) if found}:
+            self._ask_again(uid)
+
+    def _ask_again(self, uid: str) -> None:
+        """Pods of our Jobs ask by their Job, as soon as it is known."""
+        for pod in self._pods.get(uid, _NOTHING).values():
+            if pod.asking and uid in self._ours:
+                self._demands.drop(pod)
+            elif pod.asking:
+                self._demands.add(pod)
+
+    def pod(self, change: Change[PodFacts]) -> None:
+        for found in (change.before, change.after):
+            if found and (key := self._key(found)):
+                self._stale.add(key)
+        if change.before:
+            self._forget(change.name, change.before)
+        if change.after:
+            self._know(change.name, change.after)
+
+    def _key(self, pod: PodFacts) -> JobKey | None:
+        """The training job that it is a part of."""
+        return JobKey(pod.namespace, pod.bare.spec.job) if pod.bare else self._ours.get(pod.job)
+
+    def _forget(self, name: Name, pod: PodFacts) -> None:
+        if pod.job:
+            _remove(self._pods, pod.job, name)
+        if pod.bare:
+            _remove(self._alone, JobKey(pod.namespace, pod.bare.spec.job), name)
+        if pod.asking:
+            self._demands.drop(pod)
+
+    def _know(self, name: Name, pod: PodFacts) -> None:
+        if pod.job:
+            self._pods.setdefault(pod.job, {})[name] = pod
+        if pod.bare:
+            self._alone.setdefault(JobKey(pod.namespace, pod.bare.spec.job), {})[name] = pod
+        if pod.asking and pod.job not in self._ours:
+            self._demands.add(pod)
+
+    def claims(self, changes: Sequence[Change[Name]], *, read: bool) -> None:
+        self._demands.claims(changes, read=read)
+
+    def tag(self, change: Change[Tag]) -> None:
+        before, after = change.before, change.after
+        if before:
+            for key in tagged(before):
+                self._tags[key].remove(before)
+                if not self._tags[key]:
+                    del self._tags[key]
+                self._stale.add(key)
+        if after:
+            for key in tagged(after):
+                self._tags.setdefault(key, []).append(after)
+                self._stale.add(key)
+
+    def wide(self, found: ClusterWide) -> None:
+        """What counts for many: a new value of it is looked at by all whom it may concern."""
+        before, self._wide = self._wide, found
+        everywhere = _for_all(before) != _for_all(found)
+        changed = before.kubexec ^ found.kubexec
+        changed |= {name for name, _ in before.rules.items() ^ found.rules.items()}
+        for key in chain(self._jobs, self._alone) if everywhere or changed else ():
+            if everywhere or key.namespace in changed:
+                self._stale.add(key)
+
+    def devices(self, view: DeviceView | None, changed: set[Name] | None) -> None:
+        """Claims and templates that mean something else now; None for any of them."""
+        self._devices = view
+        self._demands.devices(view)
+        for key, jobs in self._jobs.items():
+            shapes = [job.role.shape for job in jobs.values() if job.role]
+            if any(_concerns(shape, changed) for shape in shapes if concerned(shape)):
+                self._stale.add(key)
+
+    def renew(self) -> None:
+        """Gather again what differs."""
+        for key in self._stale:
+            _put(self._made, key, self._gathered(key))
+            _put(self._made_bare, key, self._gathered_bare(key))
+        self._stale.clear()
+
+    def _gathered(self, key: JobKey) -> TrainingJob | None:
+        jobs = self._jobs.get(key)
+        if not jobs:
+            return None
+        uids = {job.uid for job in jobs.values()}
+        pods = {uid: [*self._pods.get(uid, _NOTHING).values()] for uid in uids}
+        found = around(jobs.values(), pods, self._tags.get(key, ()), self._wide, self._devices)
+        return gathered(key, found) if found else None
+
+    def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
+        """Who is named like a training job of Jobs is no other one."""
+        alone = self._alone.get(key)
+        if not alone or key in self._jobs:
+            return None
+        (found,) = trainings(alone.values(), self._tags.get(key, ()), self._wide.kubexec)
+        return found
+
+    def jobs(self) -> tuple[TrainingJob, ...]:
+        """Sorted by key; one about which nothing differs is the same object."""
+        return self._made.values()
+
+    def bare(self) -> tuple[TrainingJob, ...]:
+        return self._made_bare.values()
+
+    def alone(self) -> Iterator[PodFacts]:
+        """The bare pods of training jobs."""
+        return chain.from_iterable(pods.values() for pods in self._alone.values())
+
+    def demands(self) -> tuple[Demand, ...]:
+        return self._demands.values()
+
+
+def _concerns(shape: Shape, changed: set[Name] | None) -> bool:
+    return changed is None or any(Name(ref.namespace, ref.name) in changed for ref in shape.claims)
+
+
+def _for_all(wide: ClusterWide) -> tuple[object, ...]:
+    """What may concern jobs of every namespace."""
+    return wide.priorities, wide.default, wide.runtimes
+
+
+def _remove(groups: dict[_Key, dict[Name, _Facts]], key: _Key, name: Name) -> None:
+    del groups[key][name]
+    if not groups[key]:
+        del groups[key]
+
+
+def _put(made: Ordered[JobKey, TrainingJob], key: JobKey, found: TrainingJob | None) -> None:
+    if found is None:
+        made.drop(key)
+    else:
+        made.put(key, found)

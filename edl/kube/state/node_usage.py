@@ -1,0 +1,100 @@
+"""Nodes with what their pods take of them, kept pod by pod."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from edl.kube.cache.sorted_map import Ordered
+from edl.kube.cache.store import Change
+from edl.kube.decode import gpu_sharing
+from edl.kube.decode.object_facts import PodFacts
+from edl.kube.dra.device_inventory import Inventory
+from edl.kube.dra.node_offers import with_devices
+from edl.model import Node
+from edl.resources import Resources
+
+
+@dataclass(slots=True)
+class _Load:
+    """What the pods of one node add up to; whole numbers, so that sums come down as they went up.
+
+    Another fact that nodes have of their pods is another counter here.
+    """
+
+    pods: int = 0
+    used: Counter[str] = field(default_factory=Counter)
+    leaving: Counter[str] = field(default_factory=Counter)
+    holds: Counter[tuple[gpu_sharing.Hold, bool]] = field(default_factory=Counter)
+    """Of shared GPUs, and whether he who holds it leaves."""
+
+    def add(self, pod: PodFacts, sign: int) -> None:
+        self.pods += sign
+        if pod.hold:
+            self.holds[pod.hold, pod.leaving] += sign
+        for name, amount in pod.shape.requests.items:
+            self.used[name] += sign * amount
+            if pod.leaving:
+                self.leaving[name] += sign * amount
+
+
+class Loads:
+    """Pods may come before their node, and stay after it."""
+
+    def __init__(self) -> None:
+        self._devices: Inventory | None = None
+        self._nodes: dict[str, Node] = {}
+        self._loads: dict[str, _Load] = {}
+        self._stale: set[str] = set()
+        self._made: Ordered[str, Node] = Ordered()
+
+    def node(self, change: Change[Node]) -> None:
+        name = change.name.name
+        if change.after is None:
+            self._nodes.pop(name, None)
+        else:
+            self._nodes[name] = change.after
+        self._stale.add(name)
+
+    def devices(self, inventory: Inventory | None) -> None:
+        """What differs of the nodes' devices; None where nothing is known of any."""
+        known = inventory is self._devices
+        self._devices = inventory
+        changed = inventory.stale() if inventory else set()
+        self._stale |= self._nodes.keys() if changed is None or not known else changed
+
+    def pod(self, change: Change[PodFacts]) -> None:
+        for pod, sign in ((change.before, -1), (change.after, 1)):
+            if pod and pod.holds_room:
+                self._add(pod, sign)
+
+    def _add(self, pod: PodFacts, sign: int) -> None:
+        load = self._loads.get(pod.node)
+        if load is None:
+            load = self._loads[pod.node] = _Load()
+        load.add(pod, sign)
+        if not load.pods:
+            del self._loads[pod.node]
+        self._stale.add(pod.node)
+
+    def values(self) -> tuple[Node, ...]:
+        """Sorted by name; a node about which nothing differs is the same object."""
+        for name in self._stale:
+            node = self._nodes.get(name)
+            if node is None:
+                self._made.drop(name)
+            else:
+                self._made.put(name, self._with_devices(self._loaded(node)))
+        self._stale.clear()
+        return self._made.values()
+
+    def _with_devices(self, node: Node) -> Node:
+        return with_devices(node, self._devices.on(node)) if self._devices else node
+
+    def _loaded(self, node: Node) -> Node:
+        load = self._loads.get(node.name)
+        if load is None:
+            return node
+        used, leaving = Resources.of(load.used), Resources.of(load.leaving)
+        devices = node.devices and gpu_sharing.occupied(node.devices, load.holds.elements())
+        return replace(node, used=used, leaving=leaving, devices=devices)

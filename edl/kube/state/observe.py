@@ -1,0 +1,302 @@
+"""From facts to one `ClusterState`: pure.
+
+`edl.kube.state.incremental_state` keeps the same while facts change.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.kube.cache.store import Name
+from edl.kube.decode import gpu_sharing, runtime_classes
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceRules, QuotaFacts, RangeFacts
+from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
+from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
+from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.kube.dra.device_index import DeviceObjects, Devices
+from edl.kube.dra.node_offers import with_devices
+from edl.kube.state.affinity_index import Repelling, met
+from edl.kube.state.bare_training_jobs import trainings
+from edl.kube.state.clock_skew import set_right
+from edl.kube.state.quota_usage import budgets
+from edl.kube.state.training_jobs import Around, gather
+from edl.model import CaveatCode, ClusterState, Demand, JobKey, Node, Shape, TrainingJob
+from edl.resources import Resources
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The facts of every object, at one moment, in any order. Nodes are without their pods."""
+
+    nodes: Sequence[Node] = ()
+    pods: Sequence[PodFacts] = ()
+    jobs: Sequence[JobFacts] = ()
+    priorities: Sequence[PriorityFacts] = ()
+    namespaces: Sequence[NamespaceFacts] = ()
+    quotas: Sequence[QuotaFacts] = ()
+    ranges: Sequence[RangeFacts] = ()
+    runtimes: Sequence[RuntimeClassFacts] | None = None
+    """None where they may not be read."""
+    claims: Sequence[Name] | None = None
+    """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
+    devices: DeviceObjects | None = None
+    """Of dynamic resource allocation; None where they may not be read, or there are none."""
+    tags: Sequence[Tag] = ()
+    """Every Service, and our other objects around training jobs."""
+
+
+class ClusterWide(msgspec.Struct, frozen=True):
+    """What counts for more than one job: it is little, and read anew whenever it changes."""
+
+    kubexec: frozenset[str]
+    """Namespaces in which launchers may exec into their workers."""
+    priorities: Mapping[str, int]
+    """By PriorityClass."""
+    default: int
+    """The priority of who names no class."""
+    rules: Mapping[str, NamespaceRules] = msgspec.field(default_factory=dict)
+    """By namespace, of those that have any."""
+    runtimes: Known = None
+    """RuntimeClasses."""
+
+    @classmethod
+    def of(
+        cls,
+        namespaces: Sequence[NamespaceFacts],
+        priorities: Sequence[PriorityFacts],
+        quotas: Iterable[QuotaFacts] = (),
+        ranges: Iterable[RangeFacts] = (),
+        runtimes: Iterable[RuntimeClassFacts] | None = None,
+    ) -> "ClusterWide":
+        return cls(
+            kubexec=frozenset(found.name for found in namespaces if found.policy.kubexec),
+            priorities={entry.name: entry.value for entry in priorities},
+            default=next((entry.value for entry in priorities if entry.default), 0),
+            rules=_rules_of(namespaces, priorities, quotas, ranges),
+            runtimes=None if runtimes is None else {found.name: found for found in runtimes},
+        )
+
+    def priority(self, job: JobFacts) -> int | None:
+        """None where its PriorityClass does not exist."""
+        return self.priorities.get(job.priority_class) if job.priority_class else self.default
+
+
+def _rules_of(
+    namespaces: Sequence[NamespaceFacts],
+    priorities: Sequence[PriorityFacts],
+    quotas: Iterable[QuotaFacts],
+    ranges: Iterable[RangeFacts],
+) -> Mapping[str, NamespaceRules]:
+    by_quota: defaultdict[str, list[QuotaFacts]] = defaultdict(list)
+    for quota in quotas:
+        by_quota[quota.namespace].append(quota)
+    by_range: defaultdict[str, list[RangeFacts]] = defaultdict(list)
+    for found in ranges:
+        by_range[found.namespace].append(found)
+    budgeted = {one.name for one in namespaces if one.policy.gpu_budget is not None}
+    named = next((entry.name for entry in priorities if entry.default), "")
+    return {
+        name: NamespaceRules(
+            quotas=tuple(sorted(one.rule for one in by_quota.get(name, ()))),
+            ranges=tuple(sorted(by_range.get(name, ()))),
+            gpu_budget=name in budgeted,
+            default_class=named,
+        )
+        for name in {*by_quota, *by_range, *budgeted}
+    }
+
+
+def observe(objects: Snapshot, now: datetime) -> ClusterState:
+    """What the planner is to see."""
+    by_node: defaultdict[str, list[PodFacts]] = defaultdict(list)
+    by_job: defaultdict[str, list[PodFacts]] = defaultdict(list)
+    ours = {job.uid for job in objects.jobs}
+    asking: list[PodFacts] = []
+    alone: list[PodFacts] = []
+    for pod in objects.pods:
+        if pod.holds_room:
+            by_node[pod.node].append(pod)
+        if pod.bare:
+            alone.append(pod)
+        if pod.job in ours:
+            by_job[pod.job].append(pod)
+        elif pod.asking:
+            asking.append(pod)
+    wide = ClusterWide.of(
+        objects.namespaces, objects.priorities, objects.quotas, objects.ranges, objects.runtimes
+    )
+    devices = Devices.of(objects.devices, objects.pods, objects.nodes) if objects.devices else None
+    view = devices.view if devices else None
+    jobs = set_right(_jobs(objects, by_job, wide, view), now)
+    state = ClusterState(
+        observed_at=now,
+        nodes=_nodes(objects.nodes, by_node, devices),
+        jobs=jobs,
+        demands=_demands(asking, objects.claims, view),
+        bare=_bare(objects, alone, wide),
+        budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
+    )
+    return met(state, Repelling.of(objects.pods), lambda: objects.pods)
+
+
+def _bare(
+    objects: Snapshot, pods: Sequence[PodFacts], wide: ClusterWide
+) -> tuple[TrainingJob, ...]:
+    if not pods:
+        return ()
+    taken = {job.key for job in objects.jobs}
+    mine = [pod for pod in pods if pod.bare and (pod.namespace, pod.bare.spec.job) not in taken]
+    return trainings(mine, objects.tags, wide.kubexec)
+
+
+def _nodes(
+    nodes: Sequence[Node], pods: Mapping[str, list[PodFacts]], devices: Devices | None
+) -> tuple[Node, ...]:
+    ordered = sorted(nodes, key=lambda node: node.name)
+    loaded = (_with_pods(node, pods.get(node.name, ())) for node in ordered)
+    if devices is None:
+        return tuple(loaded)
+    return tuple(with_devices(node, devices.inventory.on(node)) for node in loaded)
+
+
+def _with_pods(node: Node, pods: Sequence[PodFacts]) -> Node:
+    return replace(
+        node,
+        used=_sum(pod.shape for pod in pods),
+        leaving=_sum(pod.shape for pod in pods if pod.leaving),
+        devices=node.devices
+        and gpu_sharing.occupied(
+            node.devices, [(pod.hold, pod.leaving) for pod in pods if pod.hold]
+        ),
+    )
+
+
+def _sum(shapes: Iterable[Shape]) -> Resources:
+    total: defaultdict[str, int] = defaultdict(int)
+    for shape in shapes:
+        for name, amount in shape.requests.items:
+            total[name] += amount
+    return Resources.of(total)
+
+
+def _jobs(
+    objects: Snapshot,
+    pods: Mapping[str, list[PodFacts]],
+    wide: ClusterWide,
+    devices: DeviceView | None,
+) -> tuple[TrainingJob, ...]:
+    members: defaultdict[JobKey, list[JobFacts]] = defaultdict(list)
+    for job in objects.jobs:
+        members[job.key].append(job)
+    tags: defaultdict[JobKey, list[Tag]] = defaultdict(list)
+    for tag in objects.tags:
+        for key in tagged(tag):
+            tags[key].append(tag)
+    found = {
+        key: around(jobs, pods, tags.get(key, ()), wide, devices)
+        for key, jobs in sorted(members.items())
+    }
+    return tuple(gathered(key, parts) for key, parts in found.items() if parts)
+
+
+def gathered(key: JobKey, around: Around) -> TrainingJob:
+    """The training job, or its problem where it cannot be read."""
+    try:
+        return gather(key, around)
+    except Exception as error:  # noqa: BLE001 — one job must not hide all others
+        first = min(around.jobs, key=lambda job: job.created_at)
+        what = f"it cannot be read: {type(error).__name__}: {error}"
+        return TrainingJob(key, first.framework, (), first.created_at, problem=what)
+
+
+def tagged(tag: Tag) -> Iterator[JobKey]:
+    """The training jobs that an object belongs to, or that its name may be in the way of."""
+    for name in {tag.job, tag.name}:
+        yield JobKey(tag.namespace, name)
+
+
+def around(
+    members: Iterable[JobFacts],
+    pods: Mapping[str, Sequence[PodFacts]],
+    tags: Sequence[Tag],
+    wide: ClusterWide,
+    devices: DeviceView | None,
+) -> Around | None:
+    """What one training job is made from, `pods` by the uid of their Job; None where none stays."""
+    jobs = _staying(sorted(members, key=lambda job: job.name))
+    if not jobs:
+        return None
+    return Around(
+        jobs=jobs,
+        pods=[_owned_by(job, pods) for job in jobs],
+        tags=tags,
+        kubexec=jobs[0].key.namespace in wide.kubexec,
+        priorities=[wide.priority(job) for job in jobs],
+        classes=[runtime_classes.named(job.runtime, wide.runtimes) for job in jobs],
+        rules=wide.rules.get(jobs[0].key.namespace, NO_RULES),
+        devices=devices,
+    )
+
+
+def _owned_by(job: JobFacts, pods: Mapping[str, Sequence[PodFacts]]) -> Sequence[PodFacts]:
+    """Those of its namespace: who may create a pod elsewhere may write any owner's uid on it."""
+    found = pods.get(job.uid, ())
+    return [pod for pod in found if pod.namespace == job.key.namespace]
+
+
+def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
+    """Without those that are being deleted.
+
+    But one that has ended still tells those that run how: a short TTL takes it away at once. Not
+    those that wait: they were made anew.
+    """
+    staying = [job for job in jobs if not job.leaving]
+    if any(job.role is None or job.role.suspended for job in staying):
+        return staying
+    return [job for job in jobs if not job.leaving or (staying and job.role and job.role.ending)]
+
+
+def _demands(
+    pods: Sequence[PodFacts], claims: Sequence[Name] | None, devices: DeviceView | None
+) -> tuple[Demand, ...]:
+    groups: defaultdict[tuple[Shape, int], list[PodFacts]] = defaultdict(list)
+    known = None if claims is None else frozenset(claims)
+    for pod in pods:
+        if known is None or known.issuperset(pod.claims):
+            groups[pod.shape, pod.priority].append(pod)
+    return in_order(
+        demand
+        for (shape, priority), group in groups.items()
+        for demand in asked(
+            Demand(shape, priority, len(group), min(example(pod) for pod in group)), devices
+        )
+    )
+
+
+def asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
+    """The demand with the devices of its pods; none where no node takes them.
+
+    Pods that share a claim share its devices: one of them asks for these.
+    """
+    found = resolve(demand.shape, devices, demand.count)
+    if found.problems:
+        return
+    shared = any(caveat.code is CaveatCode.SHARED for caveat in found.caveats)
+    if not shared:
+        yield replace(demand, shape=found.shape)
+        return
+    first = resolve(demand.shape, devices, 1)
+    yield replace(demand, shape=first.shape, count=1)
+    yield replace(demand, shape=found.shape, count=demand.count - 1)
+
+
+def example(pod: PodFacts) -> str:
+    """How a pod that asks for room is named to users."""
+    return f"{pod.namespace}/{pod.name}"
+
+
+def in_order(demands: Iterable[Demand]) -> tuple[Demand, ...]:
+    return tuple(sorted(demands, key=lambda demand: (-demand.priority, demand.example)))

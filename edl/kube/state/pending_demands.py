@@ -1,0 +1,118 @@
+"""Pending pods of other owners by what they ask for, kept pod by pod.
+
+One that names a PersistentVolumeClaim asks as soon as that is there: before, no room helps it.
+"""
+
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from edl.kube.cache.store import Change, Name
+from edl.kube.decode.object_facts import PodFacts
+from edl.kube.dra.claim_resolution import DeviceView
+from edl.kube.state.observe import asked, example, in_order
+from edl.model import Demand, Shape
+
+
+class _Ask(NamedTuple):
+    shape: Shape
+    priority: int
+
+
+class _Group:
+    """The names of pods that ask for the same; the first of them is found quickly."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._heap: list[str] = []
+
+    def add(self, name: str) -> None:
+        if name not in self.names:
+            self.names.add(name)
+            heappush(self._heap, name)
+
+    def drop(self, name: str) -> None:
+        """It stays on the heap until it comes first, or until most of the heap is gone."""
+        self.names.discard(name)
+        if len(self._heap) > 2 * len(self.names) + 8:
+            self._heap = list(self.names)
+            heapify(self._heap)
+
+    def first(self) -> str:
+        while self._heap[0] not in self.names:
+            heappop(self._heap)
+        return self._heap[0]
+
+
+class Demands:
+    """A pod asks once, however often it is added."""
+
+    def __init__(self) -> None:
+        self._groups: dict[_Ask, _Group] = {}
+        self._made: tuple[Demand, ...] | None = ()
+        self._claims: set[Name] = set()
+        self._claims_read = False
+        """Whether claims had been listed: that there is none is known since."""
+        self._devices: DeviceView | None = None
+        self._naming: dict[Name, dict[str, PodFacts]] = {}
+        """By claim, the pods that name it."""
+
+    def claims(self, changes: Sequence[Change[Name]], *, read: bool) -> None:
+        """PersistentVolumeClaims that came and went; `read`: all were listed."""
+        touched = {change.name for change in changes}
+        for change in changes:
+            (self._claims.add if change.after else self._claims.discard)(change.name)
+        if read != self._claims_read:
+            self._claims_read = read
+            touched = set(self._naming)
+        for claim in touched:
+            for pod in self._naming.get(claim, {}).values():
+                self._judge(pod)
+
+    def devices(self, view: DeviceView | None) -> None:
+        """What ResourceClaims of pods ask for."""
+        self._devices = view
+        self._made = None
+
+    def add(self, pod: PodFacts) -> None:
+        for claim in pod.claims:
+            self._naming.setdefault(claim, {})[example(pod)] = pod
+        self._judge(pod)
+
+    def drop(self, pod: PodFacts) -> None:
+        for claim in pod.claims:
+            pods = self._naming.get(claim, {})
+            pods.pop(example(pod), None)
+            if not pods:
+                self._naming.pop(claim, None)
+        self._leave(pod)
+
+    def _judge(self, pod: PodFacts) -> None:
+        if self._claims_read and not self._claims.issuperset(pod.claims):
+            self._leave(pod)
+        else:
+            self._ask(pod)
+
+    def _ask(self, pod: PodFacts) -> None:
+        ask = _Ask(pod.shape, pod.priority)
+        self._groups.setdefault(ask, _Group()).add(example(pod))
+        self._made = None
+
+    def _leave(self, pod: PodFacts) -> None:
+        ask = _Ask(pod.shape, pod.priority)
+        group = self._groups.get(ask)
+        if group:
+            group.drop(example(pod))
+            self._made = None
+            if not group.names:
+                del self._groups[ask]
+
+    def values(self) -> tuple[Demand, ...]:
+        if self._made is None:
+            self._made = in_order(self._demands())
+        return self._made
+
+    def _demands(self) -> Iterator[Demand]:
+        for (shape, priority), group in self._groups.items():
+            demand = Demand(shape, priority, len(group.names), group.first())
+            yield from asked(demand, self._devices)

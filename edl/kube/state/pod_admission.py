@@ -1,0 +1,308 @@
+"""What admission makes of a pod of a namespace before it exists: defaults, refusals, its charges.
+
+As kube-apiserver does: the API's own defaults, then its plugins LimitRanger
+(plugin/pkg/admission/limitranger) and ResourceQuota (pkg/quota/v1/evaluator/core/pods.go).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from edl import contract, device_templates
+from edl.kube.decode.namespace_quotas import (
+    COUNTS,
+    Bounds,
+    NamespaceRules,
+    QuotaRule,
+    RangeFacts,
+    Scope,
+    base,
+)
+from edl.model import Charge
+from edl.model.budgets import GPUS
+from edl.resources import (
+    SHARED_GPU,
+    Resources,
+    amount_text,
+    pod_limits,
+    pod_requests,
+    quantity,
+)
+from edl.writes import Json
+
+_MUST_BE_NAMED: Final = frozenset(
+    f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
+)
+_POD_LEVEL: Final = "resources"
+
+
+class Admitted(NamedTuple):
+    """A pod as admission lets it in; with `refusals` it does not."""
+
+    requests: Resources
+    charges: tuple[Charge, ...] = ()
+    refusals: tuple[str, ...] = ()
+
+
+def kept(pod_spec: Mapping[str, Any]) -> bytes:
+    """The part of a template's pod spec that admission looks at, as JSON; equal parts are equal."""
+    found: dict[str, Any] = {
+        name: pod_spec[name]
+        for name in (_POD_LEVEL, "overhead", "priorityClassName", "activeDeadlineSeconds")
+        if pod_spec.get(name) is not None
+    }
+    for group in ("containers", "initContainers"):
+        found[group] = [
+            {name: one[name] for name in ("name", "resources", "restartPolicy") if name in one}
+            for one in pod_spec.get(group) or ()
+        ]
+    found["gpus"] = device_templates.gpus(pod_spec)
+    if _reaches_other_namespaces(pod_spec.get("affinity") or {}):
+        found["crossNamespace"] = True
+    return msgspec.json.encode(found, order="deterministic")
+
+
+@lru_cache(maxsize=4096)
+def admit(
+    template: bytes,
+    rules: NamespaceRules,
+    share: int = 0,
+    overhead: tuple[tuple[str, str], ...] = (),
+) -> Admitted:
+    """What becomes of a pod of this template (`kept`).
+
+    `share`: of a GPU, in thousandths. `overhead`: of its RuntimeClass, as the API spells amounts.
+    """
+    pod = _with_limits_as_requests(msgspec.json.decode(template))
+    if overhead:
+        pod = pod | {"overhead": dict(overhead)}
+    for found in rules.ranges:
+        pod = _with_defaults(pod, found)
+    requests = pod_requests(pod) + Resources.of({SHARED_GPU: share})
+    matching = [rule for rule in rules.quotas if _matches(rule, pod, rules.default_class)]
+    refusals = [
+        *(text for found in rules.ranges for text in _out_of_range(found, pod)),
+        *(text for rule in matching for text in _unnamed(rule, pod)),
+    ]
+    return Admitted(requests, (*_charges(matching, pod, requests), *_gpus(rules, requests, pod)),
+                    tuple(dict.fromkeys(refusals)))  # fmt: skip
+
+
+def _charges(matching: Iterable[QuotaRule], pod: Json, requests: Resources) -> Iterator[Charge]:
+    limits = pod_limits(pod)
+    for rule in matching:
+        for resource in rule.resources:
+            if resource in COUNTS:
+                amount = 1
+            else:
+                amounts = limits if resource.startswith("limits.") else requests
+                amount = amounts.get(base(resource))
+            if amount:
+                yield Charge(str(rule), resource, amount)
+
+
+def _gpus(rules: NamespaceRules, requests: Resources, pod: Json) -> Iterator[Charge]:
+    amount = (requests.get(contract.GPU_RESOURCE) + pod["gpus"]) * 1000 + requests.get(SHARED_GPU)
+    if rules.gpu_budget and amount:
+        yield Charge(contract.GPU_BUDGET, GPUS, amount)
+
+
+# -- defaults --------------------------------------------------------------------------------------
+
+
+def _each(pod: Json) -> list[dict[str, Any]]:
+    return [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
+
+
+def _amounts(owner: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    return (owner.get("resources") or {}).get(kind) or {}
+
+
+def _changed(pod: Json, requests: Mapping[str, str], limits: Mapping[str, str], *,
+             copied: bool) -> Json:  # fmt: skip
+    """Every container with what it does not name itself; `copied`: its limits as requests."""
+    return pod | {
+        group: [
+            one
+            | {
+                "resources": {
+                    "limits": (own := {**limits, **_amounts(one, "limits")}),
+                    "requests": {
+                        **requests,
+                        **(own if copied else {}),
+                        **_amounts(one, "requests"),
+                    },
+                }
+            }
+            for one in pod.get(group) or ()
+        ]
+        for group in ("containers", "initContainers")
+    }
+
+
+def _with_limits_as_requests(pod: Json) -> Json:
+    """The API's default (SetDefaults_Pod), before any admission."""
+    return _changed(pod, {}, {}, copied=True)
+
+
+def _with_defaults(pod: Json, found: RangeFacts) -> Json:
+    requests = dict(pair for bounds in found.bounds for pair in bounds.requests)
+    limits = dict(pair for bounds in found.bounds for pair in bounds.limits)
+    return _changed(pod, requests, limits, copied=False)
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+class _Owner(NamedTuple):
+    """What a LimitRange bounds: a container, or the pod."""
+
+    name: str
+    requests: Resources
+    limits: Resources
+
+
+def _out_of_range(found: RangeFacts, pod: Json) -> Iterator[str]:
+    for bounds in found.bounds:
+        for owner in _owners(bounds, pod):
+            for text in _beyond(bounds, owner):
+                yield f"{found} refuses its pods: {owner.name}{text}"
+
+
+def _owners(bounds: Bounds, pod: Json) -> Iterator[_Owner]:
+    if bounds.type == "Pod":
+        bare = {name: part for name, part in pod.items() if name != "overhead"}
+        yield _Owner("", pod_requests(bare), pod_limits(bare))
+        return
+    for one in _each(pod):
+        requests, limits = (_amounts(one, kind) for kind in ("requests", "limits"))
+        name = f'container "{one.get("name", "")}": '
+        yield _Owner(name, Resources.parse(requests), Resources.parse(limits))
+
+
+def _beyond(bounds: Bounds, owner: _Owner) -> Iterator[str]:
+    field = f"spec.limits[{bounds.place}]"
+    for name, least in bounds.least:
+        yield from _below(owner, name, least, f"{field}.min.{name}")
+    for name, most in bounds.most:
+        yield from _above(owner, name, most, f"{field}.max.{name}")
+    for name, ratio in bounds.ratio:
+        yield from _apart(owner, name, ratio, f"{field}.maxLimitRequestRatio.{name}")
+
+
+def _below(owner: _Owner, name: str, least: int, field: str) -> Iterator[str]:
+    asked, limit = owner.requests.get(name), owner.limits.get(name)
+    where = f"below {amount_text(name, least)} ({field})"
+    if asked < least:
+        yield f"requests.{name} {_said(name, asked)} is {where}"
+    elif 0 < limit < least:
+        yield f"limits.{name} {_said(name, limit)} is {where}"
+
+
+def _above(owner: _Owner, name: str, most: int, field: str) -> Iterator[str]:
+    asked, limit = owner.requests.get(name), owner.limits.get(name)
+    where = f"above {amount_text(name, most)} ({field})"
+    if not limit:
+        yield f"limits.{name} is missing, and at most {amount_text(name, most)} ({field})"
+    elif limit > most:
+        yield f"limits.{name} {_said(name, limit)} is {where}"
+    elif asked > most:
+        yield f"requests.{name} {_said(name, asked)} is {where}"
+
+
+def _apart(owner: _Owner, name: str, ratio: str, field: str) -> Iterator[str]:
+    asked, limit = owner.requests.get(name), owner.limits.get(name)
+    if not asked or not limit:
+        yield f"requests.{name} or limits.{name} is missing, and {field} compares them"
+    elif limit > quantity(ratio) * asked:
+        yield f"limits.{name} {_said(name, limit)} is more than {ratio} times its request ({field})"
+
+
+def _said(name: str, amount: int) -> str:
+    return amount_text(name, amount) if amount else "(missing)"
+
+
+def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
+    """A quota of cpu or memory wants every container to name it (a mistake that was kept)."""
+    lacking: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for one in _each(pod):
+        unnamed = (f"{kind}.{name}" for kind, name in _asked(rule, pod)
+                   if name not in _amounts(one, kind))  # fmt: skip
+        lacking[tuple(dict.fromkeys(unnamed))].append(f'"{one.get("name", "")}"')
+    for resources, names in lacking.items():
+        if resources:
+            who = f"container {names[0]} sets" if len(names) == 1 else f"{_and(names)} set"
+            what = " and ".join(f"no {resource}" for resource in resources)
+            them = "it" if len(resources) == 1 else "them"
+            way_out = f"set {them}, or create a LimitRange with defaults"
+            yield f"{rule} refuses its pods: {who} {what}; {way_out}"
+
+
+def _asked(rule: QuotaRule, pod: Json) -> Iterator[tuple[str, str]]:
+    """What every container must name for it: `("requests", "cpu")`."""
+    for resource in rule.resources:
+        kind = "limits" if resource.startswith("limits.") else "requests"
+        if resource in _MUST_BE_NAMED and base(resource) not in _amounts(pod, kind):
+            yield kind, base(resource)
+
+
+def _and(names: Sequence[str]) -> str:
+    return f"containers {', '.join(names[:-1])} and {names[-1]}"
+
+
+# -- scopes ----------------------------------------------------------------------------------------
+
+
+def _matches(rule: QuotaRule, pod: Json, default_class: str) -> bool:
+    return all(_in_scope(scope, pod, default_class) for scope in rule.scopes)
+
+
+def _in_scope(scope: Scope, pod: Json, default_class: str) -> bool:
+    match scope.name:
+        case "Terminating" | "NotTerminating":
+            return (pod.get("activeDeadlineSeconds") is not None) == (scope.name == "Terminating")
+        case "BestEffort" | "NotBestEffort":
+            return _is_best_effort(pod) == (scope.name == "BestEffort")
+        case "PriorityClass":
+            return _has_class(scope, pod.get("priorityClassName") or default_class)
+        case "CrossNamespacePodAffinity":
+            return bool(pod.get("crossNamespace"))
+    return False
+
+
+def _has_class(scope: Scope, name: str) -> bool:
+    match scope.operator:
+        case "In":
+            return name in scope.values
+        case "NotIn":
+            return name not in scope.values
+        case "DoesNotExist":
+            return not name
+    return bool(name)
+
+
+def _is_best_effort(pod: Json) -> bool:
+    amounts = (
+        _amounts(owner, kind).get(name)
+        for owner in (pod, *_each(pod))
+        for kind in ("requests", "limits")
+        for name in ("cpu", "memory")
+    )
+    return not any(text is not None and quantity(str(text)) for text in amounts)
+
+
+def _reaches_other_namespaces(affinity: Mapping[str, Any]) -> bool:
+    return any(
+        term.get("namespaces") or term.get("namespaceSelector") is not None
+        for kind in ("podAffinity", "podAntiAffinity")
+        for term in _terms(affinity.get(kind) or {})
+    )
+
+
+def _terms(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    required = found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    preferred = found.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return [*required, *(one.get("podAffinityTerm") or {} for one in preferred)]

@@ -1,0 +1,65 @@
+"""From quotas and what pods hold of them to the budgets that the plan keeps."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from edl import contract
+from edl.kube.decode.namespace_quotas import QuotaFacts
+from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
+from edl.model import Budget, TrainingJob
+from edl.model.budgets import GPUS
+from edl.resources import SHARED_GPU
+
+_Key = tuple[str, str, str]
+
+
+def budgets(
+    quotas: Sequence[QuotaFacts],
+    namespaces: Iterable[NamespaceFacts],
+    jobs: Iterable[TrainingJob],
+    bare: Iterable[PodFacts] = (),
+) -> tuple[Budget, ...]:
+    """Sorted. A quota's `used` counts our pods too; `others` is what is left of it without them.
+
+    `bare`: pods of training jobs without Jobs, which count in the namespace's GPU budget.
+    """
+    limited = {found.name: found for found in namespaces if found.policy.gpu_budget is not None}
+    if not (quotas or limited):
+        return ()
+    ours = _ours(jobs) if quotas else {}
+    return tuple(sorted((*_of_quotas(quotas, ours), *_of_gpus(limited.values(), bare)), key=repr))
+
+
+def _of_quotas(quotas: Iterable[QuotaFacts], ours: dict[_Key, int]) -> Iterator[Budget]:
+    for found in quotas:
+        used, source = dict(found.used), str(found.rule)
+        for resource, hard in found.hard:
+            mine = ours.get((found.namespace, source, resource), 0)
+            # The watch of pods and that of quotas are not one: for a moment they may disagree.
+            others = max(used.get(resource, 0) - mine, 0)
+            yield Budget(found.namespace, source, resource, hard, others)
+
+
+def _ours(jobs: Iterable[TrainingJob]) -> dict[_Key, int]:
+    """What the pods of training jobs hold that have not ended, as their quotas count it."""
+    found: defaultdict[_Key, int] = defaultdict(int)
+    for job in jobs:
+        for role in job.roles:
+            if role.charges and role.pods:
+                pods = sum(not pod.ended for pod in role.pods)
+                for source, resource, amount in role.charges:
+                    found[job.key.namespace, source, resource] += amount * pods
+    return found
+
+
+def _of_gpus(namespaces: Iterable[NamespaceFacts], bare: Iterable[PodFacts]) -> Iterator[Budget]:
+    held: defaultdict[str, int] = defaultdict(int)
+    for pod in bare:
+        if not pod.ended:
+            requests = pod.shape.requests
+            gpus = requests.get(contract.GPU_RESOURCE) * 1000 + requests.get(SHARED_GPU)
+            held[pod.namespace] += gpus
+    for found in namespaces:
+        hard = int((found.policy.gpu_budget or 0) * 1000)
+        others = held.get(found.name, 0)
+        yield Budget(found.name, contract.GPU_BUDGET, GPUS, hard, others, takes_back=True)

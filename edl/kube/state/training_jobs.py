@@ -1,0 +1,275 @@
+"""From the Jobs that name the same training job, and what surrounds them, to one `TrainingJob`."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract, namespaces, start_refusals
+from edl.frameworks import FRAMEWORKS
+from edl.kube.cache.store import Name
+from edl.kube.decode import gpu_sharing, runtime_classes
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceRules
+from edl.kube.decode.object_facts import PodFacts, Tag
+from edl.kube.decode.runtime_classes import RuntimeClassFacts
+from edl.kube.dra.claim_resolution import DeviceView, Resolved, concerned, resolve
+from edl.kube.state import pod_admission, replacements
+from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
+from edl.resources import SHARED_GPU
+from edl.spec import JobSpec
+
+
+class Around(msgspec.Struct, frozen=True):
+    """All that one training job is made from.
+
+    `jobs` are sorted by name; `pods`, `priorities` and `classes` go with them, one each.
+    """
+
+    jobs: Sequence[JobFacts]
+    pods: Sequence[Sequence[PodFacts]]
+    tags: Sequence[Tag]
+    """The objects that carry its name or its label."""
+    kubexec: bool
+    priorities: Sequence[int | None]
+    """None where the PriorityClass does not exist."""
+    classes: Sequence[RuntimeClassFacts | None]
+    """RuntimeClasses; None where it does not exist."""
+    rules: NamespaceRules = NO_RULES
+    """Of its namespace."""
+    devices: DeviceView | None = None
+    """None where devices may not be read."""
+
+
+def gather(key: JobKey, around: Around) -> TrainingJob:
+    specs = [job.spec for job in around.jobs if job.spec]
+    first = min(around.jobs, key=lambda job: (job.created_at, job.name))
+    cast = [seat.role for seat in specs[0].cast] if specs else []
+    roles = _roles(around, cast)
+    found = TrainingJob(
+        key=key,
+        framework=first.framework,
+        roles=roles,
+        queued_at=first.created_at,
+        missing=tuple(name for name in cast if name not in {role.name for role in roles}),
+        priority=max(_priorities(around), default=0),
+        paused=any(job.paused for job in around.jobs),
+        started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
+        problem="; ".join(dict.fromkeys(_problems(key, around, specs))),
+        mode=specs[0].mode if specs else "",
+        clean_up=_clean_up(around),
+        surroundings={tag.target: tag.uid for tag in around.tags if tag.job == key.name}
+        | dict.fromkeys(_templates(key, roles, around.devices), ""),
+    )
+    return replacements.told(start_refusals.with_refusal(found))
+
+
+def _templates(key: JobKey, roles: Sequence[Role], devices: DeviceView | None) -> Iterator[Target]:
+    """The ResourceClaimTemplates of its roles that were made."""
+    known = devices.templates if devices else {}
+    for role in roles:
+        if role.template and Name(key.namespace, role.template.name) in known:
+            yield Target("ResourceClaimTemplate", key.namespace, role.template.name)
+
+
+def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
+    roles = [
+        _ruled(job, _staffed(job, job.role, pods, of), around.rules, of)
+        for job, pods, of in zip(around.jobs, around.pods, around.classes, strict=True)
+        if job.role and job.role.name in cast
+    ]
+    namespace = around.jobs[0].key.namespace
+    roles = [_resolved(_grouped(role), namespace, around.devices) for role in roles]
+    return tuple(sorted(roles, key=lambda role: (cast.index(role.name), role.job)))
+
+
+def _staffed(
+    job: JobFacts, role: Role, pods: Sequence[PodFacts], of: RuntimeClassFacts | None
+) -> Role:
+    """With its pods, and the shape of those to come."""
+    role = replace(role, shape=runtime_classes.admitted(role.shape, job.runtime, of))
+    return replace(role, pods=_pods(pods), shape=_shape(role, pods))
+
+
+def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
+    """With the devices that its pods' claims ask for."""
+    if not concerned(role.shape):
+        return role
+    found = _resolution(role, namespace, devices)
+    return replace(role, shape=found.shape, caveats=found.caveats)
+
+
+def _resolution(role: Role, namespace: str, devices: DeviceView | None) -> Resolved:
+    """A template that the reconciler has yet to make counts as made."""
+    if devices is None or role.template is None:
+        return resolve(role.shape, devices, role.max)
+    return resolve(role.shape, devices.with_template(namespace, role.template), role.max)
+
+
+def _unclaimed(job: JobFacts) -> Iterator[str]:
+    """Where the API server dropped the claims of a pod template, its pods would have no GPU."""
+    gpu = job.spec.gpu if job.spec else None
+    if job.role is None or not (gpu and gpu.device_class):
+        return
+    shape = job.role.shape
+    if not shape.claims and not any("/" in name for name, _ in shape.requests.items):
+        yield (
+            "the API server has dropped the ResourceClaims of its pods, as one does that serves no "
+            f"resource.k8s.io: recreate it without {contract.GPU_CLASS}"
+        )
+
+
+def _grouped(role: Role) -> Role:
+    """KubeShare waits until a group has the pods that it asks for: so many are its minimum."""
+    group = gpu_sharing.group(dict(role.labels)) if role.shape.share else None
+    if group is None or not role.min < group.least <= role.max:
+        return role
+    return replace(role, min=group.least)
+
+
+def _too_few(around: Around) -> Iterator[str]:
+    """Groups of KubeShare that would never be whole."""
+    pods: defaultdict[gpu_sharing.Group, int] = defaultdict(int)
+    for job in around.jobs:
+        group = (
+            gpu_sharing.group(dict(job.role.labels)) if job.role and job.role.shape.share else None
+        )
+        if job.role and group:
+            pods[group] += max(_grouped(job.role).min, job.role.min)
+    for group, count in sorted(pods.items()):
+        if count < group.least:
+            _, headcount, threshold = contract.SHARED_GPU_GROUP
+            yield (
+                f"KubeShare starts its group {group.name} with {group.least} pods, and it has "
+                f"{count}: raise {contract.MAX}, or lower {headcount} or {threshold}"
+            )
+
+
+def _ruled(job: JobFacts, role: Role, rules: NamespaceRules, of: RuntimeClassFacts | None) -> Role:
+    """With what admission adds to its pods before there are any, and what they count in quotas."""
+    if rules == NO_RULES:
+        return role
+    share = role.shape.requests.get(SHARED_GPU)
+    overhead = of.pod_fixed if of else ()
+    admitted = pod_admission.admit(job.template, rules, share, overhead)
+    shape = role.shape
+    if not role.pods and admitted.requests != shape.requests:
+        shape = replace(shape, requests=admitted.requests)
+    return replace(role, shape=shape, charges=admitted.charges)
+
+
+def _shape(role: Role, pods: Sequence[PodFacts]) -> Shape:
+    """Pods ask for more than their template where a LimitRange or a RuntimeClass adds to it."""
+    ages = [(facts.pod.created_at, facts.name, facts.shape) for facts in pods if facts.pod]
+    if not ages:
+        return role.shape
+    requests = max(ages, key=lambda age: age[:2])[2].requests
+    return role.shape if requests == role.shape.requests else replace(role.shape, requests=requests)
+
+
+def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
+    found = [facts.pod for facts in pods if facts.pod]
+    return tuple(sorted(found, key=lambda pod: (pod.index, pod.created_at, pod.name)))
+
+
+def _priorities(around: Around) -> Iterator[int]:
+    """Of pods whose PriorityClass was deleted, their own: they keep it."""
+    for pods, priority in zip(around.pods, around.priorities, strict=True):
+        yield from [pod.priority for pod in pods] if priority is None else [priority]
+
+
+def _clean_up(around: Around) -> contract.CleanUp:
+    """As the deciding role says."""
+    chosen = [
+        job.spec.clean_up for job in around.jobs if job.spec and job.role and job.role.decides
+    ]
+    return chosen[0] if chosen else contract.CleanUp.RUNNING
+
+
+def _problems(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+    yield from (job.problem for job in around.jobs if job.problem)
+    yield from _disagreements(around, specs)
+    # What only a start needs may go later: who runs still shrinks, pauses and ends.
+    if any(_waits(job) for job in around.jobs):
+        yield from _obstacles(key, around, specs)
+
+
+def _waits(job: JobFacts) -> bool:
+    return job.role is None or (job.role.suspended and job.role.ending is None)
+
+
+def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+    """What is missing or in the way around the Jobs, so that they cannot start."""
+    yield from _refused(around)
+    yield from _too_few(around)
+    yield from _ended_before(around)
+    if not any(job.started_at for job in around.jobs):  # who has trained so may go on so
+        yield from _never_meet(specs)
+    if any(job.execs for job in around.jobs) and not around.kubexec:
+        yield namespaces.no_kubexec(key.namespace)
+    if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
+        for tag in around.tags:
+            if tag.kind == "Service" and tag.name == key.name and tag.job != key.name:
+                yield (
+                    f'the Service "{tag.name}" is not ours, and its name is the one that the '
+                    "pods' addresses need: rename the job, or delete the Service"
+                )
+
+
+def _refused(around: Around) -> Iterator[str]:
+    """Why the API server would refuse every pod of a template, or no node ever take one."""
+    for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
+        if priority is None:
+            name = job.priority_class
+            create = f"kubectl create priorityclass {name} --value=VALUE"
+            yield f'there is no PriorityClass "{name}": create it ({create}), or name another'
+        if job.role:
+            yield from runtime_classes.refusals(job.role.shape, job.runtime, of)
+            yield from _resolution(job.role, job.key.namespace, around.devices).problems
+            yield from _unclaimed(job)
+        if around.rules != NO_RULES:
+            refusals = pod_admission.admit(job.template, around.rules, _share(job)).refusals
+            yield from (f"{job.role.name if job.role else job.name}: {one}" for one in refusals)
+
+
+def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
+    """They would wait for each other at different places."""
+    if len({spec.mode for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.MODE}: recreate them with the same"
+    if len({spec.port for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.PORT}: recreate them with the same"
+
+
+def _ended_before(around: Around) -> Iterator[str]:
+    """Jobs of an earlier run: those that were created anew would start without them."""
+    roles = [(job, job.role) for job in around.jobs if job.role]
+    if any(not (role.suspended or role.ending) for _, role in roles):
+        return
+    fresh = (job for job, role in roles if not (role.ending or job.started_at))
+    latest = max((job.created_at for job in fresh), default=None)
+    for job, role in roles:
+        if latest and role.ended_at and role.ended_at < latest:
+            yield (
+                f"{job.name} has ended before others were recreated: delete it, and apply it "
+                "again with them"
+            )
+
+
+def _share(job: JobFacts) -> int:
+    return job.role.shape.requests.get(SHARED_GPU) if job.role else 0
+
+
+def _disagreements(around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+    if len({spec.framework for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.FRAMEWORK}: write the same on each"
+    if len({spec.cast for spec in specs}) > 1:
+        yield f"its Jobs disagree on {contract.ROLES}: write the same cast on each"
+        return
+    if len({spec.topology for spec in specs if spec.topology}) > 1:
+        either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
+        yield f"its Jobs disagree on {either}: write the same on each that has one"
+    names = [spec.role for spec in specs]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
+        yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"

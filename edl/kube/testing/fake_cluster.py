@@ -1,0 +1,265 @@
+"""`FakeCluster`: a `Cluster` in memory for tests and simulations, under the same contract tests.
+
+It keeps versions, history, preconditions, finalizers and grace periods as an API server does. It
+runs no controllers, no admission and no validation; pods end when their grace period has passed.
+"""
+
+import copy
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+import msgspec
+
+from edl.errors import Conflict, NotFound
+from edl.kube.cache.label_selector import matches
+from edl.kube.cluster import RESOURCES, LogRequest, RawEvent, RawListing, Selection
+from edl.kube.testing.fake_history import Change, History, Key
+from edl.kube.testing.fake_logs import FakeLog, FakeLogs
+from edl.merge import merged
+from edl.model import Target
+from edl.writes import Json
+
+_NAMES: Final = uuid.UUID("8c8b1c1e-3c4f-4a39-9a55-6f2f3c7d9d10")
+_PAGE_SIZE: Final = 500
+_GRACE: Final = 30
+"""Seconds: what the API server writes into pods that name no grace period."""
+_TYPE: Final = ("apiVersion", "kind")  # items of a list do not repeat them
+
+
+class FakeCluster:
+    """A cluster in memory; thread-safe. `clock` gives creation times and ends grace periods."""
+
+    default_namespace = "default"
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._objects: dict[Key, Json] = {}
+        self._history = History()
+        self._lock = self._history.lock
+        self.logs = FakeLogs()
+        self.release = "v1.36.3"
+        self.unserved: frozenset[str] = frozenset()
+        """Kinds that this API server does not know."""
+        self.ahead = timedelta()
+
+    def tick(self) -> None:
+        """End pods whose grace period has passed, as their kubelets would: watches hear of it."""
+        with self._lock:
+            due = [key for key, body in self._objects.items() if self._is_over(key, body)]
+            for key in due:
+                self._commit(key, None)
+
+    def get(self, target: Target) -> Json:
+        self.tick()
+        with self._lock:
+            return copy.deepcopy(self._found(_key(target)))
+
+    def list(self, selection: Selection) -> RawListing:
+        self.tick()
+        if selection.kind in self.unserved:
+            raise NotFound("the server could not find the requested resource", 404)
+        with self._lock:
+            chosen = [
+                msgspec.json.encode({name: body[name] for name in body if name not in _TYPE})
+                for key, body in sorted(self._objects.items(), key=lambda entry: entry[0])
+                if _selects(selection, key, body)
+            ]
+            return RawListing(tuple(chosen), str(self._history.version))
+
+    def pages(self, selection: Selection) -> Iterator[RawListing]:
+        listing = self.list(selection)
+        for start in range(0, max(len(listing.items), 1), _PAGE_SIZE):
+            yield RawListing(listing.items[start : start + _PAGE_SIZE], listing.version)
+
+    def watch(self, selection: Selection, version: str) -> "FakeWatch":
+        return FakeWatch(self._history, selection, int(version))
+
+    def version(self) -> str:
+        return self.release
+
+    def clock_ahead(self) -> timedelta:
+        return self.ahead
+
+    def log(self, wanted: LogRequest) -> FakeLog:
+        with self._lock:
+            self._found(_key(wanted.pod))
+        return self.logs.open(wanted, self._clock())
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self.tick()
+        with self._lock:
+            body = self._born(target, manifest)
+            key = _key(target)._replace(name=body["metadata"]["name"])
+            if key in self._objects:
+                raise Conflict(f'{_plural(key)} "{key.name}" already exists', 409)
+            if not dry_run:
+                self._commit(key, body)
+            return copy.deepcopy(body)
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self.tick()
+        with self._lock:
+            before = self._found(_key(target))
+            _check_version(_key(target), before, body.get("metadata", {}).get("resourceVersion"))
+            after = merged(copy.deepcopy(before), body)
+            after["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+            if after != before and not dry_run:
+                self._store(_key(target), after)
+            return copy.deepcopy(after)
+
+    def apply(
+        self,
+        target: Target,
+        manifest: Mapping[str, Any],
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Json:
+        """Nobody else's fields are known here: `force` changes nothing."""
+        del force
+        with self._lock:
+            if _key(target) in self._objects:
+                return self.patch(target, manifest, dry_run=dry_run)
+            return self.create(target, manifest, dry_run=dry_run)
+
+    def delete(
+        self, target: Target, *, version: str = "", uid: str = "", dry_run: bool = False
+    ) -> None:
+        self.tick()
+        with self._lock:
+            key = _key(target)
+            before = self._found(key)
+            _check_version(key, before, version)
+            if uid and uid != before["metadata"]["uid"]:
+                raise Conflict(f'"{target.name}" is another object by now; read it again', 409)
+            if "deletionTimestamp" not in before["metadata"] and not dry_run:
+                self._store(key, self._deleted(key, before))
+
+    def forget_history(self) -> None:
+        """As after a compaction: older watches end with Gone."""
+        self._history.forget()
+
+    def end_watches(self) -> None:
+        """As when the API server restarts: every watch ends, without an error."""
+        self._history.end_all()
+
+    def _deleted(self, key: Key, before: Json) -> Json:
+        """As it stands while its grace period runs, or its finalizers are there."""
+        after, grace = copy.deepcopy(before), _grace(key, before)
+        ends = self._clock() + timedelta(seconds=grace)
+        after["metadata"]["deletionTimestamp"] = _text(ends)
+        after["metadata"]["deletionGracePeriodSeconds"] = grace
+        return after
+
+    def _is_over(self, key: Key, body: Json) -> bool:
+        """Whether an object that is being deleted has nothing left to wait for."""
+        metadata = body["metadata"]
+        ends = metadata.get("deletionTimestamp")
+        if ends is None or metadata.get("finalizers"):
+            return False
+        return key.kind != "Pod" or datetime.fromisoformat(ends) <= self._clock()
+
+    def _found(self, key: Key) -> Json:
+        try:
+            return self._objects[key]
+        except KeyError:
+            raise NotFound(f'{_plural(key)} "{key.name}" not found', 404) from None
+
+    def _born(self, target: Target, manifest: Mapping[str, Any]) -> Json:
+        body = copy.deepcopy(dict(manifest))
+        metadata = body.setdefault("metadata", {})
+        identity = uuid.uuid5(_NAMES, f"{target}{self._history.version}")
+        if prefix := metadata.get("generateName"):
+            metadata.setdefault("name", f"{prefix}{identity.hex[:5]}")
+        metadata.setdefault("name", target.name)
+        if RESOURCES[target.kind].namespaced:
+            metadata["namespace"] = target.namespace
+        body.setdefault("apiVersion", RESOURCES[target.kind].api_version)
+        body.setdefault("kind", target.kind)
+        metadata["uid"] = str(identity)
+        metadata["creationTimestamp"] = _text(self._clock())
+        return body
+
+    def _store(self, key: Key, after: Json) -> None:
+        """A new version; where nothing is left to wait for, it is the deletion itself."""
+        if self._is_over(key, after):
+            self._objects[key] = after
+            self._commit(key, None)
+        else:
+            self._commit(key, after)
+
+    def _commit(self, key: Key, after: Json | None) -> None:
+        before = self._objects.pop(key, None)
+        last = copy.deepcopy(before or {}) if after is None else after
+        last["metadata"]["resourceVersion"] = str(self._history.version + 1)
+        if after is not None:
+            self._objects[key] = after
+        self._history.add(key, before, last, deleted=after is None)
+
+
+class FakeWatch:
+    """A watch of a `FakeCluster`. It blocks for the next event until it is closed or ended."""
+
+    def __init__(self, history: History, selection: Selection, version: int) -> None:
+        self._history = history
+        self._selection = selection
+        self._version = version
+        self._reader = history.reader()
+
+    def __iter__(self) -> Iterator[RawEvent]:
+        while (changes := self._history.after(self._version, self._reader)) is not None:
+            for change in changes:
+                self._version = change.version
+                if event := _event(self._selection, change):
+                    yield event
+
+    def close(self) -> None:
+        self._history.end(self._reader)
+
+
+def _event(selection: Selection, change: Change) -> RawEvent | None:
+    was = change.before is not None and _selects(selection, change.key, change.before)
+    remains = not change.deleted and _selects(selection, change.key, change.last)
+    kinds: dict[tuple[bool, bool], Literal["ADDED", "MODIFIED", "DELETED"]] = {
+        (False, True): "ADDED",
+        (True, True): "MODIFIED",
+        (True, False): "DELETED",
+    }
+    kind = kinds.get((was, remains))
+    return RawEvent(kind, msgspec.json.encode(change.last)) if kind else None
+
+
+def _selects(selection: Selection, key: Key, body: Json) -> bool:
+    if key.kind != selection.kind or selection.namespace not in ("", key.namespace):
+        return False
+    return matches(selection.labels, body["metadata"].get("labels") or {})
+
+
+def _grace(key: Key, body: Json) -> int:
+    """Seconds that a pod has before it is gone; none before it is bound, and after it has ended."""
+    spec, phase = body.get("spec") or {}, (body.get("status") or {}).get("phase")
+    if key.kind != "Pod" or not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
+        return 0
+    found: int = spec.get("terminationGracePeriodSeconds", _GRACE)
+    return found
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_version(key: Key, found: Json, wanted: str | None) -> None:
+    if wanted and wanted != found["metadata"]["resourceVersion"]:
+        raise Conflict(f'{_plural(key)} "{key.name}" has been modified; read it again', 409)
+
+
+def _key(target: Target) -> Key:
+    namespaced = RESOURCES[target.kind].namespaced
+    return Key(target.kind, target.namespace if namespaced else "", target.name)
+
+
+def _plural(key: Key) -> str:
+    resource = RESOURCES[key.kind]
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural

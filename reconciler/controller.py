@@ -1,0 +1,159 @@
+"""Observe → decide → act, whenever something changed."""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from edl.kube.writer.executor import Actuator, Report, never
+from edl.model import ClusterState
+from edl.planner.plan import Plan
+from edl.steps import Broken, Steps
+from edl.writes import Step
+from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE, Pause, Postponed
+from reconciler.leader_election import Clocks, Leadership
+from reconciler.metrics.decision_log import Journal
+from reconciler.metrics.state_metrics import Decided
+from reconciler.refused_starts import Refusals
+from reconciler.trigger import Alarm
+
+_log: Final = logging.getLogger(__name__)
+
+RESYNC: Final = 60.0
+"""Seconds until a round without any ring: a net that nothing should fall into."""
+SOONEST: Final = 0.05
+FOLLOWING: Final = 1.0
+"""Seconds between a follower's looks at the leadership."""
+AFTER_ERROR: Final = Pause(1.0, 60.0)
+LONGEST_ACT: Final = 1.0
+"""Seconds after which the rest of a long plan is decided again from fresh state…"""
+MOST_DECIDING: Final = 0.02
+"""…but where deciding takes long itself, no more than this part of the time goes into it…"""
+STALEST: Final = 10.0
+"""…as long as no step is begun on what was known so many seconds ago."""
+RESTS: Final = 4.0
+"""A stream of events is decided upon with rests so many times as long as that took…"""
+LONGEST_REST: Final = 1.0
+"""…in seconds, at most: who decides all the time takes the processor from those it decides for.
+While it acts it does not decide: that counts as rest."""
+
+
+class Mind(msgspec.Struct, frozen=True):
+    """The pure part: the state as it is known now, and what to do about it."""
+
+    observe: Callable[[datetime], ClusterState]
+    decide: Callable[[ClusterState], Plan]
+    steps: Callable[[Plan, ClusterState], Steps]
+
+
+class Loop:
+    """One round after another, until the alarm is stopped."""
+
+    def __init__(self, mind: Mind, actuator: Actuator, journal: Journal, clocks: Clocks) -> None:
+        self._mind = mind
+        self._actuator = actuator
+        self._journal = journal
+        self._clocks = clocks
+        self._postponed = Postponed()
+        self._refusals = Refusals()
+        self._errors = 0
+        self._rest = 0.0
+        self._since_event: Callable[[], float | None] = _never_heard
+        self.beat = clocks.monotonic()
+        """When the loop was last seen alive; while it waits, when it will have waited."""
+
+    def run(self, alarm: Alarm, leadership: Leadership) -> None:
+        self._since_event = alarm.since_ring
+        while not alarm.stopped:
+            self.beat = self._clocks.monotonic()
+            if leadership.leading:
+                pause = self._guarded_round(lambda: alarm.stopped or not leadership.leading)
+                self.beat = self._clocks.monotonic() + pause
+                alarm.wait(pause, self._rest)
+            else:
+                self._journal.follows()
+                alarm.wait(FOLLOWING)
+
+    def round(self, ended: Callable[[], bool] = never) -> float:
+        """Decide and act once; seconds until time alone asks for the next round.
+
+        Once it has `ended` no further step is begun.
+        """
+        started = self._clocks.monotonic()
+        state = self._refusals.seen(self._mind.observe(self._clocks.now()))
+        plan = self._mind.decide(state)
+        steps = self._mind.steps(plan, state)
+        self._postponed.keep({job.key for job in (*state.jobs, *state.bare)})
+        decided = self._clocks.monotonic() - started
+        self._rest = min(RESTS * decided, LONGEST_REST)
+        self._journal.decided(Decided(state, plan), decided, self._since_event())
+        self._leave_out(steps.broken)
+        begun = self._clocks.monotonic()
+        ends = begun + _acting(decided)
+        finished = self._act(steps.steps, lambda: ended() or self._clocks.monotonic() > ends)
+        self._rest = max(self._rest - (self._clocks.monotonic() - begun), 0.0)
+        if not finished:
+            self._rest = 0.0
+            return 0.0
+        asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
+        retry = self._postponed.next(self._clocks.monotonic())
+        again = SOONEST if self._refusals.unseen else RESYNC
+        soonest = min(time for time in (again, asked, retry) if time is not None)
+        return max(soonest, SOONEST, self._rest)
+
+    def _leave_out(self, broken: Sequence[Broken]) -> None:
+        """Say so once in a while, not each round."""
+        now = self._clocks.monotonic()
+        for found in broken:
+            if not self._postponed.waits(found.job, now):
+                self._postponed.postpone(found.job, AFTER_FAILURE, now)
+                self._journal.left_out(found)
+
+    def _guarded_round(self, ended: Callable[[], bool]) -> float:
+        try:
+            pause = self.round(ended)
+        except Exception:  # noqa: BLE001 - whatever it is, the next round may do better
+            self._errors += 1
+            self._journal.failed()
+            _log.exception("a round failed; the next one comes")
+            # News do not end this wait: they come all the time, and the failure with them.
+            self._rest = AFTER_ERROR.after(self._errors)
+            return self._rest
+        self._errors = 0
+        return pause
+
+    def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> bool:
+        """Take the steps of jobs that need not wait; false when it was enough before all."""
+        now = self._clocks.monotonic()
+        due = [step for step in steps if not self._postponed.waits(step.job, now)]
+        begun = self._clocks.monotonic()
+        report = self._actuator.act(due, enough)
+        self._remember(report)
+        self._journal.acted(report, self._clocks.monotonic() - begun)
+        return not report.left
+
+    def _remember(self, report: Report) -> None:
+        now = self._clocks.monotonic()
+        for step in report.done:
+            self._postponed.forget(step.job)
+            if step.starts:
+                self._refusals.forget(step.job)
+        # Of a job many steps may meet the same: it has failed once.
+        for job in {step.job for step in report.conflicts}:
+            self._postponed.postpone(job, AFTER_CONFLICT, now)
+        for job in {failure.step.job for failure in report.failed if not failure.step.starts}:
+            self._postponed.postpone(job, AFTER_FAILURE, now)
+        for failure in report.failed:
+            if failure.step.starts:
+                self._refusals.note(failure.step.job, str(failure.error), self._clocks.now())
+
+
+def _never_heard() -> float | None:
+    return None
+
+
+def _acting(decided: float) -> float:
+    """For how long a plan is carried out that took so many seconds."""
+    return min(max(LONGEST_ACT, decided / MOST_DECIDING), STALEST)

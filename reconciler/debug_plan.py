@@ -1,0 +1,33 @@
+"""`/debug/plan`: the last decision as JSON, for whoever asks why."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from edl.model import JobKey
+from reconciler.metrics.state_metrics import Decided
+
+
+def last_plan(decided: Decided | None) -> bytes:
+    """The plan and when it was decided; without one (another process leads) `plan` is null."""
+    at = decided.state.observed_at.isoformat(timespec="milliseconds") if decided else None
+    plan = _plain(decided.plan) if decided else None
+    document = msgspec.json.encode({"decidedAt": at, "plan": plan})
+    return msgspec.json.format(document) + b"\n"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is what comes out
+    """Structs as objects, jobs as NAMESPACE/NAME, durations in seconds."""
+    if isinstance(value, JobKey):
+        return str(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, msgspec.Struct):
+        return _plain(msgspec.structs.asdict(value))
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value

@@ -1,0 +1,93 @@
+"""`Guarded`: a `Cluster` that refuses to write once this process does not lead any more."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+
+from edl.errors import ClusterError, Conflict, Forbidden, NotFound
+from edl.kube.cluster import Cluster, RawListing, Selection, Watch
+from edl.model import Target
+from edl.writes import Json
+from reconciler.leader_election import Leadership
+
+
+class NotLeading(ClusterError):
+    """The leadership was lost between a decision and its write."""
+
+
+FORBIDDEN: Final = "forbidden"
+OUTCOMES: Final[Mapping[type[Exception], str]] = {
+    Forbidden: FORBIDDEN,
+    Conflict: "conflict",
+    NotFound: "gone",
+    NotLeading: "not-leading",
+}
+"""The words for what became of a write, besides "done" and "failed"."""
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One write: `kind` is one of the kinds that we write, `outcome` see OUTCOMES."""
+
+    verb: str
+    kind: str
+    outcome: str
+    seconds: float
+
+
+def _nobody(_told: Told) -> None:
+    """Nobody counts."""
+
+
+class Guarded:
+    """Checked before each write, not only before each round: a round may outlast a lease."""
+
+    def __init__(
+        self, cluster: Cluster, leadership: Leadership, told: Callable[[Told], None] = _nobody
+    ) -> None:
+        self._cluster = cluster
+        self._leadership = leadership
+        self._told = told
+
+    def get(self, target: Target) -> Json:
+        return self._cluster.get(target)
+
+    def list(self, selection: Selection) -> RawListing:
+        return self._cluster.list(selection)
+
+    def pages(self, selection: Selection) -> Iterator[RawListing]:
+        return self._cluster.pages(selection)
+
+    def watch(self, selection: Selection, version: str) -> Watch:
+        return self._cluster.watch(selection, version)
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        with self._writing("create", target):
+            return self._cluster.create(target, manifest, dry_run=dry_run)
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        with self._writing("patch", target):
+            return self._cluster.patch(target, body, dry_run=dry_run)
+
+    def delete(self, target: Target, *, version: str = "", uid: str = "") -> None:
+        with self._writing("delete", target):
+            self._cluster.delete(target, version=version, uid=uid)
+
+    @contextmanager
+    def _writing(self, verb: str, target: Target) -> Iterator[None]:
+        begun = time.monotonic()
+        outcome = "done"
+        try:
+            self._check(target)
+            yield
+        except Exception as error:
+            outcome = OUTCOMES.get(type(error), "failed")
+            raise
+        finally:
+            self._told(Told(verb, target.kind, outcome, time.monotonic() - begun))
+
+    def _check(self, target: Target) -> None:
+        if not self._leadership.leading:
+            raise NotLeading(f"{target.kind} {target.name} is left to the new leader")

@@ -1,0 +1,170 @@
+"""One reconciler: informers, election, loop and server wired together, from start to stop."""
+
+import gc
+import logging
+from collections.abc import Callable
+from functools import partial
+from threading import Event, Thread
+from typing import Final
+
+import msgspec
+
+from edl.kube.cache.informers import Stores, informers
+from edl.kube.cluster import Cluster
+from edl.kube.state.incremental_state import Census
+from edl.kube.writer.event_recorder import Announcer, Undisturbed
+from edl.kube.writer.executor import Writer
+from edl.model import ClusterState
+from edl.planner.plan import Plan
+from edl.steps import steps
+from edl.steps.quiet import Quiet
+from reconciler.controller import Loop, Mind
+from reconciler.debug_plan import last_plan
+from reconciler.leader_election import Alone, Clocks, Elector, Leadership
+from reconciler.leader_guard import FORBIDDEN, Guarded, Told
+from reconciler.metrics.counters import Metrics
+from reconciler.metrics.decision_log import Journal
+from reconciler.probes import Health, Page, Pages, pages, serve
+from reconciler.trigger import Alarm
+
+_log: Final = logging.getLogger(__name__)
+_HANGS_AFTER: Final = 60.0
+"""Seconds of one turn of the loop after which another process may lead…"""
+_DEAD_AFTER: Final = 600.0
+"""…and after which this one is ended: more than any API server that hangs can hold it up."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where the server listens; port 0 takes a free one. `debug`: also with the last plan."""
+
+    host: str
+    port: int
+    debug: bool = False
+
+
+class Process:
+    """A reconciler on one cluster. Without `elector` it always leads."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        decide: Callable[[ClusterState], Plan],
+        clocks: Clocks,
+        elector: Elector | None = None,
+    ) -> None:
+        self.metrics = Metrics.fresh()
+        self.forbidden = Event()
+        """Set by each write that the API server forbids."""
+        self._alarm = Alarm()
+        self._clocks = clocks
+        self._elector = elector
+        self._leadership: Leadership = elector or Alone()
+        self._stores = Stores.empty(self._alarm.ring)
+        self._informers = informers(cluster, self._stores, self._watched, self._heard)
+        self._heard_at: dict[str, float] = {}
+        for selection, _ in self._stores:
+            self._heard(selection.kind)
+            age = self.metrics.event_age.labels(selection.kind)
+            age.set_function(partial(self._silence, selection.kind))
+        guarded = self.guarding(cluster)
+        self._announcer = Announcer(guarded, clocks.now)
+        self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
+        mind = Mind(Census(self._stores).state, decide, partial(steps, quiet=Quiet()))
+        journal = Journal(self.metrics, clocks.monotonic, self._announcer.announce)
+        actuator = Undisturbed(self._writer, self._announcer)
+        self._loop = Loop(mind, actuator, journal, clocks)
+        self._retired = Event()
+        self._threads = [
+            Thread(target=self._work, name="loop", daemon=True),
+            Thread(target=self._campaign, name="elector", daemon=True),
+        ]
+
+    def guarding(self, cluster: Cluster) -> Guarded:
+        """`cluster`, to be written to while this process leads."""
+        return Guarded(cluster, self._leadership, self._wrote)
+
+    def beside(self, name: str, work: Callable[[Leadership, Event], None]) -> None:
+        """Have `work` done in a thread of its own, until its event is set; before `start`."""
+        given = (self._leadership, self._retired)
+        self._threads.append(Thread(target=work, args=given, name=name, daemon=True))
+
+    def start(self, address: Address) -> int:
+        """Begin; the port that is served. Raises OSError when it is taken."""
+        self._server = serve(address.host, address.port, self._pages(debug=address.debug))
+        for informer in self._informers:
+            informer.start()
+        for thread in self._threads:
+            thread.start()
+        return self._server.server_port
+
+    def stop(self) -> None:
+        """Let the writes end that have begun, then give the leadership back."""
+        self._alarm.stop()
+        self._retired.set()
+        for thread in self._threads:
+            thread.join()
+        self._writer.close()
+        self._announcer.close()
+        if self._elector:
+            self._elector.release()
+        for informer in self._informers:
+            informer.stop()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _work(self) -> None:
+        if self._wait_synced():
+            # What was read stays for long: the collector need not walk it ever again.
+            gc.collect()
+            gc.freeze()
+            _log.info("every kind is read", extra={"fields": {"pods": len(self._stores.pods)}})
+            self._loop.run(self._alarm, self._leadership)
+
+    def _campaign(self) -> None:
+        """A candidate who knows nothing yet must not lead."""
+        if self._elector and self._wait_synced():
+            self._elector.run(self._retired, self._alarm.ring, partial(self._turns, _HANGS_AFTER))
+
+    def _wait_synced(self) -> bool:
+        while not self._stores.synced:
+            if self._retired.wait(0.05):
+                return False
+        return True
+
+    def _wrote(self, told: Told) -> None:
+        self.metrics.wrote(told)
+        if told.outcome == FORBIDDEN:
+            self.forbidden.set()
+
+    def _watched(self, kind: str) -> None:
+        self.metrics.watches.labels(kind).inc()
+
+    def _heard(self, kind: str) -> None:
+        self._heard_at[kind] = self._clocks.monotonic()
+
+    def _silence(self, kind: str) -> float:
+        """Seconds since the API server said anything of a kind, or since the beginning."""
+        return self._clocks.monotonic() - self._heard_at[kind]
+
+    def _pages(self, *, debug: bool) -> Pages:
+        found = pages(Health(self._alive, self._unready, self._duty), self.metrics.registry)
+        return {**found, "/debug/plan": self._last_plan} if debug else found
+
+    def _last_plan(self) -> Page:
+        return Page(last_plan(self.metrics.latest.decided), content_type="application/json")
+
+    def _unready(self) -> str:
+        if self._retired.is_set():
+            return "shutting down"
+        unread = ", ".join(selection.kind for selection, store in self._stores if not store.synced)
+        return f"not read yet: {unread}" if unread else ""
+
+    def _duty(self) -> str:
+        return "leads" if self._leadership.leading else "stands by"
+
+    def _alive(self) -> bool:
+        return not self._stores.synced or self._turns(_DEAD_AFTER)
+
+    def _turns(self, seconds: float) -> bool:
+        """Whether the turn of the loop that is at work has not taken so many seconds yet."""
+        return self._clocks.monotonic() - self._loop.beat < seconds

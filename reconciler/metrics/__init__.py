@@ -1,0 +1,1 @@
+"""What the reconciler reports about itself and the cluster."""

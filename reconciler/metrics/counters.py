@@ -1,0 +1,121 @@
+"""The reconciler's metrics, for Prometheus. No label ever holds the name of a job."""
+
+from functools import partial
+
+import msgspec
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+)
+
+from reconciler.leader_guard import Told
+from reconciler.metrics.state_metrics import Latest
+
+RESIZES = ("admitted", "grown", "shrunk")
+DECISIONS = (*RESIZES, "suspended", "evacuated", "replaced")
+_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_STALLS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_WAITS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0, 604800.0)
+
+
+class Metrics(msgspec.Struct, frozen=True):
+    """Every metric.
+
+    `decisions` by admitted, grown, shrunk, suspended, evacuated, replaced; `stall_seconds` by the
+    first three; `failures` by error; `writes` by verb, kind and outcome.
+    """
+
+    registry: CollectorRegistry
+    latest: Latest
+    decisions: Counter
+    replicas: Counter
+    failures: Counter
+    conflicts: Counter
+    watches: Counter
+    event_age: Gauge
+    writes: Counter
+    write_seconds: Histogram
+    rounds: Counter
+    decide_seconds: Histogram
+    latency_seconds: Histogram
+    act_seconds: Histogram
+    queue_wait_seconds: Histogram
+    stall_seconds: Histogram
+    leading: Gauge
+    missing_rights: Gauge
+
+    @classmethod
+    def fresh(cls) -> "Metrics":
+        registry, latest = CollectorRegistry(), Latest()
+        registry.register(latest)
+        ProcessCollector(registry=registry)
+        counter, histogram = partial(_counter, registry), partial(_histogram, registry)
+        return cls(
+            registry=registry,
+            latest=latest,
+            decisions=counter("edl_decisions", "Decisions carried out.", "decision"),
+            replicas=counter("edl_resized_replicas", "Replicas that came or left.", "decision"),
+            failures=counter("edl_failures", "Writes and rounds that failed.", "kind"),
+            conflicts=counter("edl_conflicts", "Steps decided again from fresh state."),
+            watches=counter("edl_watches", "Watches begun.", "kind"),
+            event_age=Gauge(
+                "edl_last_event_age_seconds",
+                "Since the last list, event or bookmark; the API server sends one a minute.",
+                ("kind",),
+                registry=registry,
+            ),
+            writes=counter("edl_writes", "Writes.", "verb", "kind", "outcome"),
+            write_seconds=histogram("edl_write_seconds", "How long a write took.", "verb"),
+            rounds=counter("edl_rounds", "Decisions about the whole cluster."),
+            decide_seconds=histogram("edl_decide_seconds", "Seconds to observe and decide once."),
+            latency_seconds=histogram(
+                "edl_event_to_decision_seconds", "From the first event to the decision about it."
+            ),
+            act_seconds=histogram("edl_act_seconds", "Seconds to carry out a decision."),
+            queue_wait_seconds=histogram(
+                "edl_queue_wait_seconds", "From creation to the first start.", buckets=_WAITS
+            ),
+            stall_seconds=histogram(
+                "edl_resize_stall_seconds",
+                "From the patch until pods of the new size work, and launchers know them.",
+                "decision",
+                buckets=_STALLS,
+            ),
+            leading=Gauge("edl_leading", "1 while this process acts.", registry=registry),
+            missing_rights=Gauge(
+                "edl_missing_rights",
+                "Rights to write that this process needs and does not have, while it leads.",
+                registry=registry,
+            ),
+        )
+
+    def __post_init__(self) -> None:
+        """Series that are there from the start: a rate needs the 0 before the first 1."""
+        for word in DECISIONS:
+            self.decisions.labels(word)
+        for word in RESIZES:
+            self.stall_seconds.labels(word)
+            self.replicas.labels(word)
+        for word in ("round", "steps"):
+            self.failures.labels(word)
+
+    def wrote(self, told: Told) -> None:
+        self.writes.labels(told.verb, told.kind, told.outcome).inc()
+        self.write_seconds.labels(told.verb).observe(told.seconds)
+
+
+def _counter(registry: CollectorRegistry, name: str, text: str, *labels: str) -> Counter:
+    return Counter(name, text, labels, registry=registry)
+
+
+def _histogram(
+    registry: CollectorRegistry,
+    name: str,
+    text: str,
+    *labels: str,
+    buckets: tuple[float, ...] = _SECONDS,
+) -> Histogram:
+    return Histogram(name, text, labels, buckets=buckets, registry=registry)

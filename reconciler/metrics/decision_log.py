@@ -1,0 +1,160 @@
+"""What the loop says about itself: one log line a decision that was carried out, and metrics."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from edl import messages, reasons
+from edl.kube.writer.executor import Failure, Report
+from edl.model import Code, JobKey, Reason, TrainingJob
+from edl.planner.plan import Plan
+from edl.steps import Broken, patches
+from edl.writes import Action, Note
+from reconciler.metrics.counters import RESIZES, Metrics
+from reconciler.metrics.resize_latency import Stalls
+from reconciler.metrics.state_metrics import Decided
+
+_log: Final = logging.getLogger("reconciler")
+
+_ACTIONS: Final = {
+    "admitted": Action.STARTED,
+    "grown": Action.GROWN,
+    "shrunk": Action.SHRUNK,
+    "suspended": Action.SUSPENDED,
+    "evacuated": Action.REMOVED,
+    "replaced": Action.REPLACED,
+}
+"""The note that goes with a decision's own write."""
+
+
+class _Decision(msgspec.Struct, frozen=True):
+    """One entry of a plan, as it is counted and told; `replicas` came or left by it."""
+
+    word: str
+    job: JobKey
+    facts: dict[str, Any]
+    role: str = ""
+    replicas: int = 0
+
+
+class Journal:
+    """Turns plans and reports into lines and numbers."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        monotonic: Callable[[], float] = time.monotonic,
+        announce: Callable[[Note], None] = lambda _note: None,
+    ) -> None:
+        self._metrics = metrics
+        self._monotonic = monotonic
+        self._announce = announce
+        self._stalls = Stalls()
+
+    @property
+    def decision(self) -> Decided | None:
+        """The last one, while we lead."""
+        return self._metrics.latest.decided
+
+    def follows(self) -> None:
+        self._metrics.leading.set(0)
+        self._metrics.latest.decided = None
+        self._stalls.forget()
+
+    def decided(self, decided: Decided, seconds: float, waited: float | None) -> None:
+        """`waited`: seconds since the first event that this decision is about, if there was one."""
+        metrics = self._metrics
+        metrics.leading.set(1)
+        metrics.latest.decided = decided
+        metrics.rounds.inc()
+        metrics.decide_seconds.observe(seconds)
+        if waited is not None:
+            metrics.latency_seconds.observe(waited)
+        for word, stall in self._stalls.ended(decided.state.jobs, self._monotonic()):
+            metrics.stall_seconds.labels(word).observe(stall)
+
+    def acted(self, report: Report, seconds: float) -> None:
+        """What became of the decision that was told last."""
+        self._metrics.act_seconds.observe(seconds)
+        if (decided := self._metrics.latest.decided) is not None:
+            self._carried_out(decided, report)
+        for step in report.done:
+            for note in step.notes:
+                _log.debug(note.message, extra={"fields": {"job": str(step.job)}})
+        self._metrics.conflicts.inc(len(report.conflicts))
+        for failure in report.failed:
+            self._failed_write(failure)
+
+    def _failed_write(self, failure: Failure) -> None:
+        """An Event, too: a reason on the Job may be refused like what it tells of."""
+        kind = type(failure.error).__name__
+        self._metrics.failures.labels(kind).inc()
+        fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
+        _log.warning("a write failed; it will be tried again", extra={"fields": fields})
+        decided = self._metrics.latest.decided
+        for job in decided.state.jobs if decided else ():
+            if job.key == failure.step.job and job.roles:
+                code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
+                why = reasons.quoted(code, str(failure.error))
+                note = patches.note(job.key, job.roles[0], Action.REFUSED, why)
+                self._announce(note)
+
+    def left_out(self, broken: Broken) -> None:
+        self._metrics.failures.labels("steps").inc()
+        fields = {"job": str(broken.job)}
+        _log.error("a job is left out", exc_info=broken.error, extra={"fields": fields})
+
+    def failed(self) -> None:
+        self._metrics.failures.labels("round").inc()
+
+    def _carried_out(self, decided: Decided, report: Report) -> None:
+        # A shrink may have been prepared only: the hosts that leave are taken off a list first.
+        said = {(step.job, note.action) for step in report.done for note in step.notes}
+        if not said:
+            return
+        jobs = {job.key: job for job in decided.state.jobs}
+        for found in _decisions(decided.plan):
+            if (found.job, _ACTIONS[found.word]) in said:
+                self._metrics.decisions.labels(found.word).inc()
+                self._measure(found, jobs.get(found.job), decided.state.observed_at)
+                fields = {"job": str(found.job), **found.facts}
+                _log.info(found.word, extra={"fields": fields})
+
+    def _measure(self, found: _Decision, job: TrainingJob | None, now: datetime) -> None:
+        if found.replicas:
+            self._metrics.replicas.labels(found.word).inc(found.replicas)
+        if found.word in RESIZES:
+            self._stalls.begin(found.job, found.word, found.role, self._monotonic())
+        # Of its first start only: what waited since then is no queue of ours to measure.
+        if found.word == "admitted" and job is not None and job.started_at is None:
+            waited = (now - job.queued_at).total_seconds()
+            self._metrics.queue_wait_seconds.observe(waited)
+
+
+def _decisions(plan: Plan) -> Iterator[_Decision]:
+    for admission in plan.admissions:
+        sizes = {"sizes": dict(admission.sizes), **_why(admission.reason)}
+        replicas = sum(size for _, size in admission.sizes)
+        yield _Decision("admitted", admission.job, sizes, "", replicas)
+    for resize in plan.resizes:
+        facts = {"role": resize.role, "before": resize.before, "after": resize.after}
+        word = "grown" if resize.after > resize.before else "shrunk"
+        moved = abs(resize.after - resize.before)
+        yield _Decision(word, resize.job, {**facts, **_why(resize.reason)}, resize.role, moved)
+    for suspension in plan.suspensions:
+        yield _Decision("suspended", suspension.job, _why(suspension.reason))
+    for evacuation in plan.evacuations:
+        facts = {"role": evacuation.role, "pods": evacuation.pods, **_why(evacuation.reason)}
+        yield _Decision("evacuated", evacuation.job, facts, evacuation.role, len(evacuation.pods))
+    for one in plan.placements:
+        if one.replaced:
+            facts = {"role": one.role, "pods": one.replaced}
+            yield _Decision("replaced", one.job, facts, one.role, len(one.replaced))
+
+
+def _why(reason: Reason) -> dict[str, str]:
+    return {"reason": reason.code.value, "text": messages.message(reason)}

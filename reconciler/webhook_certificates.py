@@ -1,0 +1,200 @@
+"""The webhook's certificates, kept by the leader: the webhook itself holds no authority's key."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from threading import Event
+from typing import Any, Final
+
+import click
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from certs.bundle import each_certificate
+from certs.issue import LIFETIMES, Lifetimes
+from certs.rotation import Pace
+from certs.secrets import Installed
+from certs.verify import facts_of
+from edl.errors import EdlError
+from edl.model import Target
+from reconciler.backoff import AFTER_FAILURE
+from reconciler.controller import FOLLOWING
+from reconciler.leader_election import Leadership
+from reconciler.leader_guard import NotLeading
+
+_log: Final = logging.getLogger(__name__)
+_DAYS: Final = click.FloatRange(0, 36_500, min_open=True)
+_SECONDS: Final = click.FloatRange(0, 86_400, min_open=True)
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """How certificates are kept; `names` are those of the webhook's server besides its Service's.
+
+    `refresh`: between two looks, and until every API server has heard of a new authority.
+    """
+
+    enabled: bool = False
+    names: tuple[str, ...] = ()
+    lifetimes: Lifetimes = LIFETIMES
+    refresh: timedelta = timedelta(seconds=10)
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(self.lifetimes, self.refresh)
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--certificates/--no-certificates",
+        default=Settings().enabled,
+        help="Issue the webhook's certificate and have the API server trust it.",
+    ),
+    click.option(
+        "--certificate-name",
+        multiple=True,
+        metavar="NAME|ADDRESS",
+        help="Where the webhook is served, besides its Service. Repeatable.",
+    ),
+    click.option(
+        "--certificate-days",
+        type=_DAYS,
+        default=float(LIFETIMES.serving.days),
+        help="Renewed when a third is left.",
+    ),
+    click.option(
+        "--authority-days",
+        type=_DAYS,
+        default=float(LIFETIMES.authority.days),
+        help="Of its authority; the next one is trusted before it is used.",
+    ),
+    click.option(
+        "--certificate-refresh",
+        type=_SECONDS,
+        default=Settings().refresh.total_seconds(),
+        help="Seconds between looks, and until every API server trusts a new authority.",
+    ),
+)
+
+
+def options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with these options, in this order."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def take(given: dict[str, Any]) -> Settings:
+    """What these options say; they leave `given`."""
+    return Settings(
+        enabled=given.pop("certificates"),
+        names=given.pop("certificate_name"),
+        lifetimes=Lifetimes(
+            authority=timedelta(days=given.pop("authority_days")),
+            serving=timedelta(days=given.pop("certificate_days")),
+        ),
+        refresh=timedelta(seconds=given.pop("certificate_refresh")),
+    )
+
+
+class Gauges:
+    """What `/metrics` tells of the certificates, kept or not.
+
+    Gauges are 0 where another process leads, and where another issuer keeps the certificates.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._authorities = Gauge(
+            "edl_trusted_authorities",
+            "Authorities that the API server is told to trust: 2 while one follows another.",
+            registry=registry,
+        )
+        self._expiry = Gauge(
+            "edl_authority_expiry_timestamp_seconds",
+            "When the authority of the webhook's certificate ends, in seconds since 1970.",
+            registry=registry,
+        )
+        self._missing = Gauge(
+            "edl_webhook_configurations_missing",
+            "Webhook configurations that do not exist: what they select passes unasked.",
+            registry=registry,
+        )
+        self.failures = Counter(
+            "edl_certificate_failures",
+            "Attempts to keep the webhook's certificate that failed.",
+            registry=registry,
+        )
+
+    def keeps(self, installed: Installed) -> None:
+        authorities = each_certificate(installed.issuer.trust)
+        self._authorities.set(len(authorities))
+        self._expiry.set(facts_of(authorities[0]).ends.timestamp())
+        self._missing.set(len(installed.absent))
+
+    def follows(self) -> None:
+        self._missing.set(0)
+        self._authorities.set(0)
+        self._expiry.set(0)
+
+
+class Certificates:
+    """Keeps them while this process leads, beside its decisions; after a failure with back-off."""
+
+    def __init__(
+        self,
+        rotation: Callable[[datetime], Installed],
+        gauges: Gauges,
+        clock: Callable[[], datetime],
+        every: timedelta,
+    ) -> None:
+        self._rotation = rotation
+        self._gauges = gauges
+        self._clock = clock
+        self._every = every
+        self._failures = 0
+        self._trouble = ""
+        self._missing: tuple[Target, ...] = ()
+
+    def run(self, leadership: Leadership, ended: Event) -> None:
+        pause = 0.0
+        while not ended.wait(pause):
+            if leadership.leading:
+                pause = self.turn()
+            else:
+                self._gauges.follows()
+                pause = min(FOLLOWING, self._every.total_seconds())
+
+    def turn(self) -> float:
+        """Look once, change what is due; seconds until the next look."""
+        try:
+            installed = self._rotation(self._clock())
+        except NotLeading:
+            return FOLLOWING
+        except EdlError as error:
+            return self._failed(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may do better
+            _log.exception("keeping the webhook's certificate failed")
+            return self._failed(type(error).__name__)
+        self._gauges.keeps(installed)
+        self._tell(installed.absent)
+        if self._failures:
+            _log.info("the webhook's certificate is kept again")
+        self._failures, self._trouble = 0, ""
+        return self._every.total_seconds()
+
+    def _tell(self, missing: tuple[Target, ...]) -> None:
+        """Once, when something comes to be missing, and when all is there again."""
+        if missing != self._missing:
+            names = " and ".join(f"{target.kind} {target.name}" for target in missing)
+            if names:
+                _log.warning("no %s: apply manifests/release.yaml again", names)
+            else:
+                _log.info("every webhook configuration is there")
+        self._missing = missing
+
+    def _failed(self, trouble: str) -> float:
+        self._gauges.failures.inc()
+        self._failures += 1
+        if trouble != self._trouble:
+            _log.warning("the webhook's certificate is not looked after: %s", trouble)
+        self._trouble = trouble
+        return AFTER_FAILURE.after(self._failures)

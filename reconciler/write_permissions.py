@@ -1,0 +1,102 @@
+"""Whether the leader may write all that its decisions take, asked before a write is refused."""
+
+import logging
+from collections.abc import Callable
+from threading import Event
+from typing import Final
+
+from prometheus_client import Gauge
+
+from edl import contract
+from edl.errors import ClusterError
+from edl.kube.auth.access_review import Missing, Right, is_granted, whoami
+from edl.kube.cluster import Cluster
+from reconciler.controller import FOLLOWING
+from reconciler.leader_election import Leadership
+
+_log: Final = logging.getLogger(__name__)
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+NEEDED: Final = (
+    Right("patch", "jobs", "batch"),
+    Right("patch", "pods"),
+    Right("delete", "pods"),
+    Right("create", "services"),
+    Right("create", "serviceaccounts"),
+    Right("create", "secrets"),
+    Right("create", "poddisruptionbudgets", "policy"),
+    Right("delete", "poddisruptionbudgets", "policy"),
+    Right("create", "rolebindings", _RBAC),
+    Right("bind", "clusterroles", _RBAC, name="edl-launcher"),
+    Right("create", "resourceclaimtemplates", "resource.k8s.io"),
+    Right("create", "events"),
+    Right("patch", "events"),
+)
+"""The writes of the ClusterRole edl-reconciler: a test compares."""
+
+_MISSING: Final = (
+    '"%s" may not %s: decisions that take such writes are not carried out; '
+    f"ServiceAccount {contract.SYSTEM_NAMESPACE}/edl-reconciler has these rights"
+)
+USUAL: Final = 300.0
+"""Seconds between two looks where nothing was missing and nothing is refused…"""
+SOONEST: Final = 10.0
+"""…and where something was, or is: a quota refuses writes, too."""
+
+
+class Rights:
+    """Asks when this process begins to lead, and again; says what is missing whenever it changes.
+
+    `forbidden` is set by writes that were refused. `publish` is told None while nothing is known.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        forbidden: Event,
+        gauge: Gauge,
+        publish: Callable[[Missing | None], None],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._forbidden = forbidden
+        self._gauge = gauge
+        self._publish = publish
+        self._monotonic = monotonic
+        self._missing: tuple[str, ...] = ()
+        self._looked: float | None = None
+        self._pause = 0.0
+
+    def run(self, leadership: Leadership, ended: Event) -> None:
+        while not ended.wait(FOLLOWING):
+            self.turn(leading=leadership.leading)
+
+    def turn(self, *, leading: bool) -> None:
+        """Look, where that is due."""
+        if not leading:
+            self._looked = None
+            self._gauge.set(0)
+            return
+        now = self._monotonic()
+        pause = SOONEST if self._forbidden.is_set() else self._pause
+        if self._looked is None or now >= self._looked + pause:
+            self._forbidden.clear()
+            self._looked, self._pause = now, self._look()
+
+    def _look(self) -> float:
+        """Seconds until the next."""
+        try:
+            missing = tuple(str(one) for one in NEEDED if not is_granted(self._cluster, one))
+            user = whoami(self._cluster)
+        except ClusterError as error:
+            _log.debug("what this process may write is not known: %s", error)
+            self._publish(None)
+            return SOONEST
+        self._gauge.set(len(missing))
+        self._publish(Missing(user, missing))
+        if missing and missing != self._missing:
+            _log.warning(_MISSING, user, ", ".join(missing))
+        elif self._missing and not missing:
+            _log.info("no right to write is missing any more")
+        self._missing = missing
+        return SOONEST if missing else USUAL

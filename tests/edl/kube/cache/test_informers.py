@@ -1,0 +1,84 @@
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from edl.errors import Forbidden
+from edl.kube.cache.informers import Stores, fill, read_once
+from edl.kube.cluster import Cluster
+from edl.kube.state.observe import observe
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.model import Target
+from edl.writes import Json
+from tests.edl.kube import manifests
+from tests.edl.kube.faults import FaultyCluster
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+
+
+def cluster_of(*objects: tuple[str, Json]) -> FakeCluster:
+    fake = FakeCluster(lambda: NOW)
+    for kind, body in objects:
+        fake.create(manifests.target(kind, body), body)
+    return fake
+
+
+def stores_of(cluster: Cluster) -> Stores:
+    stores = Stores.empty()
+    for selection, store in stores:
+        fill(cluster, selection, store)
+    return stores
+
+
+@pytest.fixture
+def fake() -> FakeCluster:
+    labelled = {"metadata": manifests.metadata("mnist", "web", labels={"edl.dev/job": "mnist"})}
+    plain = {"metadata": manifests.metadata("plain", "web")}
+    return cluster_of(
+        ("Node", manifests.node("n1")),
+        ("Pod", manifests.pod("p")),
+        ("Job", manifests.member("chief")),
+        ("Job", manifests.job("cron", labels={})),
+        ("Service", labelled),
+        ("Service", plain),
+        ("ServiceAccount", labelled),
+        ("ServiceAccount", plain),
+    )
+
+
+def test_one_reading_sees_what_matters_and_no_more(fake: FakeCluster) -> None:
+    snapshot = read_once(fake)
+    assert [job.name for job in snapshot.jobs] == ["mnist-chief"]
+    assert [(tag.kind, tag.name) for tag in snapshot.tags] == [
+        ("Service", "mnist"),
+        ("Service", "plain"),
+    ]
+    state = observe(snapshot, NOW)
+    assert [node.name for node in state.nodes] == ["n1"]
+    assert [demand.example for demand in state.demands] == ["web/p"]
+
+
+def test_a_kind_that_may_not_be_read_is_an_error(fake: FakeCluster) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["list"] = [Forbidden("may not list pods", 403)]
+    with pytest.raises(Forbidden, match="may not list pods"):
+        read_once(cluster)
+
+
+def test_watching_and_reading_once_see_the_same(fake: FakeCluster) -> None:
+    stores = stores_of(fake)
+    assert stores.synced
+    watched, read = observe(stores.snapshot(), NOW), observe(read_once(fake), NOW)
+    assert [replace(job, surroundings={}) for job in watched.jobs] == [
+        replace(job, surroundings={}) for job in read.jobs
+    ]
+    assert (watched.nodes, watched.demands) == (read.nodes, read.demands)
+
+
+def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeCluster) -> None:
+    stores = stores_of(fake)
+    target = Target("Job", "web", "mnist-chief")
+    stores.accept("Job", fake.patch(target, {"spec": {"suspend": False}}))
+    stores.accept("Event", {"metadata": {"name": "e", "resourceVersion": "99"}})
+    (job,) = observe(stores.snapshot(), NOW).jobs
+    assert not job.roles[0].suspended

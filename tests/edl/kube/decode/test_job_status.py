@@ -1,0 +1,73 @@
+"""What a Job's status and rules say of pods that are not there to be seen."""
+
+from typing import Any
+
+import pytest
+
+from edl.form import MOST_REPLICAS
+from edl.kube.decode import job_status
+from edl.writes import Json
+
+
+def job(spec: Json | None = None, **status: Any) -> Json:  # noqa: ANN401 - JSON
+    return {"spec": spec or {}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("completions", "status", "left"),
+    [
+        (40, {}, 40),
+        (40, {"succeeded": 38}, 2),
+        (40, {"succeeded": 30, "failedIndexes": "1,3-5"}, 6),
+        (2, {"succeeded": 2, "failedIndexes": "0-1"}, 0),
+        (None, {"active": 4}, None),
+        (None, {"active": 3, "succeeded": 1}, 3),
+        (None, {"succeeded": 4}, 0),
+    ],
+)
+def test_work_items_that_are_left(completions: int | None, status: Json, left: int | None) -> None:
+    spec = {} if completions is None else {"completions": completions}
+    assert job_status.remaining(job(spec, **status)) == left
+
+
+def test_indexes_are_over_whether_they_succeeded_or_failed() -> None:
+    found = job_status.over(job(completedIndexes="0,2-4", failedIndexes="6"))
+    assert found == {0, 2, 3, 4, 6}
+    assert job_status.over(job(completedIndexes="")) == job_status.over({"spec": {}}) == frozenset()
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "2-" + "9" * 5_000, "5-3", "3,1"])
+def test_indexes_that_no_job_controller_writes_are_none(text: str) -> None:
+    found = job({"completions": 40}, completedIndexes=f"0,{text}", failedIndexes=f"1,{text}")
+    assert job_status.over(found) <= {0, 1, 3, 5}
+    assert (job_status.remaining(found) or 0) >= 37
+
+
+def test_no_more_indexes_are_over_than_a_job_may_have_pods() -> None:
+    assert len(job_status.over(job(completedIndexes="0-99999999999"))) == MOST_REPLICAS
+
+
+def test_failures_are_ignored_where_a_rule_says_so() -> None:
+    rules = [{"action": "FailJob"}, {"action": "Ignore"}]
+    assert job_status.ignores(job({"podFailurePolicy": {"rules": rules}}))
+    assert not job_status.ignores(job({"podFailurePolicy": {"rules": rules[:1]}}))
+    assert not job_status.ignores(job())
+
+
+def test_a_job_without_time_only_waits_for_its_controller() -> None:
+    assert job_status.is_told_to_end(job({"activeDeadlineSeconds": 0}))
+    assert not job_status.is_told_to_end(job({"activeDeadlineSeconds": 0, "suspend": True}))
+    assert not job_status.is_told_to_end(job({"activeDeadlineSeconds": 60}))
+
+
+@pytest.mark.parametrize(
+    ("spec", "keeps"),
+    [
+        ({"successPolicy": {"rules": [{"succeededCount": 1}]}}, True),
+        ({"maxFailedIndexes": 1}, True),
+        ({"maxFailedIndexes": 0}, False),
+        ({}, False),
+    ],
+)
+def test_rules_of_a_user_may_need_an_index(spec: Json, *, keeps: bool) -> None:
+    assert job_status.keeps_completions(job(spec)) == keeps

@@ -1,0 +1,346 @@
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import msgspec
+import pytest
+
+from edl import contract, node_affinity
+from edl.kube.decode import object_facts
+from edl.kube.decode.node_selector import NODE_NAME
+from edl.kube.decode.pod_shapes import Shapes
+from edl.merge import merged
+from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
+from edl.resources import Resources
+from edl.writes import Json
+from tests.edl.kube import manifests
+from tests.edl.kube.manifests import job_pod
+
+
+def pod_facts(body: Json) -> object_facts.PodFacts:
+    return object_facts.pod(msgspec.json.encode(body), Shapes())
+
+
+def node_facts(body: Json) -> Node:
+    return object_facts.node(msgspec.json.encode(body))
+
+
+def test_a_node_offers_its_allocatable() -> None:
+    node = node_facts(manifests.node("n1"))
+    assert node.allocatable == Resources.parse({"cpu": "4", "memory": "8Gi", "pods": "110"})
+    assert node.schedulable
+    assert node.labels == {"zone": "a", NODE_NAME: "n1"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        manifests.node(ready=False),
+        manifests.node(unschedulable=True),
+        {"metadata": manifests.metadata("n1")},
+    ],
+)
+def test_a_cordoned_or_unready_node_is_not_schedulable(body: Json) -> None:
+    assert not node_facts(body).schedulable
+
+
+def test_a_node_keeps_its_taints() -> None:
+    node = node_facts(manifests.node(taints=[{"key": "gpu", "effect": "NoSchedule"}]))
+    assert node.taints == (Taint("gpu", "", "NoSchedule"),)
+
+
+def test_a_heartbeat_changes_no_facts() -> None:
+    body = manifests.node()
+    later = manifests.node()
+    later["metadata"]["resourceVersion"] = "8"
+    later["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-01-01T00:05:00Z"
+    assert node_facts(body) == node_facts(later)
+
+
+def test_a_pending_pod_of_others_asks_for_room() -> None:
+    found = pod_facts(manifests.pod("p", priority=5))
+    assert (found.asking, found.priority, found.job, found.pod) == (True, 5, "", None)
+    assert found.shape.requests == Resources.of({"cpu": 1000, "pods": 1})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        manifests.pod("bound", node="n1"),
+        manifests.pod("ended", phase="Failed"),
+        manifests.pod("gated", spec={"schedulingGates": [{"name": "wait"}]}),
+        manifests.pod("unseen", spec={"schedulerName": "none-that-runs"}),
+        manifests.pod("leaving", metadata={"deletionTimestamp": manifests.CREATED}),
+    ],
+)
+def test_a_pod_that_is_placed_held_back_or_going_does_not_ask(body: Json) -> None:
+    assert not pod_facts(body).asking
+
+
+def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it() -> None:
+    refused = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    body = manifests.pod("volcano", spec={"schedulerName": "volcano"}, status=refused)
+    assert pod_facts(body).asking
+
+
+def test_a_pod_names_its_resource_claims_and_their_templates() -> None:
+    """A status without a claim says that none is needed."""
+    claims = [
+        {"name": "gpu", "resourceClaimTemplateName": "gpus"},
+        {"name": "nic", "resourceClaimTemplateName": "nics"},
+        {"name": "own", "resourceClaimName": "fpga"},
+    ]
+    own, gpus = ClaimRef("web", "fpga"), ClaimRef("web", "gpus", template=True)
+    nics = ClaimRef("web", "nics", template=True)
+    gpu, nic = {"name": "gpu", "resourceClaimName": "p-gpu-7x2"}, {"name": "nic"}
+    for made, named in ((None, (gpus, nics, own)), ([gpu], (gpus, nics, own)),
+                        ([gpu, nic], (gpus, own))):  # fmt: skip
+        status = {"resourceClaimStatuses": made}
+        body = manifests.pod("p", spec={"resourceClaims": claims}, status=status)
+        assert pod_facts(body).shape.claims == named
+        assert pod_facts(body).asking
+
+
+def test_a_pod_of_a_job_tells_its_index_gates_and_hosts() -> None:
+    body = manifests.job_pod(
+        "train-launcher-0",
+        3,
+        "train-launcher",
+        node="n1",
+        phase="Running",
+        notes={
+            "edl.dev/hostfile": "a:1\n",
+            "edl.dev/published-at": "2026-01-01T00:00:09+00:00",
+            "edl.dev/confirmed-at": "2026-01-01T00:00:08Z",
+        },
+        spec={"schedulingGates": [{"name": "edl.dev/hosts"}]},
+        status={
+            "conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:07Z"}
+            ]
+        },
+    )
+    found = pod_facts(body)
+    assert found.job == "uid-train-launcher"
+    assert found.pod is not None
+    assert (found.pod.index, found.pod.node, found.pod.phase) == (3, "n1", PodPhase.RUNNING)
+    assert found.pod.ready
+    assert found.pod.gates == ("edl.dev/hosts",)
+    assert found.pod.hosts == "a:1\n"
+    assert found.pod.published_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.pod.confirmed_at == datetime(2026, 1, 1, 0, 0, 8, tzinfo=UTC)
+    assert found.pod.ready_since == datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
+
+
+def test_a_host_list_counts_only_once_it_was_published() -> None:
+    body = manifests.job_pod("p", 0, "train", notes={"edl.dev/hostfile": ""})
+    found = pod_facts(body).pod
+    assert found is not None
+    assert (found.hosts, found.published_at) == (None, None)
+
+
+def test_a_pod_without_an_index_has_none() -> None:
+    body = manifests.job_pod("p", 0, "train")
+    del body["metadata"]["annotations"]
+    found = pod_facts(body).pod
+    assert found is not None
+    assert found.index == -1
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "9" * 100_000, "-1", "1.5", "one"])
+def test_a_pod_whose_index_is_no_number_is_still_there(text: str) -> None:
+    body = manifests.job_pod("p", 0, "train", node="n1")
+    body["metadata"]["annotations"][contract.COMPLETION_INDEX_ANNOTATION] = text
+    found = pod_facts(body)
+    assert found.pod is not None
+    assert (found.node, found.pod.index) == ("n1", -1)
+
+
+def test_the_shape_is_all_that_the_scheduler_reads() -> None:
+    spec = {
+        "initContainers": [{"resources": {"requests": {"cpu": "3"}}}],
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "overhead": {"memory": "1Mi"},
+        "affinity": _affinity({"matchExpressions": [_in("disk", "ssd")]}),
+    }
+    shape = pod_facts(manifests.pod("p", spec=spec)).shape
+    assert shape.requests == Resources.of({"cpu": 3000, "memory": 2**20, "pods": 1})
+    assert shape.node_selector == (("zone", "a"),)
+    assert shape.tolerations == (Toleration("gpu", "Exists", "", ""),)
+    assert shape.affinity == ((Requirement("disk", "In", ("ssd",)),),)
+
+
+def test_a_pod_that_is_bound_to_a_name_fits_that_node_only() -> None:
+    spec = {"affinity": _affinity({"matchFields": [_in("metadata.name", "n1")]})}
+    shape = pod_facts(manifests.pod("p", spec=spec)).shape
+    assert shape.affinity == ((Requirement(NODE_NAME, "In", ("n1",)),),)
+
+
+def test_an_affinity_without_requirements_fits_no_node() -> None:
+    shape = pod_facts(manifests.pod("p", spec={"affinity": _affinity({})})).shape
+    assert shape.affinity == ((Requirement(NODE_NAME, "In", ()),),)
+
+
+def test_pods_of_one_template_share_one_shape() -> None:
+    shapes = Shapes()
+    first, second = (
+        object_facts.pod(msgspec.json.encode(manifests.pod(name, node=node)), shapes)
+        for name, node in (("a", ""), ("b", "n1"))
+    )
+    assert first.shape is second.shape
+
+
+def test_containers_and_init_containers_are_told_apart() -> None:
+    shapes = Shapes()
+    plain = {"resources": {"requests": {"cpu": "1"}}}
+    both = manifests.pod("a", spec={"containers": [plain, plain]})
+    initial = manifests.pod("b", spec={"containers": [plain], "initContainers": [plain]})
+    amounts = [
+        object_facts.pod(msgspec.json.encode(body), shapes).shape.requests.get("cpu")
+        for body in (both, initial)
+    ]
+    assert amounts == [2000, 1000]
+
+
+def _in(key: str, *values: str) -> Json:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _affinity(*terms: Json) -> Json:
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def test_a_namespace_tells_what_it_allows_and_asks_of_its_jobs() -> None:
+    notes = {"edl.dev/gpu-budget": "2.5", "edl.dev/largest-max": "x", "team": "vision"}
+    labels = {"edl.dev/injection": "enabled", "edl.dev/kubexec": "enabled"}
+    body = {"metadata": manifests.metadata("lab", labels=labels, annotations=notes)}
+    found = object_facts.namespace(msgspec.json.encode(body))
+    assert (found.name, found.policy.kubexec, found.policy.adopts) == ("lab", True, True)
+    assert found.policy.gpu_budget == Decimal("2.5")
+    assert [finding.path for finding in found.policy.findings] == [
+        "metadata.annotations[edl.dev/largest-max]"
+    ]
+
+
+@pytest.mark.parametrize("text", ["disabled", "true", "Enabled", "enabled ", "", "yes"])
+def test_only_enabled_lets_launchers_exec(text: str) -> None:
+    body = {"metadata": manifests.metadata("lab", labels={"edl.dev/kubexec": text})}
+    assert not object_facts.namespace(msgspec.json.encode(body)).policy.kubexec
+
+
+def test_a_namespace_that_says_nothing_has_no_policy() -> None:
+    found = object_facts.namespace(b'{"metadata": {"name": "lab"}}')
+    assert not found.policy.kubexec
+    assert not found.policy.limits
+
+
+def test_a_container_that_began_again_is_noticed() -> None:
+    began = "2026-01-01T00:05:00Z"
+    containers = [
+        {"restartCount": 1, "state": {"running": {"startedAt": began}}},
+        {"restartCount": 0, "state": {"running": {"startedAt": "2026-01-01T00:09:00Z"}}},
+        {"restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+    ]
+    found = object_facts.pod(
+        msgspec.json.encode(job_pod("a", 0, "mnist", status={"containerStatuses": containers})),
+        Shapes(),
+    )
+    assert found.pod is not None
+    assert found.pod.restarted_at == object_facts.time(began)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-01-01T12:00:00"])
+def test_a_time_without_a_zone_is_no_time(text: str) -> None:
+    assert object_facts.time(text) is None
+    assert object_facts.time("2026-01-01T12:00:00Z") == datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_a_job_that_a_pod_names_without_being_controlled_by_it_does_not_own_it() -> None:
+    body = job_pod("p", 0, "mnist")
+    assert pod_facts(body).job
+    for owner in body["metadata"]["ownerReferences"]:
+        owner["controller"] = False
+    assert pod_facts(body).job == ""
+
+
+ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+OWN = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [ZONE]}]
+    }
+}
+
+
+APART = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "train"}}}
+    ]
+}
+
+
+def placeable(*gates: str, **notes: str) -> Pod:
+    named = {f"edl.dev/{name.replace('_', '-')}": text for name, text in notes.items()}
+    spec = {
+        "affinity": {"nodeAffinity": OWN, "podAffinity": {}},
+        "schedulingGates": [{"name": gate} for gate in gates],
+    }
+    found = pod_facts(manifests.job_pod("p", 0, "train", notes=named, spec=spec)).pod
+    assert found is not None
+    return found
+
+
+def test_a_pod_that_waits_for_its_node_tells_its_own_node_affinity() -> None:
+    found = placeable("example.com/quota", contract.PLACEMENT_GATE)
+    assert found.unplaced
+    assert json.loads(found.node_affinity) == [{"matchExpressions": [ZONE]}]
+    assert (found.assigned, found.placed_at) == ("", None)
+
+
+def test_a_placed_pod_tells_its_node_and_since_when_also_behind_another_gate() -> None:
+    at = "2026-01-01T00:00:09Z"
+    found = placeable(contract.HOSTS_GATE, assigned_node="gpu-1.lab", placed_at=at)
+    assert not found.unplaced
+    assert found.assigned == "gpu-1.lab"
+    assert found.placed_at == datetime(2026, 1, 1, 0, 0, 9, tzinfo=UTC)
+    assert found.node_affinity == "[]"
+
+
+def test_who_waits_has_no_node_whatever_is_written_on_it() -> None:
+    found = placeable(contract.PLACEMENT_GATE, assigned_node="n1", placed_at="2026-01-01T00:00:09Z")
+    assert (found.assigned, found.placed_at) == ("", None)
+
+
+@pytest.mark.parametrize("name", ["", "-", "N1", "n1,n2", "n" * 254, "n1\n", 'a"b', "é"])
+def test_what_is_no_name_of_a_node_is_no_node(name: str) -> None:
+    found = placeable(assigned_node=name, placed_at="2026-01-01T00:00:09Z")
+    assert (found.assigned, found.placed_at) == ("", None)
+
+
+@pytest.mark.parametrize(
+    "own", [{}, {"nodeAffinity": OWN}, {"nodeAffinity": OWN, "podAntiAffinity": APART}]
+)
+def test_pods_of_one_template_share_one_shape_whatever_nodes_they_were_given(own: Json) -> None:
+    shapes, found = Shapes(), []
+    for node in ("", "n1", "n2"):
+        gates = [] if node else [{"name": contract.PLACEMENT_GATE}]
+        narrowed = node_affinity.narrowed(node_affinity.kept(own), node) if node else {}
+        spec = {"affinity": merged(own, narrowed), "schedulingGates": gates}
+        notes = {contract.ASSIGNED_NODE: node} if node else {}
+        labels = {"labels": {contract.FRAMEWORK: "none"}}
+        body = manifests.job_pod("p", 0, "train", notes=notes, spec=spec, metadata=labels)
+        found.append(object_facts.pod(msgspec.json.encode(body), shapes).shape)
+    assert found[0] is found[1] is found[2]
+
+
+def test_the_shape_of_a_pod_of_others_names_its_node_whatever_is_written_on_it() -> None:
+    spec = {"affinity": node_affinity.narrowed(node_affinity.ANYWHERE, "n1")}
+    notes = {"annotations": {contract.ASSIGNED_NODE: "n1"}}
+    shape = pod_facts(manifests.pod("p", spec=spec, metadata=notes)).shape
+    assert shape.affinity == ((Requirement(NODE_NAME, "In", ("n1",)),),)
+
+
+def test_a_pod_placed_at_no_time_still_has_its_node() -> None:
+    found = placeable(assigned_node="n1", placed_at="soon")
+    assert (found.assigned, found.placed_at) == ("n1", None)

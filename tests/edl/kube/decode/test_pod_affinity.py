@@ -1,0 +1,192 @@
+"""What a pod's spec says of the pods beside it."""
+
+import msgspec
+import pytest
+
+from edl.kube.cache.store import Change, Name
+from edl.kube.decode import job_facts, object_facts
+from edl.kube.decode.pod_affinity import Who, rules, who
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.affinity_index import Repelling
+from edl.kube.state.observe import Snapshot, observe
+from edl.model import (
+    ClusterState,
+    Labels,
+    Neighbours,
+    Port,
+    Requirement,
+    Rules,
+    Selector,
+    Spread,
+    Term,
+)
+from edl.writes import Json
+from tests.edl.kube import manifests
+from tests.edl.kube.state.test_observe import NOW
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+ME = Who("web", (("app", "x"), ("hash", "1")))
+X = {"labelSelector": {"matchLabels": {"app": "x"}}}
+APP = Requirement("app", "In", ("x",))
+MINE = Selector(("web",), (APP,))
+
+
+def spread(**fields: object) -> Json:
+    own = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    return {"topologySpreadConstraints": [own | X | fields]}
+
+
+def beside(kind: str, **fields: object) -> Json:
+    return {"affinity": {kind: {REQUIRED: [{"topologyKey": "zone"} | X | fields]}}}
+
+
+def read(spec: Json) -> Rules:
+    found = rules({"containers": []} | spec, ME)
+    assert found is not None
+    assert (found.namespace, found.labels) == ME
+    return found
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        spread(whenUnsatisfiable="ScheduleAnyway"),
+        {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+        {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}},
+        {"containers": [{"ports": [{"containerPort": 80}]}]},
+        beside("podAntiAffinity", namespaceSelector={"matchLabels": {"team": "a"}}),
+    ],
+)
+def test_wishes_are_no_rules_nor_is_what_cannot_be_judged(spec: Json) -> None:
+    assert rules({"containers": []} | spec, ME) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({}, Spread("zone", MINE, 1)),
+        ({"maxSkew": 3, "minDomains": 2}, Spread("zone", MINE, 3, 2)),
+        ({"nodeAffinityPolicy": "Ignore"}, Spread("zone", MINE, 1, by_affinity=False)),
+        ({"nodeTaintsPolicy": "Honor"}, Spread("zone", MINE, 1, by_taints=True)),
+        ({"labelSelector": {}}, Spread("zone", None, 1)),
+        (
+            {"matchLabelKeys": ["hash", "missing"]},
+            Spread("zone", Selector(("web",), (APP, Requirement("hash", "In", ("1",)))), 1),
+        ),
+    ],
+)
+def test_a_spread_is_read_with_its_defaults(fields: Json, found: Spread) -> None:
+    assert read(spread(**fields)).spread == (found,)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({}, MINE),
+        ({"namespaces": ["b", "a"]}, Selector(("a", "b"), (APP,))),
+        ({"namespaceSelector": {}}, Selector(None, (APP,))),
+        ({"labelSelector": None}, Selector(("web",), (Requirement("", "In", ()),))),
+        ({"labelSelector": {}}, Selector(("web",))),
+        (
+            {"mismatchLabelKeys": ["hash"]},
+            Selector(("web",), (APP, Requirement("hash", "NotIn", ("1",)))),
+        ),
+        (
+            {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}},
+            Selector(("web",), (Requirement("a", "Exists", ()),)),
+        ),
+    ],
+)
+def test_terms_say_whom_they_mean(fields: Json, found: Selector) -> None:
+    assert read(beside("podAffinity", **fields)).near == (Term("zone", found),)
+    assert read(beside("podAntiAffinity", **fields)).apart == (Term("zone", found),)
+
+
+def test_ports_of_the_node_are_those_that_are_named_or_all_in_its_network() -> None:
+    named = [{"containerPort": 1, "hostPort": 80}, {"containerPort": 2}]
+    every = "0.0.0.0"  # noqa: S104 — of a manifest
+    spec = {"containers": [{"ports": named}], "initContainers": [{"ports": named}]}
+    assert read(spec).ports == (Port("TCP", 80, every),)
+    assert read(spec | {"hostNetwork": True}).ports == (
+        Port("TCP", 80, every),
+        Port("TCP", 2, every),
+    )
+    udp = {"containerPort": 1, "hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}
+    sidecar = {"ports": [udp], "restartPolicy": "Always"}
+    assert read({"containers": [], "initContainers": [sidecar]}).ports == (
+        Port("UDP", 53, "10.0.0.1"),
+    )
+
+
+def test_pods_of_one_template_are_alike_whatever_their_number() -> None:
+    numbered = [
+        {"app": "x", "batch.kubernetes.io/job-completion-index": str(index)} for index in range(2)
+    ]
+    assert who("web", numbered[0]) == who("web", numbered[1]) == Who("web", (("app", "x"),))
+    first, second = (pod(f"p{n}", labels=labels, **spread()) for n, labels in enumerate(numbered))
+    assert first.shape == second.shape
+
+
+def test_a_pod_and_its_jobs_template_follow_the_same_rules() -> None:
+    shapes = Shapes()
+    manifest = manifests.member("worker", pod=spread() | beside("podAntiAffinity"))
+    manifest["spec"]["template"]["metadata"] = {"labels": {"app": "x"}}
+    role = job_facts.job(msgspec.json.encode(manifest), shapes).role
+    found = pod("a", shapes, labels={"app": "x"}, **spread(), **beside("podAntiAffinity"))
+    assert role is not None
+    assert found.shape is role.shape
+    assert found.shape.rules is not None
+
+
+def pod(
+    name: str, shapes: Shapes | None = None, labels: dict[str, str] | None = None, **spec: object
+) -> object_facts.PodFacts:
+    node = str(spec.pop("node", ""))
+    meta = {"labels": labels or {}} | ({"deletionTimestamp": "x"} if spec.pop("gone", None) else {})
+    body = manifests.pod(name, node=node, metadata=meta, spec=spec)
+    return object_facts.pod(msgspec.json.encode(body), shapes or Shapes())
+
+
+def state(template: Json, labels: Labels, *pods: object_facts.PodFacts) -> ClusterState:
+    manifest = manifests.member("worker", pod=template)
+    manifest["spec"]["template"]["metadata"] = {"labels": dict(labels)}
+    job = job_facts.job(msgspec.json.encode(manifest), Shapes())
+    nodes = [object_facts.node(msgspec.json.encode(manifests.node("n1")))]
+    return observe(Snapshot(nodes=nodes, pods=pods, jobs=[job]), NOW)
+
+
+def test_without_rules_nobody_is_looked_at() -> None:
+    alone = pod("a", labels={"app": "x"}, node="n1", **beside("podAntiAffinity"))
+    found = state({}, (("app", "y"),), alone)
+    assert found.neighbours == ()
+    assert found.jobs[0].roles[0].shape.rules is None
+
+
+def test_whom_a_rule_of_ours_selects_is_a_neighbour() -> None:
+    pods = (
+        pod("a", labels={"app": "x"}, node="n1"),
+        pod("b", labels={"app": "x"}, node="n1", gone=True),
+        pod("c", labels={"app": "y"}, node="n1"),
+        pod("d", labels={"app": "x"}),
+    )
+    found = state(spread(), (("app", "x"),), *pods)
+    assert found.neighbours == (Neighbours("n1", Rules("web", (("app", "x"),)), 2, 1),)
+
+
+def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
+    keeper = pod("a", labels={"app": "k"}, node="n1", **beside("podAntiAffinity"))
+    found = state({}, (("app", "x"),), keeper)
+    assert found.jobs[0].roles[0].shape.rules == Rules("web", (("app", "x"),))
+    assert [one.rules.apart for one in found.neighbours] == [(Term("zone", MINE),)]
+
+
+def test_whoever_keeps_others_off_is_known_until_the_last_such_pod_is_gone() -> None:
+    first, second = (pod(name, node="n1", **beside("podAntiAffinity")) for name in "ab")
+    known = Repelling()
+    for one in (first, second):
+        known.pod(Change(Name("web", one.name), None, one))
+    known.pod(Change(Name("web", "a"), first, None))
+    assert known.rules == {first.shape.rules}
+    known.pod(Change(Name("web", "b"), second, None))
+    assert known.rules == frozenset()

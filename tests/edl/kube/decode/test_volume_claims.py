@@ -1,0 +1,85 @@
+"""Pods whose PersistentVolumeClaim is not there ask for no room: no room would help them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from edl.kube.state.incremental_state import Census
+from edl.kube.state.observe import observe
+from edl.writes import Json
+from tests.edl.kube import manifests
+from tests.edl.kube.world import LEAVING, World, claim, with_claim
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+KIND = "PersistentVolumeClaim"
+
+
+@pytest.fixture
+def world() -> World:
+    """A pod of others that names two claims, where none is listed yet."""
+    world = World()
+    pod = manifests.pod("p1", spec=with_claim("data", "logs"))
+    world.tell("Pod", world.write("Pod", pod))
+    return world
+
+
+def tell(world: World, *claims: Json) -> None:
+    for body in claims:
+        world.tell(KIND, world.write(KIND, body))
+
+
+def asking(census: Census, world: World) -> list[str]:
+    state = census.state(NOW)
+    assert state.demands == observe(world.stores.snapshot(), NOW).demands
+    return [demand.example for demand in state.demands]
+
+
+def test_a_pod_asks_for_room_while_every_claim_that_it_names_is_there(world: World) -> None:
+    census = Census(world.stores)
+    world.relist(KIND)
+    assert asking(census, world) == []
+    tell(world, claim("data"))
+    assert asking(census, world) == []
+    tell(world, claim("logs", "Pending"))  # bound once the pod has a node
+    assert asking(census, world) == ["web/p1"]
+    world.delete(KIND, "data")
+    assert asking(census, world) == []
+
+
+@pytest.mark.parametrize("unusable", [claim("logs", "Lost"), claim("logs", **LEAVING)])
+def test_a_claim_that_no_pod_can_be_placed_with_is_none(world: World, unusable: Json) -> None:
+    census = Census(world.stores)
+    tell(world, claim("data"), claim("logs"))
+    world.relist(KIND)
+    assert asking(census, world) == ["web/p1"]
+    tell(world, unusable)
+    assert asking(census, world) == []
+
+
+def test_a_claim_of_another_namespace_is_another_one(world: World) -> None:
+    census = Census(world.stores)
+    elsewhere = claim("logs")
+    elsewhere["metadata"]["namespace"] = "else"
+    tell(world, claim("data"), elsewhere)
+    world.relist(KIND)
+    assert asking(census, world) == []
+
+
+def test_who_may_not_list_claims_takes_every_pod_as_asking(world: World) -> None:
+    """And one who has yet to list them."""
+    census = Census(world.stores)
+    assert asking(census, world) == ["web/p1"]
+    world.relist(KIND)
+    assert asking(census, world) == []
+
+
+def test_a_pod_without_a_claim_waits_for_none(world: World) -> None:
+    census = Census(world.stores)
+    world.relist(KIND)
+    world.tell("Pod", world.write("Pod", manifests.pod("p2")))
+    own = {"volumes": [{"name": "scratch", "ephemeral": {}}, {"name": "tmp", "emptyDir": {}}]}
+    world.tell("Pod", world.write("Pod", manifests.pod("p3", spec=own)))
+    assert asking(census, world) == ["web/p2"]
+    world.delete("Pod", "p1")
+    world.delete("Pod", "p2")
+    assert asking(census, world) == ["web/p3"]

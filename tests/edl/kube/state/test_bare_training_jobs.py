@@ -1,0 +1,105 @@
+"""Bare pods with our labels: a training job that nobody queues or resizes."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from edl import contract
+from edl.kube.decode import object_facts
+from edl.kube.decode.object_facts import NamespaceFacts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.observe import Snapshot, observe
+from edl.model import ClusterState, Owner, Resizing, Target
+from edl.namespaces import NamespacePolicy
+from edl.writes import Json
+from tests.edl.kube import manifests
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+CAST = {contract.ROLES: "launcher=1,worker=2"}
+
+
+def bare(role: str, rank: int = 0, **more: object) -> Json:
+    labels = {contract.FRAMEWORK: "horovod", contract.JOB: "mnist", contract.ROLE: role}
+    notes = CAST | {contract.RANK: str(rank)}
+    spec = {"serviceAccountName": "mine", "schedulingGates": more.pop("gates", [])}
+    meta = {"labels": labels, "annotations": notes} | dict(more)
+    return manifests.pod(f"any-{role}-{rank}", metadata=meta, spec=spec)
+
+
+WORKERS = [bare("worker", rank) for rank in range(2)]
+
+
+def look(*pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = ()) -> ClusterState:
+    shapes = Shapes()
+    found = Snapshot(
+        pods=[object_facts.pod(msgspec.json.encode(body), shapes) for body in pods],
+        namespaces=[NamespaceFacts("web", NamespacePolicy("web", kubexec=kubexec))],
+        tags=[object_facts.tag("Service", msgspec.json.encode(body)) for body in jobs],
+    )
+    return observe(found, NOW)
+
+
+def test_pods_of_one_name_form_a_training_job_of_their_own() -> None:
+    state = look(bare("launcher"), *reversed(WORKERS))
+    (job,) = state.bare
+    assert state.jobs == (), "nobody queues it"
+    assert (job.key, job.framework, job.mode) == (("web", "mnist"), "horovod", "kubexec")
+    launcher, worker = job.roles
+    assert (worker.job, worker.size, worker.resizing) == ("mnist-worker", 2, Resizing.FIXED)
+    assert [pod.index for pod in worker.pods] == [0, 1]
+    assert (launcher.decides, launcher.account) == (True, "mine")
+    assert job.owners == (
+        Owner("v1", "Pod", "any-launcher-0", "uid-any-launcher-0"),
+        Owner("v1", "Pod", "any-worker-0", "uid-any-worker-0"),
+        Owner("v1", "Pod", "any-worker-1", "uid-any-worker-1"),
+    )
+
+
+def test_they_ask_for_room_as_everybody_elses_pods_do() -> None:
+    gate = [{"name": contract.HOSTS_GATE}]
+    (demand,) = look(bare("launcher", gates=gate), *WORKERS).demands
+    assert demand.count == 2
+
+
+def test_a_role_whose_pods_are_not_there_yet_has_its_size() -> None:
+    (job,) = look(WORKERS[1]).bare
+    launcher, worker = job.roles
+    assert (launcher.size, launcher.pods) == (1, ())
+    assert [pod.index for pod in worker.pods] == [1]
+
+
+def test_what_stands_around_it_is_known() -> None:
+    service = {"metadata": manifests.metadata("mnist", "web", labels={contract.JOB: "mnist"})}
+    (job,) = look(*WORKERS, jobs=(service,)).bare
+    assert set(job.surroundings) == {Target("Service", "web", "mnist")}
+
+
+def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:
+    (job,) = look(bare("launcher"), *WORKERS, kubexec=False).bare
+    assert job.problem == (
+        "namespace web does not let launchers exec into workers: "
+        "kubectl label namespace web edl.dev/kubexec=enabled"
+    )
+    (workers,) = look(*WORKERS, kubexec=False).bare
+    assert workers.problem == ""
+
+
+def test_labels_that_make_no_sense_are_nobodys() -> None:
+    assert look(bare("boss")).bare == ()
+
+
+@pytest.mark.parametrize(
+    "owner", [("batch/v1", "Job"), ("batch.volcano.sh/v1alpha1", "Job"), ("apps/v1", "ReplicaSet")]
+)
+def test_only_pods_that_no_job_made_are_bare(owner: tuple[str, str]) -> None:
+    reference = {"apiVersion": owner[0], "kind": owner[1], "name": "x", "uid": "u"}
+    found = look(bare("worker", ownerReferences=[reference | {"controller": True}])).bare
+    assert bool(found) == (owner != ("batch/v1", "Job"))
+
+
+def test_the_same_pods_make_the_same_job_whatever_their_order() -> None:
+    first, second = look(*WORKERS), look(*reversed(WORKERS))
+    assert first.bare == second.bare
+    assert replace(first, bare=()) == replace(second, bare=())

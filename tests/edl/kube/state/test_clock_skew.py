@@ -1,0 +1,57 @@
+"""Times that were written by a wrong clock make nobody wait."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from edl.kube.state.clock_skew import AHEAD, set_right
+from edl.model import ClusterState, Node, Scaling, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.resources import Resources
+from tests.edl.trainings import LONG_AGO, NOW, pods, role, training
+
+TOMORROW = NOW + timedelta(days=1)
+
+
+def resized(at: datetime, started: datetime = LONG_AGO) -> TrainingJob:
+    worker = role("worker", 1, 4, size=1, resized_at=at, pods=pods("worker", range(1)))
+    return training(worker, started_at=started)
+
+
+def grows(job: TrainingJob) -> bool:
+    room = Resources.of({"cpu": 8000, "memory": 1 << 34, "pods": 110})
+    state = ClusterState(NOW, (Node("n1", room, Resources(), Resources()),), (job,))
+    return bool(decide(state, POLICIES["fair"], Limits()).resizes)
+
+
+def test_who_was_resized_tomorrow_would_not_grow_before() -> None:
+    assert not grows(resized(TOMORROW))
+    (job,) = set_right((resized(TOMORROW),), NOW)
+    assert grows(job)
+
+
+@pytest.mark.parametrize("job", [resized(TOMORROW), resized(LONG_AGO, started=TOMORROW)])
+def test_what_is_still_to_come_counts_as_long_ago(job: TrainingJob) -> None:
+    (right,) = set_right((job,), NOW)
+    times = [right.started_at, *(one.resized_at for one in right.roles)]
+    assert all(time and time <= LONG_AGO for time in times)
+
+
+def test_clocks_of_two_leaders_may_differ_a_little() -> None:
+    jobs = (resized(NOW + AHEAD),)
+    assert set_right(jobs, NOW) is jobs
+
+
+def test_the_others_stay_the_very_same() -> None:
+    right = resized(LONG_AGO)
+    assert set_right((right, resized(TOMORROW)), NOW)[0] is right
+
+
+def test_so_does_the_clock_of_a_manual_size() -> None:
+    limit = Scaling(timedelta(minutes=1), since=TOMORROW, before=1)
+    (right,) = set_right((training(role("worker", 1, 4, scaling=limit)),), NOW)
+    since = right.roles[0].scaling and right.roles[0].scaling.since
+    assert since is not None
+    assert since <= LONG_AGO

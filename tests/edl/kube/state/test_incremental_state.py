@@ -1,0 +1,207 @@
+"""A census says what observing everything anew says, after whatever happened."""
+
+import copy
+from datetime import UTC, datetime
+from threading import Thread
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.kube.cache.store import Store
+from edl.kube.decode import object_facts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.incremental_state import Census
+from edl.kube.state.observe import observe
+from edl.model import ClusterState
+from edl.resources import Resources
+from edl.writes import Json
+from tests.edl.kube import manifests
+from tests.edl.kube.world import BODIES, REQUIRED, World, apart_from, job
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+
+
+KINDS = tuple(dict.fromkeys(kind for kind, _ in BODIES))
+DEEDS = ("tell", "tell", "tell", "accept", "late", "delete", "relist")
+
+
+class Deed(NamedTuple):
+    """One thing of all that can happen between an API server and us; `state`: and we look."""
+
+    what: str
+    body: tuple[str, Json]
+    state: bool
+
+
+def deeds() -> st.SearchStrategy[list[Deed]]:
+    few = [pair for pair in BODIES if pair[0] != "Pod"]
+    bodies = st.sampled_from(BODIES) | st.sampled_from(few)
+    return st.lists(st.builds(Deed, st.sampled_from(DEEDS), bodies, st.booleans()), max_size=40)
+
+
+def do(world: World, deed: Deed, late: list[tuple[str, bytes]]) -> None:
+    kind, body = deed.body
+    match deed.what:
+        case "tell":
+            world.tell(kind, world.write(kind, copy.deepcopy(body)))
+        case "accept":
+            world.accept(kind, copy.deepcopy(body))
+        case "late":
+            late.append((kind, world.write(kind, copy.deepcopy(body))))
+        case "delete":
+            world.delete(kind, body["metadata"]["name"])
+        case _:
+            world.relist(kind)
+            for told in late:
+                world.tell(*told)
+            late.clear()
+
+
+@pytest.mark.laws
+@settings(max_examples=300)
+@given(deeds())
+def test_a_census_is_what_observing_everything_says(done: list[Deed]) -> None:
+    world = World()
+    census = Census(world.stores)
+    late: list[tuple[str, bytes]] = []
+    before = ClusterState(NOW, (), ())
+    for deed in done:
+        do(world, deed, late)
+        if deed.state:
+            state = census.state(NOW)
+            assert state == observe(world.stores.snapshot(), NOW)
+            assert_kept(before, state)
+            before = state
+
+
+def assert_kept(before: ClusterState, after: ClusterState) -> None:
+    """What is as it was is the same object."""
+    was = {node.name: node for node in before.nodes}
+    for node in after.nodes:
+        assert node is was.get(node.name) or node != was.get(node.name)
+    known = {one.key: one for one in before.jobs}
+    for one in after.jobs:
+        assert one is known.get(one.key) or one != known.get(one.key)
+    if after.nodes == before.nodes:
+        assert after.nodes is before.nodes
+
+
+def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) -> None:
+    world.tell("Job", world.write("Job", job("alone")))
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from("alone")]}}}
+    foe = manifests.pod("p1", node="n1", phase="Running", spec=spec)
+    world.tell("Pod", world.write("Pod", foe))
+    census = Census(world.stores)
+    before = census.state(NOW)
+    assert before.jobs[0].roles[0].shape.rules is not None
+    assert [found.node for found in before.neighbours] == ["n1"]
+    world.tell("Pod", world.write("Pod", manifests.pod("p2", node="n2", phase="Running")))
+    after = census.state(NOW)
+    assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
+    assert after == observe(world.stores.snapshot(), NOW)
+
+
+def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: World) -> None:
+    world.tell("Job", world.write("Job", job("alone")))
+    census = Census(world.stores)
+    for name, app in (("p1", "alone"), ("p2", "web")):
+        spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from(app)]}}}
+        before = census.state(NOW)
+        world.tell("Pod", world.write("Pod", manifests.pod(name, node="n1", spec=spec)))
+    after = census.state(NOW)
+    assert after.jobs[0].roles[0].shape.rules is not None
+    assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    for name in ("n1", "n2"):
+        world.tell("Node", world.write("Node", manifests.node(name)))
+    for role in ("ps", "worker"):
+        world.tell("Job", world.write("Job", job(f"mnist-{role}", "mnist")))
+    return world
+
+
+def test_a_pod_touches_its_node_and_its_job_alone(world: World) -> None:
+    world.tell("Job", world.write("Job", job("alone")))
+    census = Census(world.stores)
+    before = census.state(NOW)
+    pod = manifests.job_pod("mnist-ps-0", 0, "mnist-ps", node="n1", phase="Running")
+    world.tell("Pod", world.write("Pod", pod))
+    after = census.state(NOW)
+    assert [one is two for one, two in zip(after.nodes, before.nodes, strict=True)] == [False, True]
+    assert [one is two for one, two in zip(after.jobs, before.jobs, strict=True)] == [True, False]
+    assert census.state(NOW).jobs is after.jobs
+
+
+def test_pods_that_come_before_their_job_ask_until_it_is_there(world: World) -> None:
+    census = Census(world.stores)
+    world.tell("Pod", world.write("Pod", manifests.job_pod("alone-0", 0, "alone")))
+    assert [demand.example for demand in census.state(NOW).demands] == ["web/alone-0"]
+    world.tell("Job", world.write("Job", job("alone")))
+    state = census.state(NOW)
+    assert state.demands == ()
+    assert [pod.name for pod in state.jobs[0].roles[0].pods] == ["alone-0"]
+    world.delete("Job", "alone")
+    assert [demand.example for demand in census.state(NOW).demands] == ["web/alone-0"]
+
+
+def test_the_first_who_asks_is_the_example_also_after_others_have_gone(world: World) -> None:
+    census = Census(world.stores)
+    for name in "abcdefghijklmnopqrstuvwxyz":
+        world.tell("Pod", world.write("Pod", manifests.pod(name)))
+    for name in "bcdefghijklmnopqrstuvwx":
+        world.delete("Pod", name)
+    (demand,) = census.state(NOW).demands
+    assert (demand.count, demand.example) == (3, "web/a")
+    world.delete("Pod", "a")
+    (demand,) = census.state(NOW).demands
+    assert (demand.count, demand.example) == (2, "web/y")
+
+
+def test_a_list_that_is_read_again_makes_nothing_anew(world: World) -> None:
+    census = Census(world.stores)
+    before = census.state(NOW)
+    for kind in KINDS:
+        world.relist(kind)
+    after = census.state(NOW)
+    assert after.nodes is before.nodes
+    assert after.jobs is before.jobs
+
+
+def test_after_a_failure_everything_is_looked_at_again(world: World) -> None:
+    shapes = Shapes()
+    pods: Store[Any] = Store(lambda raw: "odd" if b"odd" in raw else object_facts.pod(raw, shapes))
+    stores = replace(world.stores, pods=pods)
+    census = Census(stores)
+    census.state(NOW)
+    for name in ("fine", "odd"):
+        pod = manifests.pod(name, node="n1", phase="Running")
+        pods.update(pods.item(world.write("Pod", pod)))
+    for _ in range(2):
+        with pytest.raises(AttributeError):
+            census.state(NOW)
+    pods.update(pods.item(world.write("Pod", pod)), gone=True)
+    state = census.state(NOW)
+    assert state.nodes[0].used == Resources.of({"cpu": 1000, "pods": 1})
+    assert state == observe(stores.snapshot(), NOW)
+
+
+def test_stores_may_be_fed_while_the_census_reads(world: World) -> None:
+    census = Census(world.stores)
+    events = [
+        world.write("Pod", manifests.pod(f"p{number % 7}", node=f"n{number % 2 + 1}"))
+        for number in range(500)
+    ]
+    feeders = [Thread(target=lambda: [world.tell("Pod", raw) for raw in events]) for _ in "ab"]
+    for feeder in feeders:
+        feeder.start()
+    while any(feeder.is_alive() for feeder in feeders):
+        census.state(NOW)
+    for feeder in feeders:
+        feeder.join()
+    assert census.state(NOW) == observe(world.stores.snapshot(), NOW)

@@ -1,0 +1,481 @@
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+from msgspec.structs import replace
+
+from edl import contract
+from edl.contract import CleanUp
+from edl.kube.decode import job_facts, object_facts
+from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.state.observe import Snapshot, observe
+from edl.model import (
+    Assignment,
+    ClusterState,
+    Code,
+    Ending,
+    JobKey,
+    Reason,
+    Restart,
+    Target,
+    Topology,
+    TrainingJob,
+)
+from edl.resources import Resources
+from edl.writes import Json
+from tests.edl.kube import manifests
+from tests.edl.kube.manifests import job, job_pod, member
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+MNIST = [member("chief"), member("ps"), member("worker")]
+
+
+def snapshot(
+    jobs: Sequence[Json] = (), pods: Sequence[Json] = (), **others: Sequence[Any]
+) -> Snapshot:
+    shapes = Shapes()
+    nodes = others.get("nodes", [manifests.node("n1"), manifests.node("n2")])
+    encode = msgspec.json.encode
+    return Snapshot(
+        nodes=[object_facts.node(encode(body)) for body in nodes],
+        pods=[object_facts.pod(encode(body), shapes) for body in pods],
+        jobs=[job_facts.job(encode(body), shapes) for body in jobs],
+        priorities=[object_facts.priority(encode(body)) for body in others.get("priorities", ())],
+        namespaces=[object_facts.namespace(encode(body)) for body in others.get("namespaces", ())],
+        tags=[object_facts.tag(kind, encode(body)) for kind, body in others.get("tags", ())],
+    )
+
+
+look = partial(observe, now=NOW)
+
+
+def only(state: ClusterState) -> TrainingJob:
+    (found,) = state.jobs
+    return found
+
+
+def test_a_node_is_filled_by_every_bound_pod_that_has_not_ended() -> None:
+    pods = [
+        manifests.pod("a", node="n1", phase="Running"),
+        manifests.pod("b", node="n1", metadata={"deletionTimestamp": manifests.CREATED}),
+        manifests.pod("c", node="n1", phase="Succeeded"),
+        manifests.pod("d"),
+    ]
+    first, second = look(snapshot(pods=pods)).nodes
+    assert first.used == Resources.of({"cpu": 2000, "pods": 2})
+    assert first.leaving == Resources.of({"cpu": 1000, "pods": 1})
+    assert second.used == Resources()
+
+
+def test_a_role_asks_for_what_its_pods_really_ask_for() -> None:
+    """A LimitRange adds requests to pods that their template does not have."""
+    template = {"containers": [{"name": "main"}]}
+    jobs = [job("sweep", labels={"edl.dev/framework": "none"}, pod=template, suspend=False)]
+    pods = [job_pod("sweep-a", 0, "sweep", cpu="3", node="n1")]
+    before, after = only(look(snapshot(jobs))), only(look(snapshot(jobs, pods)))
+    assert before.roles[0].shape.requests == Resources.of({"pods": 1})
+    assert after.roles[0].shape.requests == Resources.of({"cpu": 3000, "pods": 1})
+
+
+def test_pending_pods_of_others_ask_together_by_shape_and_priority() -> None:
+    pods = [
+        manifests.pod("b"),
+        manifests.pod("a"),
+        manifests.pod("big", cpu="3"),
+        manifests.pod("urgent", priority=9),
+    ]
+    demands = look(snapshot(pods=pods)).demands
+    assert [(d.example, d.count, d.priority) for d in demands] == [
+        ("web/urgent", 1, 9),
+        ("web/a", 2, 0),
+        ("web/big", 1, 0),
+    ]
+
+
+def test_jobs_of_one_name_form_one_training_job_in_the_casts_order() -> None:
+    found = only(look(snapshot(reversed_jobs())))
+    assert found.key == JobKey("web", "mnist")
+    assert [role.name for role in found.roles] == ["chief", "ps", "worker"]
+    assert [(role.decides, role.serves) for role in found.roles] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+    assert [(role.min, role.max) for role in found.roles] == [(1, 1), (1, 1), (1, 4)]
+    assert (found.missing, found.problem, found.mode) == ((), "", "ps")
+    assert found.queued_at == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def reversed_jobs() -> list[Json]:
+    return MNIST[::-1]
+
+
+def test_a_role_whose_job_does_not_exist_yet_is_missing() -> None:
+    assert only(look(snapshot([member("chief"), member("worker")]))).missing == ("ps",)
+
+
+def test_a_job_that_is_being_deleted_is_left_out() -> None:
+    leaving = member("ps", metadata={"deletionTimestamp": manifests.CREATED})
+    assert only(look(snapshot([member("chief"), leaving, member("worker")]))).missing == ("ps",)
+
+
+def test_a_job_that_has_ended_decides_also_while_it_is_being_deleted() -> None:
+    """`ttlSecondsAfterFinished: 0` leaves but a moment to see it."""
+    gone = {"deletionTimestamp": manifests.CREATED}
+    ended = member("chief", metadata=gone, conditions=["Complete"])
+    found = only(look(snapshot([ended, running("ps"), running("worker")])))
+    assert (found.roles[0].ending, found.missing) == (Ending.COMPLETE, ())
+    anew = only(look(snapshot([ended, running("ps"), member("worker")])))
+    assert anew.missing == ("chief",)
+    assert look(snapshot([ended])).jobs == ()
+
+
+def test_a_job_alone_is_a_training_job_of_its_own_name() -> None:
+    labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
+    found = only(look(snapshot([job("items", labels=labels, completions=9)])))
+    assert found.key == JobKey("web", "items")
+    assert [(role.job, role.min, role.max, role.tandem) for role in found.roles] == [
+        ("items", 1, 3, False)
+    ]
+
+
+def test_pods_come_with_the_role_that_owns_them_by_index() -> None:
+    pods = [job_pod(f"mnist-worker-{index}", index, "mnist-worker") for index in (2, 0, 1)]
+    state = look(snapshot(MNIST, pods))
+    assert [pod.index for pod in only(state).roles[2].pods] == [0, 1, 2]
+    assert state.demands == ()
+
+
+def test_a_pod_elsewhere_that_names_a_job_of_ours_as_its_owner_is_a_strangers() -> None:
+    """Whoever knows a Job's uid can write it on a pod of any namespace."""
+    mine = job_pod("mnist-worker-0", 0, "mnist-worker")
+    forged = job_pod("mnist-worker-1", 1, "mnist-worker")
+    forged["metadata"]["namespace"] = "strangers"
+    found = only(look(snapshot(MNIST, [mine, forged])))
+    assert found == only(look(snapshot(MNIST, [mine])))
+    assert [pod.name for pod in found.roles[2].pods] == ["mnist-worker-0"]
+
+
+def test_sizes_times_and_reasons_are_read_from_the_job() -> None:
+    notes = {
+        "edl.dev/replicas": "3",
+        "edl.dev/paused": "true",
+        "edl.dev/resized-at": "2026-01-01T00:10:00Z",
+        "edl.dev/started-at": "2026-01-01T00:05:00Z",
+        "edl.dev/reason": "Reclaimed",
+        "edl.dev/message": "room for others",
+        "edl.dev/last-change": '{"code":"Reclaimed","restart":"Stopped"}',
+    }
+    worker = member("worker", notes=notes, parallelism=2, completions=2, suspend=False)
+    found = only(look(snapshot([member("chief"), member("ps"), worker])))
+    role = found.roles[2]
+    assert (role.size, role.suspended, role.wanted) == (2, False, 3)
+    assert role.resized_at == datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
+    assert (role.reason, role.message) == (Code.RECLAIMED, "room for others")
+    assert role.last == Reason(Code.RECLAIMED, restart=Restart.STOPPED)
+    assert found.paused
+    assert found.started_at == datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
+
+
+def test_a_start_that_is_still_to_come_was_written_by_a_wrong_clock() -> None:
+    worker = member("worker", notes={"edl.dev/started-at": "2026-01-02T00:00:00Z"}, suspend=False)
+    found = only(look(snapshot([member("chief"), member("ps"), worker])))
+    assert found.started_at
+    assert found.started_at < NOW
+
+
+def test_a_manual_size_that_makes_no_sense_is_ignored_with_a_reason() -> None:
+    worker = member("worker", notes={"edl.dev/replicas": "many"})
+    found = only(look(snapshot([member("chief"), member("ps"), worker])))
+    assert found.problem == ""
+    assert found.roles[2].wanted is None
+    assert 'edl.dev/replicas]: "many"' in found.roles[2].problem
+
+
+def test_a_wish_that_makes_no_sense_hides_nothing_that_was_written() -> None:
+    """Why a job waits would be written, and told by an Event, in every round anew."""
+    told = {"edl.dev/reason": "NeverFits", "edl.dev/message": "no room"}
+    worker = member("worker", notes={"edl.dev/replicas": "many"} | told)
+    role = only(look(snapshot([member("chief"), member("ps"), worker]))).roles[2]
+    assert (role.reason, role.message) == (Code.NEVER_FITS, "no room")
+
+
+@pytest.mark.parametrize(
+    ("condition", "ending"),
+    [
+        ("Complete", Ending.COMPLETE),
+        ("SuccessCriteriaMet", Ending.COMPLETE),
+        ("Failed", Ending.FAILED),
+        ("FailureTarget", Ending.FAILED),
+        ("Suspended", None),
+    ],
+)
+def test_a_job_has_ended_as_soon_as_that_is_certain(condition: str, ending: Ending | None) -> None:
+    chief = member("chief", conditions=[condition])
+    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].ending is ending
+
+
+@pytest.mark.parametrize(
+    ("conditions", "spec", "wedged"),
+    [
+        (["Suspended", "SuccessCriteriaMet"], {}, True),
+        (["Suspended", "FailureTarget"], {}, True),
+        (["Suspended", "SuccessCriteriaMet"], {"suspend": False}, False),
+        (["Suspended", "SuccessCriteriaMet", "Complete"], {}, False),
+        (["Suspended"], {}, False),
+    ],
+)
+def test_a_suspended_job_cannot_be_finished(
+    conditions: list[str], spec: dict[str, object], *, wedged: bool
+) -> None:
+    chief = member("chief", conditions=conditions, **spec)
+    assert only(look(snapshot([chief, *MNIST[1:]]))).roles[0].wedged is wedged
+
+
+def test_a_job_with_a_start_time_will_be_finished() -> None:
+    chief = member("chief", conditions=["SuccessCriteriaMet"])
+    chief["status"]["startTime"] = "2026-01-01T00:00:00Z"
+    assert not only(look(snapshot([chief, *MNIST[1:]]))).roles[0].wedged
+
+
+def test_the_priority_is_the_highest_of_the_roles() -> None:
+    classes = [
+        {"metadata": manifests.metadata("low"), "value": 5, "globalDefault": True},
+        {"metadata": manifests.metadata("high"), "value": 100},
+    ]
+    high = member("worker", pod={"priorityClassName": "high"})
+    assert only(look(snapshot(MNIST, priorities=classes))).priority == 5
+    assert only(look(snapshot([*MNIST[:2], high], priorities=classes))).priority == 100
+    assert only(look(snapshot(MNIST))).priority == 0
+
+
+def test_a_priority_class_that_is_missing_is_to_be_created() -> None:
+    cast = [member(role, pod={"priorityClassName": "x"}) for role in ("chief", "ps", "worker")]
+    found = only(look(snapshot(cast)))
+    assert found.problem == (
+        'there is no PriorityClass "x": create it (kubectl create priorityclass x --value=VALUE), '
+        "or name another"
+    )
+
+
+def test_the_clean_up_is_the_deciding_roles() -> None:
+    chief = member("chief", notes={"edl.dev/clean-up": "None"})
+    assert only(look(snapshot([chief, *MNIST[1:]]))).clean_up is CleanUp.NONE
+    assert only(look(snapshot(MNIST))).clean_up is CleanUp.RUNNING
+
+
+def test_what_stands_around_a_job_is_known_by_its_label() -> None:
+    ours = {"metadata": manifests.metadata("mnist", "web", labels={"edl.dev/job": "mnist"})}
+    others = {"metadata": manifests.metadata("x", "web", labels={"edl.dev/job": "other"})}
+    tags = [("Service", ours), ("PodDisruptionBudget", others)]
+    found = only(look(snapshot(MNIST, tags=tags)))
+    assert set(found.surroundings) == {Target("Service", "web", "mnist")}
+    assert found.problem == ""
+
+
+def test_a_strangers_service_of_the_jobs_name_is_a_problem() -> None:
+    tags = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
+    assert 'the Service "mnist" is not ours' in only(look(snapshot(MNIST, tags=tags))).problem
+
+
+@pytest.mark.parametrize(
+    ("jobs", "problem"),
+    [
+        (
+            [member("chief"), member("ps", notes={"edl.dev/roles": "chief=1,ps=2"})],
+            "its Jobs disagree on edl.dev/roles",
+        ),
+        ([member("worker", pod={"priorityClassName": "x"})], 'there is no PriorityClass "x"'),
+        (
+            [job("bad", labels={"edl.dev/framework": "caffe"})],
+            'metadata.labels[edl.dev/framework]: unknown "caffe"',
+        ),
+    ],
+)
+def test_what_cannot_be_planned_says_why(jobs: list[Json], problem: str) -> None:
+    assert problem in only(look(snapshot(jobs))).problem
+
+
+def test_launchers_exec_only_where_the_namespace_lets_them() -> None:
+    notes = {"edl.dev/roles": "launcher=1,worker=1..2"}
+    labels = {"edl.dev/framework": "horovod", "edl.dev/job": "h"}
+    jobs = [
+        job(f"h-{role}", labels=labels | {"edl.dev/role": role}, notes=notes)
+        for role in ("launcher", "worker")
+    ]
+    asked = {"metadata": manifests.metadata("web", labels={"edl.dev/kubexec": "enabled"})}
+    assert "kubectl label namespace web edl.dev/kubexec" in only(look(snapshot(jobs))).problem
+    assert only(look(snapshot(jobs, namespaces=[asked]))).problem == ""
+
+
+def test_the_order_of_objects_does_not_matter() -> None:
+    pods = [job_pod(f"p{index}", index, "mnist-worker", node="n1") for index in range(3)]
+    pods += [manifests.pod("a"), manifests.pod("b", priority=3)]
+    forwards = snapshot(MNIST, pods)
+    backwards = snapshot(MNIST[::-1], pods[::-1], nodes=[manifests.node("n2"), manifests.node()])
+    assert look(forwards) == look(backwards)
+
+
+def test_pods_of_a_deleted_job_of_ours_ask_for_nothing() -> None:
+    """Its last event comes before those of its pods."""
+    labels = {"labels": {"edl.dev/framework": "tensorflow"}}
+    ours = job_pod("mnist-worker-3", 3, "mnist-worker", metadata=labels)
+    assert look(snapshot(pods=[ours])).demands == ()
+    assert [found.count for found in look(snapshot(pods=[job_pod("x", 0, "x")])).demands] == [1]
+
+
+def running(role: str, **spec: Any) -> Json:  # noqa: ANN401
+    return member(role, suspend=False, **spec)
+
+
+def test_a_job_that_runs_goes_on_without_what_only_its_start_needed() -> None:
+    """It must still shrink, end, and be paused."""
+    urgent = {"pod": {"priorityClassName": "deleted"}}
+    jobs = [running("chief", **urgent), running("ps", **urgent), running("worker", **urgent)]
+    pods = [job_pod("p0", 0, "mnist-chief", node="n1", priority=7)]
+    stranger = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
+    found = only(look(snapshot(jobs, pods, tags=stranger)))
+    assert (found.problem, found.priority) == ("", 7)
+    waits = only(look(snapshot([*jobs[:2], member("worker", **urgent)])))
+    assert 'there is no PriorityClass "deleted"' in waits.problem
+
+
+def test_a_job_that_cannot_be_read_hides_no_other() -> None:
+    good = job("items", labels={"edl.dev/framework": "none"})
+    found = snapshot([*MNIST, good])
+    odd = [
+        structs.replace(fact, spec=replace(fact.spec, framework="caffe"))
+        if fact.spec and fact.key.name == "mnist"
+        else fact
+        for fact in found.jobs
+    ]
+    items, mnist = look(structs.replace(found, jobs=odd)).jobs
+    assert (items.problem, mnist.problem) == ("", "it cannot be read: KeyError: 'caffe'")
+
+
+@pytest.mark.parametrize(
+    ("framework", "then", "lost"),
+    [("mxnet", "0", True), ("mxnet", "1", False), ("mxnet", "", False), ("tensorflow", "0", False)],
+)
+def test_a_loss_counts_since_the_start_and_where_nobody_can_go_on(
+    framework: str, then: str, *, lost: bool
+) -> None:
+    roles = {"mxnet": "scheduler=1,server=1,worker=1..4", "tensorflow": "ps=1,worker=1..4"}
+    notes = {contract.ROLES: roles[framework], contract.FAILURES_AT_START: then}
+    labels = {contract.FRAMEWORK: framework, contract.JOB: "mnist", contract.ROLE: "worker"}
+    body = job("mnist-worker", labels=labels, notes=notes)
+    body["status"]["failed"] = 1
+    (role,) = only(look(snapshot([body]))).roles
+    assert role.lost == lost
+
+
+@pytest.mark.parametrize(
+    ("limit", "failed", "retries"), [(24, 0, 24), (27, 3, 24), (28, 3, 0), (3, 0, 0), (0, 9, 0)]
+)
+def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, retries: int) -> None:
+    body = member("chief", notes={contract.INJECTED_MAX: "4"}, backoffLimit=limit)
+    body["status"]["failed"] = failed
+    (role,) = only(look(snapshot([body]))).roles
+    assert (role.backoff_limit, role.retries) == (limit, retries)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {contract.FAILURES_AT_START: "9" * 5_000},
+        {contract.INJECTED_MAX: "9" * 5_000},
+        {contract.SCALING: f"2026-01-01T00:00:00Z {'9' * 5_000} 3"},
+    ],
+)
+def test_a_number_of_any_length_keeps_no_job_out_of_the_plan(notes: dict[str, str]) -> None:
+    roles = {contract.ROLES: "scheduler=1,server=1,worker=1..4"}
+    labels = {contract.FRAMEWORK: "mxnet", contract.JOB: "mnist", contract.ROLE: "worker"}
+    found = only(look(snapshot([job("mnist-worker", labels=labels, notes=roles | notes)])))
+    (role,) = found.roles
+    assert "cannot be read" not in found.problem
+    assert (role.lost, role.retries, role.scaling) == (False, 0, None)
+
+
+@pytest.mark.parametrize(("name", "values"), [("mode", ["ssh", ""]), ("port", ["22", "23"])])
+def test_jobs_that_disagree_on_how_they_meet_do_not_start(name: str, values: list[str]) -> None:
+    notes = {"edl.dev/roles": "launcher=1,worker=1..2"}
+    labels = {"edl.dev/framework": "horovod", "edl.dev/job": "h"}
+    mode = {"edl.dev/mode": "ssh"} if name == "port" else {}
+    jobs = [
+        job(
+            f"h-{role}",
+            labels=labels | {"edl.dev/role": role},
+            notes=notes | mode | ({f"edl.dev/{name}": value} if value else {}),
+        )
+        for role, value in zip(("launcher", "worker"), values, strict=True)
+    ]
+    assert f"its Jobs disagree on edl.dev/{name}" in only(look(snapshot(jobs))).problem
+    both = [*jobs[:1], jobs[1] | {"metadata": jobs[1]["metadata"] | {"annotations": {}}}]
+    both[1]["metadata"]["annotations"] = jobs[0]["metadata"]["annotations"]
+    assert "disagree" not in only(look(snapshot(both))).problem
+    jobs[1]["metadata"]["annotations"]["edl.dev/started-at"] = "2026-01-01T00:10:00Z"
+    assert "disagree" not in only(look(snapshot(jobs))).problem, "it has trained so"
+
+
+def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ended() -> None:
+    ended = {"conditions": ["Complete"], "suspend": False}
+    servers = member("ps", **ended)
+    servers["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T00:10:00Z"
+    late = member("chief")
+    late["metadata"]["creationTimestamp"] = "2026-01-01T00:20:00Z"
+    found = only(look(snapshot([late, servers, member("worker")])))
+    assert "mnist-ps has ended before others were recreated: delete it" in found.problem
+    assert only(look(snapshot([member("chief"), servers, running("worker")]))).problem == ""
+    late["metadata"]["annotations"]["edl.dev/started-at"] = "2026-01-01T00:21:00Z"
+    assert only(look(snapshot([late, servers, member("worker")]))).problem == "", "it ran so"
+
+
+def test_shapes_of_jobs_that_are_gone_are_not_kept_for_ever() -> None:
+    shapes, rule = Shapes(most=8), {"topologyKey": "zone", "labelSelector": {}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
+    spec = {"containers": [], "affinity": {"podAntiAffinity": required}}
+    for number in range(30):
+        shapes.of_json(spec, who=shapes.who("lab", {"job": str(number)}))
+    assert 0 < len(shapes) <= 8
+
+
+def test_a_role_is_gated_as_its_template_says_and_keeps_the_nodes_of_its_plan() -> None:
+    gate = {"schedulingGates": [{"name": contract.PLACEMENT_GATE}]}
+    other = {"schedulingGates": [{"name": contract.HOSTS_GATE}]}
+    notes = {contract.ASSIGNED_NODES: "2:n1*2,n2"}
+    members = [
+        member("chief", pod=other, notes={contract.ASSIGNED_NODES: "0:n1*x"}),
+        member("ps"),
+        member("worker", pod=gate, notes=notes),
+    ]
+    roles = only(look(snapshot(members))).roles
+    assert [role.gated for role in roles] == [False, False, True]
+    assert [role.assigned for role in roles] == [
+        Assignment(),
+        Assignment(),
+        Assignment(2, ("n1", "n1", "n2")),
+    ]
+
+
+def test_a_topology_counts_where_the_pods_wait_for_their_nodes() -> None:
+    gate = {"schedulingGates": [{"name": contract.PLACEMENT_GATE}]}
+    notes = {contract.REQUIRED_TOPOLOGY: "worker=rack"}
+    gated = only(look(snapshot([member("ps", pod=gate), member("worker", pod=gate, notes=notes)])))
+    assert gated.topology == Topology(required=(("worker", "rack"),))
+    late = only(look(snapshot([member("ps"), member("worker", notes=notes)])))
+    assert not late.topology
+    assert [bool(role.problem) for role in late.roles] == [False, True]
+
+
+def test_jobs_that_disagree_on_their_topology_do_not_start() -> None:
+    members = [
+        member(role, notes={contract.PREFERRED_TOPOLOGY: text})
+        for role, text in (("ps", "rack"), ("worker", "zone"))
+    ]
+    assert "its Jobs disagree on edl.dev/required-topology" in only(look(snapshot(members))).problem
+    members[1] = member("worker")
+    assert "disagree" not in only(look(snapshot(members))).problem

@@ -1,0 +1,135 @@
+"""From ResourceQuotas, LimitRanges and namespaces to budgets and charges."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from edl.errors import Forbidden
+from edl.kube.cache.informers import Stores, read_once
+from edl.kube.cluster import RawListing, Selection
+from edl.kube.state.observe import observe
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.model import Budget, Charge, ClusterState, TrainingJob
+from edl.writes import Json
+from tests.edl.kube import manifests
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+TEAM = 'ResourceQuota "team"'
+
+
+def quota(hard: dict[str, str], used: dict[str, str] | None = None) -> tuple[str, Json]:
+    status = {"hard": hard, "used": used or dict.fromkeys(hard, "0")}
+    body = {"metadata": manifests.metadata("team", "web"), "spec": {"hard": hard}, "status": status}
+    return "ResourceQuota", body
+
+
+def limit_range(**limit: Any) -> tuple[str, Json]:  # noqa: ANN401
+    spec = {"limits": [{"type": "Container", **limit}]}
+    return "LimitRange", {"metadata": manifests.metadata("small", "web"), "spec": spec}
+
+
+def namespace(gpus: str) -> tuple[str, Json]:
+    notes = {"edl.dev/gpu-budget": gpus}
+    return "Namespace", {"metadata": manifests.metadata("web", annotations=notes)}
+
+
+WORKER = ("Job", manifests.member("worker"))
+RUNNING = (
+    ("Job", manifests.member("worker", suspend=False, parallelism=2, completions=2)),
+    ("Pod", manifests.job_pod("w0", 0, "mnist-worker", node="n1", phase="Running")),
+    ("Pod", manifests.job_pod("w1", 1, "mnist-worker", node="n1", phase="Succeeded")),
+)
+
+
+def state_of(*objects: tuple[str, Json]) -> ClusterState:
+    stores = Stores.empty()
+    for selection, store in stores:
+        raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
+        store.replace({item.name: item for item in map(store.item, raw)}, 9)
+    return observe(stores.snapshot(), NOW)
+
+
+def only(state: ClusterState) -> TrainingJob:
+    (job,) = state.jobs
+    return job
+
+
+def test_without_quotas_nothing_is_charged() -> None:
+    state = state_of(WORKER)
+    assert state.budgets == ()
+    assert only(state).roles[0].charges == ()
+
+
+def test_others_hold_what_is_used_without_our_own_pods() -> None:
+    used = {"requests.cpu": "3500m", "pods": "4"}
+    state = state_of(*RUNNING, quota({"requests.cpu": "10", "pods": "8"}, used))
+    assert state.budgets == (
+        Budget("web", TEAM, "pods", 8, 3),
+        Budget("web", TEAM, "requests.cpu", 10_000, 2500),
+    )
+    assert only(state).roles[0].charges == (
+        Charge(TEAM, "pods", 1),
+        Charge(TEAM, "requests.cpu", 1000),
+    )
+
+
+def test_a_watch_that_is_behind_makes_no_room() -> None:
+    state = state_of(*RUNNING, quota({"pods": "8"}, {"pods": "0"}))
+    assert state.budgets == (Budget("web", TEAM, "pods", 8, 0),)
+
+
+def test_the_gpu_budget_of_a_namespace_takes_back() -> None:
+    gpus = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]}
+    state = state_of(("Job", manifests.member("worker", pod=gpus)), namespace("4.5"))
+    source = "edl.dev/gpu-budget"
+    assert state.budgets == (Budget("web", source, "GPUs", 4500, takes_back=True),)
+    assert only(state).roles[0].charges == (Charge(source, "GPUs", 2000),)
+
+
+def test_bare_pods_of_training_jobs_count_in_the_gpu_budget() -> None:
+    gpus = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]}
+    labels = {"edl.dev/framework": "pytorch", "edl.dev/job": "ddp"}
+    notes = {"edl.dev/rank": "0", "edl.dev/size": "1"}
+    pod = manifests.pod("ddp-0", spec=gpus, metadata={"labels": labels, "annotations": notes})
+    (budget,) = state_of(("Pod", pod), namespace("4")).budgets
+    assert budget.others == 2000
+
+
+def test_defaults_of_a_limit_range_are_in_the_shape_before_there_are_pods() -> None:
+    bare = {"containers": [{"name": "main"}]}
+    job = ("Job", manifests.member("worker", pod=bare))
+    assert only(state_of(job)).roles[0].shape.requests.get("cpu") == 0
+    found = only(state_of(job, limit_range(defaultRequest={"cpu": "2"})))
+    assert found.roles[0].shape.requests.get("cpu") == 2000
+    assert not found.problem
+
+
+def test_a_job_that_a_limit_range_refuses_is_held_with_the_field() -> None:
+    found = only(state_of(WORKER, limit_range(min={"cpu": "2"})))
+    assert found.problem == (
+        'worker: LimitRange "small" refuses its pods: container "main": '
+        "requests.cpu 1 CPU is below 2 CPU (spec.limits[0].min.cpu)"
+    )
+
+
+def test_who_runs_already_is_not_stopped_by_a_new_limit_range() -> None:
+    assert not only(state_of(*RUNNING, limit_range(min={"cpu": "2"}))).problem
+
+
+class Unreadable(FakeCluster):
+    """A cluster in which quotas may not be listed."""
+
+    def list(self, selection: Selection) -> RawListing:
+        if selection.kind in ("ResourceQuota", "LimitRange"):
+            raise Forbidden(f"may not list {selection.kind}", 403)
+        return super().list(selection)
+
+
+def test_who_may_not_list_quotas_is_told_and_goes_on() -> None:
+    cluster = Unreadable(lambda: NOW)
+    body = manifests.member("worker")
+    cluster.create(manifests.target("Job", body), body)
+    missed: dict[str, Forbidden] = {}
+    assert len(read_once(cluster, missed.__setitem__).jobs) == 1
+    assert sorted(missed) == ["LimitRange", "ResourceQuota"]

@@ -1,0 +1,280 @@
+import base64
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl.errors import Forbidden, Unreachable
+from edl.kube.cluster import Selection
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.kube.writer.event_recorder import Announcer, Undisturbed, event, write_event
+from edl.kube.writer.executor import Failure, Report, Writer, never
+from edl.kube.writer.ssh_keys import key_pair
+from edl.model import Code, JobKey, Target
+from edl.writes import Action, Create, CreateKeys, Delete, Note, Patch, Step
+from tests.edl.kube.faults import FaultyCluster
+
+if TYPE_CHECKING:
+    from edl.writes import Json
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = JobKey("web", "train")
+JOB = Target("Job", "web", "train")
+NOTE = Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
+
+
+@pytest.fixture
+def fake() -> FakeCluster:
+    fake = FakeCluster(lambda: NOW)
+    fake.create(JOB, {"spec": {"parallelism": 1}})
+    return fake
+
+
+@pytest.fixture
+def cluster(fake: FakeCluster) -> FaultyCluster:
+    return FaultyCluster(fake)
+
+
+def version(fake: FakeCluster, target: Target = JOB) -> str:
+    return str(fake.get(target)["metadata"]["resourceVersion"])
+
+
+def resize(fake: FakeCluster, size: int, target: Target = JOB) -> Patch:
+    return Patch(target, version(fake, target), {"spec": {"parallelism": size}})
+
+
+def test_a_patch_needs_the_version_that_was_decided_on(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    step = Step(KEY, (resize(fake, 3),))
+    fake.patch(JOB, {"spec": {"suspend": True}})
+    report = Writer(cluster).act([step])
+    assert report.conflicts == (step,)
+    assert report.failed == ()
+    assert fake.get(JOB)["spec"]["parallelism"] == 1
+
+
+def test_later_writes_of_a_step_follow_its_own_versions(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    step = Step(KEY, (resize(fake, 3), resize(fake, 5)))
+    assert Writer(cluster).act([step]).done == (step,)
+    assert fake.get(JOB)["spec"]["parallelism"] == 5
+
+
+def test_what_writes_return_is_handed_on(fake: FakeCluster, cluster: FaultyCluster) -> None:
+    seen: list[tuple[str, Json]] = []
+    service = Create(Target("Service", "web", "train"), {"spec": {}})
+    Writer(cluster, lambda kind, body: seen.append((kind, body))).act(
+        [Step(KEY, (service, resize(fake, 3)))]
+    )
+    assert [(kind, body["spec"]) for kind, body in seen] == [
+        ("Service", {}),
+        ("Job", {"parallelism": 3}),
+    ]
+
+
+def test_what_exists_or_is_gone_already_is_done(fake: FakeCluster, cluster: FaultyCluster) -> None:
+    service = Target("Service", "web", "train")
+    fake.create(service, {"spec": {"mine": True}})
+    step = Step(KEY, (Create(service, {"spec": {}}), Delete(Target("Pod", "web", "x"), "1")))
+    assert Writer(cluster).act([step]).done == (step,)
+    assert fake.get(service)["spec"] == {"mine": True}
+
+
+def test_the_first_failure_ends_its_step_and_no_other(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    others = [Target("Job", "web", f"other-{number}") for number in range(20)]
+    for other in others:
+        fake.create(other, {"spec": {"parallelism": 1}})
+    error = Forbidden("no", 403)
+    cluster.fails["create train"] = [error]
+    service = Create(Target("Service", "web", "train"), {"spec": {}})
+    bad = Step(KEY, (service, resize(fake, 3)), (NOTE,))
+    good = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
+    said: list[Note] = []
+    report = Writer(cluster, announce=said.append).act([bad, *good])
+    assert report.failed == (Failure(bad, error),)
+    assert report.done == tuple(good)
+    assert fake.get(JOB)["spec"]["parallelism"] == 1
+    assert all(fake.get(other)["spec"]["parallelism"] == 2 for other in others)
+    assert said == []
+
+
+def test_notes_are_announced_when_every_write_succeeded(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    said: list[Note] = []
+    Writer(cluster, announce=said.append).act([Step(KEY, (resize(fake, 3),), (NOTE,))])
+    assert said == [NOTE]
+
+
+def test_a_delete_of_another_version_conflicts(fake: FakeCluster, cluster: FaultyCluster) -> None:
+    step = Step(KEY, (Delete(JOB, "1"),))
+    assert Writer(cluster).act([step]).conflicts == (step,)
+    assert fake.get(JOB)
+
+
+def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None:
+    later = NOW + timedelta(minutes=5)
+    write_event(fake, NOTE, NOW)
+    write_event(fake, NOTE, later)
+    name = event(NOTE, NOW)["metadata"]["name"]
+    found = fake.get(Target("Event", "web", name))
+    assert (found["count"], found["firstTimestamp"], found["lastTimestamp"]) == (
+        2,
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T00:05:00Z",
+    )
+    assert found["involvedObject"] == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "namespace": "web",
+        "name": "train",
+        "uid": "uid-1",
+    }
+
+
+def test_other_words_are_another_event(fake: FakeCluster) -> None:
+    for note in (
+        NOTE,
+        Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, "otherwise"),
+        Note(JOB, "uid-2", Action.GROWN, Code.IDLE_CAPACITY, "x"),
+    ):
+        write_event(fake, note, NOW)
+    assert len(fake.list(Selection("Event")).items) == 3
+
+
+def test_an_event_that_cannot_be_written_is_forgotten(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    cluster.fails["create"] = [Unreachable("away"), Forbidden("no", 403)]
+    announcer = Announcer(cluster, lambda: NOW)
+    for message in ("one", "two", "three"):
+        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
+    announcer.close(10)
+    assert len(fake.list(Selection("Event")).items) == 1
+
+
+def test_a_mistake_in_one_step_stops_no_other(fake: FakeCluster, cluster: FaultyCluster) -> None:
+    other = Target("Job", "web", "other")
+    fake.create(other, {"spec": {"parallelism": 1}})
+    cluster.fails["patch train"] = [UnicodeError("no answer that anybody reads")]
+    bad, good = Step(KEY, (resize(fake, 3),)), Step(KEY, (resize(fake, 3, other),))
+    report = Writer(cluster).act([bad, good])
+    assert (report.done, [failure.step for failure in report.failed]) == ((good,), [bad])
+    assert "UnicodeError: no answer that anybody reads" in str(report.failed[0].error)
+
+
+def test_an_event_that_nobody_understands_does_not_end_all_events(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    cluster.fails["create"] = [UnicodeError("a bug")]
+    announcer = Announcer(cluster, lambda: NOW)
+    for message in ("one", "two"):
+        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
+    announcer.close(10)
+    assert len(fake.list(Selection("Event")).items) == 1
+
+
+def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
+    cluster: FaultyCluster, fake: FakeCluster
+) -> None:
+    moments = count(step=1000)  # each write seems to take long, and so would the rest after it
+    announcer = Announcer(cluster, lambda: NOW, lambda: next(moments))
+    for message in ("one", "two", "three"):
+        announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
+    announcer.close(10)
+    assert len(fake.list(Selection("Event")).items) == 3
+
+
+class Busy:
+    """An actuator that has something told at once, and is not through yet."""
+
+    def __init__(self, fake: FakeCluster, announcer: Announcer, until: Callable[[], bool]) -> None:
+        self.meanwhile = -1
+        self._fake = fake
+        self._announcer = announcer
+        self._until = until
+
+    def act(self, steps: Sequence[Step], _enough: Callable[[], bool] = never) -> Report:
+        self._announcer.announce(NOTE)
+        for _ in range(1000):
+            self.meanwhile = len(self._fake.list(Selection("Event")).items)
+            if self._until() or self.meanwhile:
+                break
+            time.sleep(0.01)
+        return Report(done=tuple(steps))
+
+
+def test_events_are_written_when_the_writes_that_they_tell_of_are_through(
+    fake: FakeCluster,
+) -> None:
+    announcer = Announcer(fake, lambda: NOW, patience=600)
+    moments = count()
+    busy = Busy(fake, announcer, until=lambda: next(moments) > 20)
+    report = Undisturbed(busy, announcer).act([Step(KEY, ())])
+    announcer.close(10)
+    assert report.done == (Step(KEY, ()),)
+    assert (busy.meanwhile, len(fake.list(Selection("Event")).items)) == (0, 1)
+
+
+def test_where_writes_never_end_events_have_their_turn_too(fake: FakeCluster) -> None:
+    announcer = Announcer(fake, lambda: NOW, patience=0.01)
+    busy = Busy(fake, announcer, until=lambda: False)
+    Undisturbed(busy, announcer).act([])
+    announcer.close(10)
+    assert busy.meanwhile == 1
+
+
+def test_what_was_not_begun_when_it_was_enough_is_left(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    others = [Target("Job", "web", f"other-{number}") for number in range(20)]
+    for other in others:
+        fake.create(other, {"spec": {"parallelism": 1}})
+    steps = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
+    asked = count()
+    report = Writer(cluster).act(steps, lambda: next(asked) >= 5)
+    assert (len(report.done), len(report.left)) == (5, 15)
+    assert sorted(report.done + report.left, key=str) == sorted(steps, key=str)
+    grown = [fake.get(other)["spec"]["parallelism"] == 2 for other in others]
+    assert sum(grown) == 5
+
+
+def test_what_is_gone_is_decided_again_and_no_failure(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    step = Step(KEY, (resize(fake, 3),))
+    fake.delete(JOB)
+    report = Writer(cluster).act([step])
+    assert (report.conflicts, report.failed) == ((step,), ())
+
+
+KEYS = CreateKeys(Target("Secret", "web", "train-ssh"), {"type": "Opaque"})
+
+
+def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
+    seen: list[str] = []
+    Writer(fake, lambda kind, _: seen.append(kind)).act([Step(KEY, (KEYS,))])
+    data = fake.get(KEYS.target)["data"]
+    assert sorted(data) == ["config", "id_rsa", "id_rsa.pub"]
+    assert base64.b64decode(data["id_rsa.pub"]).startswith(b"ssh-rsa ")
+    assert seen == []
+
+
+def test_keys_that_exist_stay(fake: FakeCluster, cluster: FaultyCluster) -> None:
+    fake.create(KEYS.target, {"data": {"id_rsa": "mine"}})
+    assert Writer(cluster).act([Step(KEY, (KEYS, resize(fake, 3)))]).conflicts == ()
+    assert fake.get(KEYS.target)["data"] == {"id_rsa": "mine"}
+    assert fake.get(JOB)["spec"]["parallelism"] == 3
+
+
+def test_two_key_pairs_are_different() -> None:
+    first, second = key_pair(), key_pair()
+    assert first["id_rsa"] != second["id_rsa"]
+    assert first["config"] == second["config"]

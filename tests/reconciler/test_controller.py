@@ -1,0 +1,465 @@
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from threading import Timer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edl.errors import Invalid
+from edl.kube.writer.executor import Failure, Report, never
+from edl.model import ClusterState, Code, JobKey, Refusal, Role, Target, TrainingJob
+from edl.planner.plan import Held, Plan, Resize
+from edl.steps import Broken, Steps
+from edl.writes import Action, Note, Step
+from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE
+from reconciler.controller import (
+    LONGEST_ACT,
+    LONGEST_REST,
+    MOST_DECIDING,
+    RESYNC,
+    STALEST,
+    Loop,
+    Mind,
+)
+from reconciler.leader_election import Alone
+from reconciler.metrics.counters import Metrics
+from reconciler.metrics.decision_log import Journal
+from reconciler.trigger import Alarm
+from tests.edl.trainings import role
+from tests.reasons import because
+from tests.reconciler.times import Time
+
+if TYPE_CHECKING:
+    from edl.errors import EdlError
+
+A, B = JobKey("web", "a"), JobKey("web", "b")
+PLAN = Plan(
+    resizes=(Resize(A, "worker", 1, 3, because("room")),), held=(Held(B, because("full"), 1),)
+)
+
+
+def waiting(key: JobKey) -> Role:
+    return role("worker", 1, 4, job=f"{key.name}-worker", suspended=True)
+
+
+class Hand:
+    """An actuator that remembers, and fails or conflicts for chosen jobs."""
+
+    def __init__(self, time: Time) -> None:
+        self.rounds: list[list[JobKey]] = []
+        self.fails: dict[JobKey, EdlError] = {}
+        self.conflicts: set[JobKey] = set()
+        self.seconds = 0.0
+        self.then: Callable[[], object] = never
+        """Called when a round has acted."""
+        self._time = time
+
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+        left = tuple(step for step in steps if self._is_left(enough))
+        steps = [step for step in steps if step not in left]
+        self.rounds.append([step.job for step in steps])
+        self.then()
+        good = [s for s in steps if s.job not in self.fails and s.job not in self.conflicts]
+        return Report(
+            done=tuple(good),
+            conflicts=tuple(step for step in steps if step.job in self.conflicts),
+            failed=tuple(
+                Failure(step, self.fails[step.job]) for step in steps if step.job in self.fails
+            ),
+            left=left,
+        )
+
+    def _is_left(self, enough: Callable[[], bool]) -> bool:
+        """Each step that is begun takes its time."""
+        left = enough()
+        self._time.seconds += 0 if left else self.seconds
+        return left
+
+
+class World:
+    """A loop whose every part is plain: two jobs that always want a step."""
+
+    def __init__(self) -> None:
+        self.time = Time()
+        self.hand = Hand(self.time)
+        self.metrics = Metrics.fresh()
+        self.jobs = [A, B]
+        self.bare: list[JobKey] = []
+        self.recheck: timedelta | None = None
+        self.broken = 0
+        self.odd: list[JobKey] = []
+        self.grows = True
+        self.deciding = 0.0
+        self.starts = False
+        self.refusals: list[Refusal | None] = []
+        """Of job A, round by round."""
+        self.events: list[Note] = []
+        mind = Mind(self.observe, lambda _state: PLAN, self.steps)
+        journal = Journal(self.metrics, announce=self.events.append)
+        self.loop = Loop(mind, self.hand, journal, self.time.clocks)
+
+    def observe(self, now: datetime) -> ClusterState:
+        if self.broken:
+            self.broken -= 1
+            raise ZeroDivisionError("a bug")
+        self.time.seconds += self.deciding
+        jobs, bare = (
+            tuple(TrainingJob(key, "none", (waiting(key),), now) for key in keys)
+            for keys in (self.jobs, self.bare)
+        )
+        return ClusterState(now, (), jobs, bare=bare)
+
+    def steps(self, _plan: Plan, state: ClusterState) -> Steps:
+        self.refusals += [job.refusal for job in state.jobs if job.key == A]
+        everybody = (*state.jobs, *state.bare)
+        jobs = [job.key for job in everybody if job.key not in self.odd]
+        good = tuple(
+            Step(job, (), (self.note(job),) if self.grows else (), self.starts) for job in jobs
+        )
+        bad = tuple(Broken(job, ZeroDivisionError("a bug")) for job in self.odd)
+        return Steps(good, self.recheck, bad)
+
+    def note(self, job: JobKey) -> Note:
+        return Note(
+            Target("Job", *job), "uid", Action.GROWN, Code.IDLE_CAPACITY, "worker 1 → 3: room"
+        )
+
+    def value(self, name: str, **labels: str) -> float:
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_round_acts_and_waits_for_news(world: World) -> None:
+    assert world.loop.round() == RESYNC
+    assert world.hand.rounds == [[A, B]]
+
+
+def test_time_alone_may_ask_for_the_next_round(world: World) -> None:
+    world.recheck = timedelta(seconds=7)
+    assert world.loop.round() == 7
+
+
+def test_a_failing_job_is_tried_ever_more_slowly_and_stops_nobody(world: World) -> None:
+    world.hand.fails[A] = Invalid("refused", 422)
+    assert world.loop.round() == 1.0
+    assert world.loop.round() == 1.0
+    world.time.seconds += 1.0
+    assert world.loop.round() == 2.0
+    assert world.hand.rounds == [[A, B], [B], [A, B]]
+    assert world.value("edl_failures_total", kind="Invalid") == 2
+
+
+def test_a_refused_start_is_part_of_the_next_state_and_postpones_nothing_else(
+    world: World,
+) -> None:
+    world.starts = True
+    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.loop.round()
+    world.loop.round()
+    assert world.refusals == [None, Refusal(world.time.now(), 1, "exceeded quota")]
+    world.time.seconds += 1
+    world.loop.round()
+    assert world.refusals[-1] == Refusal(
+        world.time.now() - timedelta(seconds=1), 2, "exceeded quota"
+    )
+    assert world.hand.rounds == [[A, B]] * 3
+
+
+def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
+    world.starts = True
+    world.hand.fails[A] = Invalid("exceeded quota", 422)
+    world.loop.round()
+    world.hand.fails.clear()
+    world.loop.round()
+    world.loop.round()
+    assert [bool(refusal) for refusal in world.refusals] == [False, True, False]
+
+
+def test_every_refused_write_is_an_event(world: World) -> None:
+    world.hand.fails[A] = Invalid("denied by a policy", 403)
+    world.loop.round()
+    world.starts = True
+    world.time.seconds += 1
+    world.loop.round()
+    assert [(note.target, note.reason, note.message, note.warning) for note in world.events] == [
+        (Target("Job", "web", "a-worker"), "WriteRefused", "denied by a policy", True),
+        (Target("Job", "web", "a-worker"), "StartRefused", "denied by a policy", True),
+    ]
+
+
+def test_so_are_bare_pods(world: World) -> None:
+    world.jobs, world.bare = [], [A]
+    world.hand.fails[A] = Invalid("refused", 422)
+    assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert world.hand.rounds == [[A], [], []]
+
+
+def test_a_job_that_succeeds_again_is_forgiven(world: World) -> None:
+    world.hand.fails[A] = Invalid("refused", 422)
+    world.loop.round()
+    world.hand.fails.clear()
+    world.time.seconds += 1.0
+    assert world.loop.round() == RESYNC
+    world.hand.fails[A] = Invalid("refused", 422)
+    assert world.loop.round() == 1.0
+
+
+def test_a_storm_of_conflicts_is_calmed_and_no_failure(world: World) -> None:
+    world.hand.conflicts.add(A)
+    for _ in range(20):
+        world.time.seconds += world.loop.round()
+    assert world.time.seconds > 1000 + 20
+    assert world.value("edl_conflicts_total") == 20
+    assert world.value("edl_failures_total", kind="Conflict") == 0
+
+
+def test_many_steps_of_a_job_that_meet_the_same_are_one_failure(world: World) -> None:
+    """A thousand pods that are placed one by one and have all gone, or are all refused."""
+    world.jobs = [A] * 1000
+    world.hand.conflicts.add(A)
+    assert world.loop.round() == pytest.approx(AFTER_CONFLICT.first)
+    world.hand.conflicts.clear()
+    world.jobs = [B] * 1000
+    world.hand.fails[B] = Invalid("refused", 422)
+    assert world.loop.round() == pytest.approx(AFTER_FAILURE.first)
+
+
+def test_a_job_that_is_gone_is_forgotten(world: World) -> None:
+    world.hand.fails[A] = Invalid("refused", 422)
+    world.loop.round()
+    world.jobs = [B]
+    assert world.loop.round() == RESYNC
+
+
+def test_a_long_plan_is_cut_and_decided_again(world: World) -> None:
+    world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
+    world.hand.seconds = LONGEST_ACT / 10
+    assert world.loop.round() == 0.0
+    assert 10 <= len(world.hand.rounds[0]) < 15
+
+
+def test_where_deciding_takes_long_more_of_its_plan_is_carried_out(world: World) -> None:
+    world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
+    world.hand.seconds = LONGEST_ACT / 10
+    world.deciding = 3 * LONGEST_ACT * MOST_DECIDING
+    assert world.loop.round() == 0.0
+    assert 30 <= len(world.hand.rounds[0]) < 35
+
+
+def test_no_step_is_begun_on_what_was_known_long_ago(world: World) -> None:
+    world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
+    world.hand.seconds = STALEST / 10
+    world.deciding = STALEST
+    assert world.loop.round() == 0.0
+    assert 10 <= len(world.hand.rounds[0]) < 15
+
+
+def test_who_stops_or_leads_no_more_begins_no_further_step(world: World) -> None:
+    assert world.loop.round(lambda: True) == 0.0
+    assert world.hand.rounds == [[]]
+
+
+def test_what_was_left_for_lack_of_time_is_no_failure(world: World) -> None:
+    world.hand.seconds = 2 * LONGEST_ACT
+    assert world.loop.round() == 0.0
+    world.hand.seconds = 0.0
+    assert world.loop.round() == RESYNC
+    assert world.hand.rounds == [[A], [A, B]]
+    assert world.value("edl_failures_total", kind="Conflict") == 0
+
+
+def test_decisions_that_were_carried_out_are_counted_and_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    world.loop.round()
+    (record,) = [record for record in caplog.records if record.message == "grown"]
+    assert record.__dict__["fields"] == {
+        "job": "web/a",
+        "role": "worker",
+        "before": 1,
+        "after": 3,
+        "reason": "IdleCapacity",
+        "text": "room",
+    }
+    assert world.value("edl_decisions_total", decision="grown") == 1
+    assert world.value("edl_queued_jobs") == 1
+    world.hand.conflicts.add(A)
+    world.loop.round()
+    assert world.value("edl_decisions_total", decision="grown") == 1
+
+
+def test_a_bug_in_one_round_is_logged_and_the_loop_goes_on(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.broken = 1
+    alarm = Alarm(0)
+    alarm.ring()  # so that it does not rest after the bug
+    world.hand.then = alarm.stop
+    world.loop.run(alarm, Alone())
+    assert "ZeroDivisionError: a bug" in caplog.text
+    assert world.hand.rounds == [[A, B]]
+    assert world.value("edl_failures_total", kind="round") == 1
+
+
+class Stream(Alarm):
+    """It rings all the time. Waits take no time but of the clock; it stops after many."""
+
+    def __init__(self, time: Time, waits: int) -> None:
+        super().__init__(0)
+        self._time, self._waits = time, waits
+        self.paused: list[float] = []
+
+    def wait(self, seconds: float, rest: float = 0.0) -> bool:
+        self.paused.append(min(seconds, rest))
+        self._time.seconds += self.paused[-1]
+        if len(self.paused) == self._waits:
+            self.stop()
+        return True
+
+
+def test_failed_rounds_are_repeated_ever_more_slowly_however_often_it_rings(world: World) -> None:
+    world.broken = 4
+    stream = Stream(world.time, 5)
+    world.loop.run(stream, Alone())
+    assert stream.paused == [1.0, 2.0, 4.0, 8.0, 0.0]
+
+
+def test_a_loop_is_alive_while_it_waits_but_not_while_a_round_hangs(world: World) -> None:
+    alarm = Alarm(0)
+    begun, beats = world.time.seconds, []
+
+    def acted() -> None:
+        beats.append(world.loop.beat)
+        alarm.stop()
+
+    world.hand.then = acted
+    world.deciding = 100.0
+    world.loop.run(alarm, Alone())
+    assert [*beats, world.loop.beat] == [begun, begun + 100.0 + RESYNC]
+
+
+class Follower:
+    """It does not lead; when it has said so, the loop is to end."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        self._alarm = alarm
+
+    @property
+    def leading(self) -> bool:
+        self._alarm.stop()
+        return False
+
+
+def test_a_follower_does_nothing_but_live(world: World) -> None:
+    alarm = Alarm(0)
+    alarm.ring()
+    world.time.seconds += 5
+    world.loop.run(alarm, Follower(alarm))
+    assert world.hand.rounds == []
+    assert world.loop.beat == world.time.seconds
+
+
+def test_many_rings_wake_once() -> None:
+    alarm = Alarm(0.05)
+    for _ in range(10):
+        alarm.ring()
+    assert alarm.wait(10)
+    assert not alarm.wait(0)
+
+
+def test_a_ring_during_a_round_is_not_lost() -> None:
+    alarm = Alarm(0)
+    alarm.ring()
+    assert alarm.wait(0)
+    alarm.ring()
+    assert alarm.wait(0)
+
+
+def test_a_stopped_alarm_never_waits() -> None:
+    alarm = Alarm(600)
+    alarm.stop()
+    alarm.ring()
+    assert alarm.wait(600)
+    assert alarm.stopped
+
+
+def test_a_ring_does_not_end_a_rest_but_the_end_does() -> None:
+    alarm = Alarm(0)
+    alarm.ring()
+    Timer(0.1, alarm.stop).start()
+    assert alarm.wait(600, 600)
+    assert alarm.stopped
+
+
+class Bell(Alarm):
+    """Notes how it is waited for, once."""
+
+    def wait(self, seconds: float, rest: float = 0.0) -> bool:
+        self.waited = (seconds, rest)
+        self.stop()
+        return False
+
+
+@pytest.mark.parametrize(("deciding", "rest"), [(0.001, 0.004), (0.1, 0.4), (60.0, LONGEST_REST)])
+def test_who_decides_long_rests_longer_before_the_next_ring_counts(
+    world: World, deciding: float, rest: float
+) -> None:
+    world.deciding = deciding
+    bell = Bell()
+    world.loop.run(bell, Alone())
+    assert bell.waited == (RESYNC, pytest.approx(rest))
+
+
+def test_an_alarm_says_how_old_the_first_news_is_that_ended_the_wait() -> None:
+    time = Time()
+    alarm = Alarm(0, time.monotonic)
+    assert alarm.since_ring() is None
+    alarm.ring()
+    time.seconds += 2
+    alarm.ring()
+    alarm.wait(0)
+    time.seconds += 3
+    assert alarm.since_ring() == 5
+    alarm.wait(0)
+    assert alarm.since_ring() is None
+
+
+def test_who_acts_rests_from_deciding(world: World) -> None:
+    world.deciding = 0.1
+    bell = Bell()
+    world.hand.seconds = 0.15  # for each of two
+    world.loop.run(bell, Alone())
+    assert bell.waited == (RESYNC, pytest.approx(0.1))
+
+
+def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
+    world.deciding = LONGEST_ACT * MOST_DECIDING
+    world.hand.seconds = 2 * LONGEST_ACT
+    bell = Bell()
+    world.loop.run(bell, Alone())
+    assert bell.waited == (0.0, 0.0)
+
+
+def test_a_job_without_steps_is_said_now_and_then_and_stops_nobody(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.odd = [A]
+    assert world.loop.round() == 1.0
+    world.loop.round()
+    assert caplog.text.count("ZeroDivisionError: a bug") == 1
+    world.time.seconds += 1.0
+    world.loop.round()
+    assert caplog.text.count("ZeroDivisionError: a bug") == 2
+    assert world.hand.rounds == [[B], [B], [B]]
+    assert world.value("edl_failures_total", kind="steps") == 2
+
+
+def test_a_shrink_that_is_only_prepared_is_no_decision_carried_out(world: World) -> None:
+    world.grows = False
+    world.loop.round()
+    assert world.value("edl_decisions_total", decision="grown") == 0

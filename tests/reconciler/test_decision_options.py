@@ -1,0 +1,61 @@
+"""The reconciler's options about how is decided."""
+
+from datetime import timedelta
+
+import click
+from click.testing import CliRunner
+
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.planner.settings import Settings
+from reconciler import decision_options
+
+
+def given(*arguments: str) -> Settings:
+    found: list[Settings] = []
+
+    @click.command()
+    @decision_options.options
+    def command(**options: object) -> None:
+        found.append(decision_options.take(options))
+        assert options == {}, "what is not about planning stays"
+
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == 0, result.output
+    return found[0]
+
+
+def test_without_options_it_is_what_decide_does_by_itself() -> None:
+    assert given() == Settings("fair", Limits())
+    assert given().value() == POLICIES["fair"]
+
+
+def test_each_policy_has_its_own_numbers() -> None:
+    found = given("--policy", "throughput").value()
+    assert (found.patience.seconds, found.idle.seconds) == (30, 60)
+
+
+def test_its_numbers_may_be_set_0_among_them() -> None:
+    found = given("--policy", "throughput", "--patience", "0", "--idle", "90").value()
+    assert (found.patience, found.idle) == (timedelta(), timedelta(seconds=90))
+
+
+def test_weights_are_by_priority() -> None:
+    found = given("--priority-weight", "1000=2", "--priority-weight", "-5=0.5")
+    assert found.weights == ((1000, 2.0), (-5, 0.5))
+
+
+def test_weights_may_stand_in_a_variable() -> None:
+    found: list[Settings] = []
+    command = click.command(context_settings={"auto_envvar_prefix": "EDL"})(
+        decision_options.options(lambda **options: found.append(decision_options.take(options)))
+    )
+    environment = {"EDL_PRIORITY_WEIGHT": "1000=2 5000=4", "EDL_POLICY": "fifo"}
+    assert CliRunner().invoke(command, env=environment).exit_code == 0
+    assert (found[0].policy, found[0].weights) == ("fifo", ((1000, 2.0), (5000, 4.0)))
+
+
+def test_preemption_is_switched_on_here() -> None:
+    assert given("--preempt", "--nearly-done", "0.8").limits == Limits(
+        preempt=True, nearly_done=0.8
+    )

@@ -1,0 +1,319 @@
+"""The whole reconciler on a cluster in memory: it reads, decides, writes, and hands over."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from http.client import HTTPConnection
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from edl.errors import Forbidden, NotFound
+from edl.inject.admission import Context, Request, mutate
+from edl.kube.cluster import Cluster, Selection
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.model import ClusterState, Target
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from edl.writes import Json
+from reconciler.leader_election import Clocks, Elector, Terms
+from reconciler.manager import Address, Process
+from tests.edl.kube import manifests
+from tests.edl.kube.faults import FaultyCluster
+from tests.reconciler.times import Time
+
+SECONDS = 20
+CLOCKS = Clocks(lambda: datetime.now(UTC), time.monotonic)
+PLAN = partial(decide, policy=POLICIES["fair"], limits=Limits())
+LEASE = Target("Lease", "edl-system", "edl-reconciler")
+JOB = Target("Job", "web", "items")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + SECONDS
+    while not condition():
+        if time.monotonic() > ends:
+            pytest.fail("it did not come to pass")
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def fake() -> FakeCluster:
+    fake = FakeCluster(CLOCKS.now)
+    node = manifests.node("n1")
+    fake.create(Target("Node", "", "n1"), node)
+    return fake
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[Process], Process]]:
+    started: list[Process] = []
+
+    def begin(process: Process) -> Process:
+        process.start(Address("127.0.0.1", 0))
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.stop()
+
+
+def submit(fake: FakeCluster, target: Target) -> None:
+    """Create a Job of one to three work items at a time, as the webhook completes it."""
+    labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
+    body = manifests.job(target.name, labels=labels, completions=9, suspend=False)
+    body |= {"apiVersion": "batch/v1", "kind": "Job"}
+    verdict = mutate(Request("CREATE", body, None, "ann"), Context(frozenset(), "image"))
+    fake.create(target, verdict.manifest)
+
+
+def spec(fake: FakeCluster, target: Target = JOB) -> Json:
+    found: Json = fake.get(target)["spec"]
+    return found
+
+
+def test_a_job_that_fits_is_started(fake: FakeCluster, start: Callable[[Process], Process]) -> None:
+    start(Process(fake, PLAN, CLOCKS))
+    submit(fake, JOB)
+    until(lambda: spec(fake)["suspend"] is False)
+    assert 1 <= spec(fake)["parallelism"] <= 3
+
+
+def test_what_was_submitted_while_nobody_was_there_is_started(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    submit(fake, JOB)
+    start(Process(fake, PLAN, CLOCKS))
+    until(lambda: spec(fake)["suspend"] is False)
+
+
+def test_a_job_that_cannot_be_written_stops_no_other(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["patch items"] = [Forbidden("no", 403)] * 100
+    submit(fake, JOB)
+    other = Target("Job", "web", "other")
+    submit(fake, other)
+    process = start(Process(cluster, PLAN, CLOCKS))
+    until(lambda: spec(fake, other)["suspend"] is False)
+    assert spec(fake)["suspend"] is True
+    failures = process.metrics.registry.get_sample_value
+    until(lambda: bool(failures("edl_failures_total", {"kind": "Forbidden"})))
+    assert process.forbidden.is_set()
+
+
+def test_a_job_whose_start_is_refused_says_why_and_starts_when_it_is_accepted(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["create items-first-1"] = [Forbidden("exceeded quota: team", 403)] * 2
+    submit(fake, JOB)
+    start(Process(cluster, PLAN, CLOCKS))
+    until(lambda: "exceeded quota: team" in annotations(fake).get("edl.dev/message", ""))
+    assert spec(fake)["suspend"] is True
+    until(lambda: "StartRefused" in events(fake))
+    until(lambda: spec(fake)["suspend"] is False)
+    assert "edl.dev/start-refused" not in annotations(fake)
+
+
+def test_that_a_start_is_refused_is_an_event_where_not_even_the_reason_may_be_written(
+    fake: FakeCluster, start: Callable[[Process], Process]
+) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["patch items"] = [Forbidden("denied by a policy", 403)] * 100
+    submit(fake, JOB)
+    start(Process(cluster, PLAN, CLOCKS))
+    until(lambda: {"StartRefused", "WriteRefused"} <= events(fake))
+    assert "edl.dev/reason" not in annotations(fake)
+
+
+def annotations(fake: FakeCluster) -> Mapping[str, str]:
+    found: Mapping[str, str] = fake.get(JOB)["metadata"].get("annotations", {})
+    return found
+
+
+def events(fake: FakeCluster) -> set[str]:
+    items = fake.list(Selection("Event")).items
+    return {json.loads(item)["reason"] for item in items}
+
+
+def elected(fake: Cluster, name: str) -> Process:
+    terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
+    return Process(fake, PLAN, CLOCKS, Elector(fake, LEASE, name, CLOCKS, terms))
+
+
+def leader(fake: FakeCluster) -> str:
+    try:
+        return str(fake.get(LEASE)["spec"]["holderIdentity"])
+    except NotFound:
+        return ""
+
+
+def test_one_of_two_leads_and_the_other_takes_over_at_once(fake: FakeCluster) -> None:
+    first, second = elected(fake, "first"), elected(fake, "second")
+    first.start(Address("127.0.0.1", 0))
+    until(lambda: leader(fake) == "first")
+    second.start(Address("127.0.0.1", 0))
+    try:
+        submit(fake, JOB)
+        until(lambda: spec(fake)["suspend"] is False)
+        first.stop()
+        until(lambda: leader(fake) == "second")
+        after = Target("Job", "web", "after")
+        submit(fake, after)
+        until(lambda: spec(fake, after)["suspend"] is False)
+    finally:
+        second.stop()
+    assert leader(fake) == ""
+
+
+def test_a_leader_whose_loop_hangs_leaves_its_lease_to_others(
+    fake: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    time = Time()
+    hangs, goes_on = Event(), Event()
+
+    def decided(state: ClusterState) -> Plan:
+        if state.jobs:
+            hangs.set()
+            assert goes_on.wait(SECONDS)
+        return PLAN(state)
+
+    terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
+    elector = Elector(fake, LEASE, "first", time.clocks, terms)
+    process = Process(fake, decided, time.clocks, elector)
+    port = process.start(Address("127.0.0.1", 0))
+    try:
+        submit(fake, JOB)
+        assert hangs.wait(SECONDS)
+        time.seconds += 61
+        until(lambda: "first leaves its Lease to others" in caplog.text)
+        assert not elector.leading
+        assert get(port, "/healthz")[0] == 200, "an API server may hang for longer than that"
+        time.seconds += 540
+        assert get(port, "/healthz")[0] == 503, "the kubelet starts it again"
+    finally:
+        goes_on.set()
+        process.stop()
+
+
+class Slow(FaultyCluster):
+    """The first patch of a Job is not answered before `answers` is set."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        super().__init__(cluster)
+        self.asked_for, self.answers = Event(), Event()
+
+    def patch(self, target: Target, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        if target.kind == "Job":
+            self.asked_for.set()
+            assert self.answers.wait(SECONDS)
+        return super().patch(target, body, dry_run=dry_run)
+
+
+def test_who_ends_finishes_what_is_on_its_way_and_then_gives_the_leadership_back(
+    fake: FakeCluster,
+) -> None:
+    slow = Slow(fake)
+    process = elected(slow, "first")
+    port = process.start(Address("127.0.0.1", 0))
+    submit(fake, JOB)
+    assert slow.asked_for.wait(SECONDS)
+    ending = Thread(target=process.stop)
+    ending.start()
+    until(lambda: get(port, "/readyz") == (503, "shutting down\n"))
+    assert (leader(fake), spec(fake)["suspend"]) == ("first", True)
+    slow.answers.set()
+    ending.join(SECONDS)
+    assert (leader(fake), spec(fake)["suspend"]) == ("", False)
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["list"] = [Forbidden("not yet", 403)]
+    process = Process(cluster, PLAN, CLOCKS)
+    port = process.start(Address("127.0.0.1", 0))
+    try:
+        until(lambda: get(port, "/readyz")[0] == 200)
+        assert get(port, "/healthz") == (200, "ok\n")
+        until(lambda: "edl_leading 1.0" in get(port, "/metrics")[1])
+        assert 'edl_watches_total{kind="Pod"}' in get(port, "/metrics")[1]
+        assert get(port, "/")[0] == 404
+    finally:
+        process.stop()
+
+
+def test_it_tells_for_how_long_the_api_server_has_said_nothing_of_a_kind(fake: FakeCluster) -> None:
+    time = Time()
+    process = Process(fake, PLAN, time.clocks)
+    port = process.start(Address("127.0.0.1", 0))
+    try:
+        until(lambda: get(port, "/readyz")[0] == 200)
+        time.seconds += 100
+        fake.create(Target("Node", "", "n2"), manifests.node("n2"))
+        until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
+        assert 'edl_last_event_age_seconds{kind="Pod"} 100.0' in get(port, "/metrics")[1]
+    finally:
+        process.stop()
+
+
+def test_readiness_says_what_is_missing_and_who_leads(fake: FakeCluster) -> None:
+    cluster = FaultyCluster(fake)
+    cluster.fails["list"] = [Forbidden("not yet", 403)] * 100_000  # until the test says so
+    process = elected(cluster, "first")
+    port = process.start(Address("127.0.0.1", 0))
+    try:
+        status, text = get(port, "/readyz")
+        assert (status, text.partition(":")[0]) == (503, "not read yet")
+        cluster.fails["list"] = []  # another list: a thread may just be taking from the old one
+        until(lambda: get(port, "/readyz") == (200, "leads\n"))
+        second = elected(fake, "second")
+        standby = second.start(Address("127.0.0.1", 0))
+        try:
+            until(lambda: get(standby, "/readyz") == (200, "stands by\n"))
+        finally:
+            second.stop()
+    finally:
+        process.stop()
+
+
+def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster) -> None:
+    process = Process(fake, PLAN, CLOCKS)
+    port = process.start(Address("127.0.0.1", 0, debug=True))
+    try:
+        submit(fake, JOB)
+        until(lambda: '"web/items"' in get(port, "/debug/plan")[1])
+    finally:
+        process.stop()
+    closed = Process(fake, PLAN, CLOCKS)
+    port = closed.start(Address("127.0.0.1", 0))
+    try:
+        assert get(port, "/debug/plan") == (404, "/healthz /readyz /metrics\n")
+    finally:
+        closed.stop()
+
+
+def test_a_port_that_is_taken_is_told(fake: FakeCluster) -> None:
+    first = Process(fake, PLAN, CLOCKS)
+    port = first.start(Address("127.0.0.1", 0))
+    try:
+        with pytest.raises(OSError, match="in use"):
+            Process(fake, PLAN, CLOCKS).start(Address("127.0.0.1", port))
+    finally:
+        first.stop()

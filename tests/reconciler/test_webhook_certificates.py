@@ -1,0 +1,157 @@
+"""The leader keeps the webhook's certificate, and nothing else does."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+
+import click
+import pytest
+from prometheus_client import CollectorRegistry
+
+from certs.bundle import each_certificate, service_names
+from certs.issue import issue
+from certs.rotation import Rotation
+from certs.secrets import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
+from certs.verify import facts_of, is_trusted
+from edl.errors import Forbidden, NotFound
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.model import Target
+from reconciler import webhook_certificates
+from reconciler.leader_guard import Guarded, NotLeading
+from reconciler.webhook_certificates import Certificates, Gauges, Settings
+
+NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+EVERY = timedelta(seconds=10)
+INSTALLATION = usual()
+
+
+class Duty:
+    """Whether this process leads."""
+
+    def __init__(self, *, leading: bool) -> None:
+        self.leading = leading
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    cluster = FakeCluster(lambda: NOW)
+    for kind in WEBHOOK_KINDS:
+        cluster.create(Target(kind, "", "edl"), {"webhooks": [{"name": "a", "clientConfig": {}}]})
+    return cluster
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+def keeping(cluster: FakeCluster, duty: Duty, registry: CollectorRegistry) -> Certificates:
+    rotation = Rotation(Guarded(cluster, duty), INSTALLATION)
+    return Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+
+
+def test_a_leader_fills_the_secrets_and_measures_the_authority(
+    cluster: FakeCluster, registry: CollectorRegistry
+) -> None:
+    kept = keeping(cluster, Duty(leading=True), registry)
+    assert kept.turn() == EVERY.total_seconds()
+    issuer = rotate(cluster, INSTALLATION, NOW).issuer
+    kept.turn()
+    assert is_trusted(read_pair(cluster, INSTALLATION.serving), issuer.trust, NOW)
+    assert registry.get_sample_value("edl_trusted_authorities") == 2
+    ends = facts_of(each_certificate(issuer.trust)[0]).ends.timestamp()
+    assert registry.get_sample_value("edl_authority_expiry_timestamp_seconds") == ends
+
+
+def test_a_process_that_does_not_lead_writes_nothing(
+    cluster: FakeCluster, registry: CollectorRegistry
+) -> None:
+    follows = Duty(leading=False)
+    kept = keeping(cluster, follows, registry)
+    kept.turn()
+    ended = Event()
+    thread = Thread(target=kept.run, args=(follows, ended))
+    thread.start()
+    ended.set()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+    with pytest.raises(NotFound):
+        cluster.get(INSTALLATION.authority)
+    assert registry.get_sample_value("edl_certificate_failures_total") == 0
+
+
+def test_a_failure_is_counted_told_once_and_tried_again_with_back_off(
+    registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcomes: list[Exception] = [Forbidden("no right", 403)] * 9 + [RuntimeError("a defect")]
+
+    def rotation(_: datetime) -> Installed:
+        raise outcomes.pop(0)
+
+    kept = Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+    pauses = [kept.turn() for _ in range(10)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (1.0, 60.0)
+    assert registry.get_sample_value("edl_certificate_failures_total") == 10
+    warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert [each.getMessage() for each in warnings] == [
+        "the webhook's certificate is not looked after: no right",
+        "the webhook's certificate is not looked after: RuntimeError",
+    ]
+
+
+def test_after_a_success_the_back_off_begins_anew(registry: CollectorRegistry) -> None:
+    kept = Installed(issue(service_names("edl-webhook", "edl-system"), NOW).issuer, None, ())
+    outcomes: list[Exception | Installed] = [Forbidden("no right", 403), kept] * 3
+
+    def rotation(_: datetime) -> Installed:
+        found = outcomes.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    turns = Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+    assert [turns.turn() for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
+
+
+def test_a_missing_configuration_is_told_once_and_measured(
+    cluster: FakeCluster, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    kept = keeping(cluster, Duty(leading=True), registry)
+    kept.turn()
+    gone = Target(WEBHOOK_KINDS[0], "", "edl")
+    webhooks = cluster.get(gone)["webhooks"]
+    cluster.delete(gone)
+    counts = []
+    for _ in range(2):
+        assert kept.turn() == EVERY.total_seconds(), "the rest is kept"
+        counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
+    cluster.create(gone, {"webhooks": webhooks})
+    kept.turn()
+    counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
+    assert counts == [1, 1, 0]
+    assert [each.getMessage() for each in caplog.records] == [
+        "no MutatingWebhookConfiguration edl: apply manifests/release.yaml again",
+        "every webhook configuration is there",
+    ]
+
+
+def test_a_leadership_that_ends_in_between_is_no_failure(registry: CollectorRegistry) -> None:
+    def rotation(_: datetime) -> Installed:
+        raise NotLeading("left to the new leader")
+
+    Certificates(rotation, Gauges(registry), lambda: NOW, EVERY).turn()
+    assert registry.get_sample_value("edl_certificate_failures_total") == 0
+
+
+def test_the_options_say_whether_for_which_names_and_how_long() -> None:
+    @click.command()
+    @webhook_certificates.options
+    def command(**_: object) -> None: ...
+
+    words = ["--certificates", "--certificate-name", "10.0.0.1", "--certificate-days", "2"]
+    found = webhook_certificates.take(dict(command.make_context("command", words).params))
+    assert (found.enabled, found.names) == (True, ("10.0.0.1",))
+    assert found.lifetimes.serving == timedelta(days=2)
+    assert webhook_certificates.take(dict(command.make_context("command", []).params)) == Settings()

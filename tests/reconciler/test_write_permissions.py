@@ -1,0 +1,157 @@
+"""A reconciler that may not write says so, before anybody wonders why nothing changes."""
+
+import logging
+from collections.abc import Mapping
+from threading import Event
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge
+
+from edl.errors import Forbidden
+from edl.kube.auth.access_review import Missing, Right, read, render
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.model import Target
+from edl.writes import Json
+from manifests.documents import load
+from reconciler.write_permissions import NEEDED, SOONEST, USUAL, Rights
+from tests.reconciler.times import Time
+
+READS = {"get", "list", "watch"}
+USER = "system:serviceaccount:web:default"
+
+
+class Reviewing(FakeCluster):
+    """An API server that answers access reviews."""
+
+    def __init__(self) -> None:
+        super().__init__(Time().now)
+        self.denied: set[str] = set()
+        self.trouble: Forbidden | None = None
+        self.looks = 0
+
+    def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        assert target.kind.startswith("Self"), (manifest, dry_run)
+        if self.trouble:
+            raise self.trouble
+        if target.kind == "SelfSubjectReview":
+            self.looks += 1
+            return {"status": {"userInfo": {"username": USER}}}
+        asked = manifest["spec"]["resourceAttributes"]
+        resource = "/".join(filter(None, (asked["resource"], asked["subresource"])))
+        right = Right(asked["verb"], resource, asked["group"], name=asked["name"])
+        return {"status": {"allowed": str(right) not in self.denied}}
+
+
+class Watched:
+    """Rights, and all that they say."""
+
+    def __init__(self) -> None:
+        self.cluster = Reviewing()
+        self.forbidden = Event()
+        self.gauge = Gauge("missing", "…", registry=CollectorRegistry())
+        self.said: list[Missing | None] = []
+        self.seconds = 0.0
+        self.rights = Rights(
+            self.cluster, self.forbidden, self.gauge, self.said.append, lambda: self.seconds
+        )
+
+    def after(self, seconds: float, *, leading: bool = True) -> int:
+        """How often the API server has been asked then."""
+        self.seconds += seconds
+        self.rights.turn(leading=leading)
+        return self.cluster.looks
+
+    @property
+    def counted(self) -> float:
+        (family,) = self.gauge.collect()
+        return family.samples[0].value
+
+
+@pytest.fixture
+def watched(caplog: pytest.LogCaptureFixture) -> Watched:
+    caplog.set_level(logging.INFO)
+    return Watched()
+
+
+def test_what_is_asked_for_is_what_the_manifests_give_to_write_in_the_whole_cluster() -> None:
+    (role,) = (
+        one
+        for one in load()
+        if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", "edl-reconciler")
+    )
+    given = {
+        Right(verb, resource, group, name=name)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in set(rule["verbs"]) - READS
+        for name in rule.get("resourceNames", [""])
+    }
+    assert given == set(NEEDED)
+    assert len(given) == len(NEEDED)
+
+
+def test_what_is_missing_is_logged_once_counted_and_published(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.cluster.denied = {"patch jobs.batch", "create events"}
+    watched.after(0)
+    watched.after(SOONEST)
+    assert watched.said == [Missing(USER, ("patch jobs.batch", "create events"))] * 2
+    assert watched.counted == 2
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == (
+        "WARNING",
+        (
+            f'"{USER}" may not patch jobs.batch, create events: decisions that take such writes '
+            "are not carried out; ServiceAccount edl-system/edl-reconciler has these rights"
+        ),
+    )
+    watched.cluster.denied = {"create events"}
+    watched.after(SOONEST)
+    assert [one.levelname for one in caplog.records] == ["WARNING"] * 2
+    watched.cluster.denied = set()
+    watched.after(SOONEST)
+    assert caplog.records[-1].getMessage() == "no right to write is missing any more"
+    assert watched.said[-1] == Missing(USER)
+    assert watched.counted == 0
+
+
+def test_a_write_that_is_forbidden_asks_again_and_nothing_else_does_soon(watched: Watched) -> None:
+    assert watched.after(0) == 1
+    assert watched.after(USUAL - 1) == 1
+    watched.forbidden.set()
+    assert watched.after(0) == 2
+    watched.forbidden.set()
+    assert watched.after(SOONEST - 1) == 2, "one quota refuses many writes"
+    assert watched.after(1) == 3
+    assert watched.after(USUAL) == 4
+
+
+def test_who_follows_asks_nothing_and_asks_at_once_when_it_leads(watched: Watched) -> None:
+    assert watched.after(0, leading=False) == 0
+    watched.cluster.denied = {"create events"}
+    assert watched.after(1) == 1
+    assert watched.counted == 1
+    assert watched.after(1, leading=False) == 1
+    assert watched.counted == 0
+    assert watched.after(1) == 2
+
+
+def test_where_nobody_may_ask_nothing_is_said_of_rights(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.cluster.trouble = Forbidden("may not create selfsubjectaccessreviews", 403)
+    watched.after(0)
+    assert watched.said == [None]
+    assert caplog.records == []
+    watched.cluster.trouble = None
+    assert watched.after(SOONEST) == 1
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"user": 5}', "{" * 9999])
+def test_what_is_no_annotation_of_ours_says_nothing(text: str | None) -> None:
+    assert read(text) is None
+    missing = Missing("ann", ("patch pods",))
+    assert read(render(missing)) == missing

@@ -1,0 +1,243 @@
+"""What the app sees of a request, what its memory costs, and what it waits for."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import pytest
+
+from tests.webhook import doors, wire
+from tests.webhook.doors import Opened
+from webhook.http.body_budget import SMALL, Budget
+from webhook.http.connection_limits import Limits
+from webhook.http.deferred_calls import ERRAND
+
+LIMITS = Limits(look=0.02, body_bytes=10 * SMALL)
+
+
+class Seen:
+    """A WSGI app that remembers what it was called with."""
+
+    def __init__(self, answer: bytes = b"ab") -> None:
+        self.environ: WSGIEnvironment = {}
+        self.body = b""
+        self.closed = False
+        self.answer = answer
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        self.environ = environ
+        self.body = environ["wsgi.input"].read()
+        start("200 OK", [("X-One", "1")])
+        return self
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter((self.answer[:1], self.answer[1:]))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def asked(app: Seen, request: bytes, *, closing: bool = False) -> bytes:
+    """The whole answer to the only request of a connection."""
+    found = b""
+
+    async def test() -> None:
+        nonlocal found
+        async with doors.opened(LIMITS, app=app, closing=closing) as door:
+            reader, writer = await door.connect()
+            writer.write(request)
+            found = await asyncio.wait_for(reader.readuntil(app.answer), wire.SECONDS)
+            assert door.budget.left == Budget().left
+
+    doors.run(test)
+    return found
+
+
+def test_the_app_sees_the_request_and_the_client_the_response() -> None:
+    app = Seen()
+    head = "POST /mutate?timeout=5s HTTP/1.1\r\nContent-Type: application/json\r\nX-Two: 2\r\n"
+    answer = asked(app, f"{head}Content-Length: 5\r\n\r\nhello".encode())
+    assert app.body == b"hello"
+    wanted = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/mutate",
+        "QUERY_STRING": "timeout=5s",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": "5",
+        "HTTP_X_TWO": "2",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.url_scheme": "http",
+    }
+    assert {name: app.environ[name] for name in wanted} == wanted
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\ndate: ")
+    assert b"\r\ncontent-length: 2\r\nx-one: 1\r\n\r\n" in answer
+    assert app.closed
+
+
+def test_of_a_body_that_is_too_large_only_the_size_is_kept() -> None:
+    app = Seen()
+    asked(app, wire.request("POST", "/", b"x" * 20 * SMALL))
+    assert len(app.body) == LIMITS.body_bytes + 1
+    assert app.environ["CONTENT_LENGTH"] == f"{20 * SMALL}"
+
+
+def test_a_client_that_asks_before_it_sends_a_body_is_told_to_go_on() -> None:
+    app = Seen()
+    head = b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n"
+    assert asked(app, head + b"hi").startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+
+
+def test_a_client_that_sends_no_more_is_still_answered() -> None:
+    async def test() -> None:
+        async with doors.opened(LIMITS, app=Seen()) as door:
+            reader, writer = await door.connect()
+            writer.write(wire.request("POST", "/", b"hello"))
+            writer.write_eof()
+            assert (await reader.read()).endswith(b"\r\n\r\nab")
+
+    doors.run(test)
+
+
+def test_a_closing_server_asks_its_clients_to_go_elsewhere() -> None:
+    answer = asked(Seen(), wire.request("GET", "/"), closing=True)
+    assert b"\r\nconnection: close\r\n" in answer
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [("/%C3%BC", "/ü"), ("/%2541", "/%41"), ("/a%20b", "/a b"), ("http://x/a", "/a")],
+)
+def test_any_path_reaches_the_app(url: str, path: str) -> None:
+    app = Seen()
+    asked(app, wire.request("GET", url))
+    assert app.environ["PATH_INFO"].encode("latin-1").decode() == path
+
+
+def test_large_requests_share_their_memory_and_small_ones_need_none() -> None:
+    async def test() -> None:
+        budget = Budget(3 * SMALL)
+        async with doors.opened(LIMITS, app=Seen(), budget=budget) as door:
+            whole = wire.request("POST", "/", b"x" * 4 * SMALL)
+            _, half = await door.connect()
+            half.write(whole[:-SMALL])
+            await wire.until(lambda: has_left(door, SMALL))
+            assert await door.ask(whole) == (
+                503,
+                b"too many large requests are being answered; try again\n",
+            )
+            assert await door.ask(wire.request("POST", "/", b"x" * SMALL)) == (200, b"ab")
+            half.transport.abort()
+            await wire.until(lambda: has_left(door, 3 * SMALL))
+            assert (await door.ask(whole))[0] == 200, "what was read and left is free again"
+
+    doors.run(test)
+
+
+def test_what_is_decoded_of_a_body_counts_before_it_is_decoded() -> None:
+    async def test() -> None:
+        app = Seen()
+        async with doors.opened(LIMITS, app=app, budget=Budget(9 * SMALL)) as door:
+            assert (await door.ask(wire.request("POST", "/", b"[" * SMALL)))[0] == 503
+            assert app.environ == {}
+
+    doors.run(test)
+
+
+def test_an_answer_holds_its_memory_until_it_is_taken() -> None:
+    async def test() -> None:
+        size = 64 * SMALL  # more than the sockets between us take
+        budget = Budget(size)
+        async with doors.opened(LIMITS, app=Seen(b"a" * size), budget=budget) as door:
+            reader, writer = await door.connect()
+            writer.transport.pause_reading()
+            writer.write(wire.request("GET", "/"))
+            await wire.until(lambda: has_left(door, SMALL))
+            assert (await door.ask(wire.request("GET", "/")))[0] == 503
+            writer.transport.resume_reading()
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            await reader.readexactly(size)
+            await wire.until(lambda: has_left(door, size))
+
+    doors.run(test)
+
+
+async def has_left(door: Opened, size: int) -> bool:
+    return door.budget.left == size
+
+
+class Waiting(Seen):
+    """Leaves an errand at its first look at a request; each waits until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bodies: list[bytes] = []
+        self.threads: list[str] = []
+        self.goes_on = threading.Event()
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if ERRAND not in environ:
+            environ[ERRAND] = self._wait
+        answer = super().__call__(environ, start)
+        self.bodies.append(self.body)
+        return answer
+
+    def _wait(self) -> None:
+        self.threads.append(threading.current_thread().name)
+        self.goes_on.wait(wire.SECONDS)
+
+
+def waiting(test: Callable[[Waiting, Opened], "asyncio.Future[None] | object"]) -> None:
+    async def run() -> None:
+        app = Waiting()
+        async with doors.opened(LIMITS, app=app) as door:
+            await test(app, door)  # type: ignore[misc]
+            app.goes_on.set()
+
+    doors.run(run)
+
+
+LARGE = wire.request("POST", "/", b"x" * 5 * SMALL)
+
+
+def test_an_app_that_leaves_an_errand_is_called_again_without_the_body() -> None:
+    async def test(app: Waiting, door: Opened) -> None:
+        app.goes_on.set()
+        assert await door.ask(LARGE) == (200, b"ab")
+        assert app.bodies == [b"x" * 5 * SMALL, b""]
+
+    waiting(test)
+
+
+def test_what_waits_for_an_errand_holds_its_memory() -> None:
+    async def test(app: Waiting, door: Opened) -> None:
+        whole = Budget().left
+        answer = asyncio.create_task(door.ask(LARGE))
+        await wire.until(lambda: has_left(door, whole - 4 * SMALL))
+        _, gone = await door.connect()
+        gone.write(LARGE)
+        await wire.until(lambda: has_left(door, whole - 8 * SMALL))
+        gone.transport.abort()
+        await asyncio.sleep(0.1)
+        assert door.budget.left == whole - 8 * SMALL, "its errand runs on"
+        app.goes_on.set()
+        assert (await answer)[0] == 200
+        await wire.until(lambda: has_left(door, whole))
+
+    waiting(test)
+
+
+def test_errands_are_bounded_and_leave_other_threads_alone() -> None:
+    async def test(app: Waiting, door: Opened) -> None:
+        small = wire.request("POST", "/")
+        answers = [asyncio.create_task(door.ask(small)) for _ in range(4)]
+        done, _ = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+        (refused,) = done
+        assert refused.result() == (503, b"too many namespaces are being read; try again\n")
+        assert await asyncio.to_thread(lambda: "a certificate is looked for") != ""
+        app.goes_on.set()
+        assert sorted([(await each)[0] for each in answers]) == [200, 200, 200, 503]
+        assert all(name.startswith("errand") for name in app.threads)
+
+    waiting(test)

@@ -1,0 +1,152 @@
+import copy
+
+import jsonpatch
+import msgspec
+import pytest
+
+from edl.errors import Denied, Finding
+from edl.inject.admission import Context, Verdict
+from edl.namespaces import SILENT
+from edl.writes import Json
+from tests.webhook import reviews
+from tests.webhook.cores import failing
+from webhook import handler
+from webhook.admission_review import Review, decode
+from webhook.handler import Core, Judge, Outcome
+
+CONTEXT = Context(frozenset({"reconciler"}), "kubectl-edl:test")
+BOTH = pytest.mark.parametrize("decide", [handler.mutate, handler.validate])
+
+
+def question(manifest: Json, **changes: object) -> Review:
+    return decode(reviews.review(manifest, **changes))
+
+
+def answering(manifest: Json, *warnings: str) -> Core:
+    return Core(mutate=lambda _, __: Verdict(manifest, warnings))
+
+
+def test_the_patch_makes_the_object_that_the_core_wants() -> None:
+    asked = question(reviews.job(framework="none", min="1", max="3"))
+    before = copy.deepcopy(asked.manifest)
+    found = handler.mutate(asked, SILENT, Core(), CONTEXT)
+    assert found.outcome is Outcome.PATCHED
+    after = jsonpatch.apply_patch(before, msgspec.json.decode(found.answer.patch))
+    assert after["spec"]["suspend"] is True
+    again = handler.mutate(question(after), SILENT, Core(), CONTEXT)
+    assert (again.outcome, again.answer.patch) == (Outcome.UNCHANGED, b"")
+
+
+def test_an_object_without_our_label_is_left_alone() -> None:
+    found = handler.mutate(question(reviews.job()), SILENT, Core(), CONTEXT)
+    assert (found.outcome, found.answer.patch) == (Outcome.UNCHANGED, b"")
+
+
+def test_an_object_that_is_not_ours_is_told_of_its_slips_and_never_refused() -> None:
+    slip = question(reviews.job(framwork="none"))
+    found = handler.advise(slip, SILENT, Core(), CONTEXT)
+    assert (found.outcome, found.answer.refusal) == (Outcome.UNCHANGED, None)
+    assert found.answer.warnings == (
+        "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?",
+    )
+    failed = handler.advise(slip, SILENT, failing(KeyError("labels")), CONTEXT)
+    assert (failed.outcome, failed.answer.refusal) == (Outcome.FAILED, None)
+
+
+def test_one_finding_is_one_line() -> None:
+    found = handler.mutate(question(reviews.job(framework="caffe")), SILENT, Core(), CONTEXT)
+    assert found.outcome is Outcome.DENIED
+    assert found.answer.refusal is not None
+    message = found.answer.refusal.message
+    assert message.startswith("Job default/mnist: metadata.labels[edl.dev/framework]: unknown")
+    assert "\n" not in message
+
+
+@BOTH
+def test_several_findings_are_numbered_and_all_there(decide: Judge) -> None:
+    core = failing(Denied([Finding("a", "is bad", "one of b, c"), Finding("d", "is worse")]))
+    refusal = decide(question(reviews.job(framework="none")), SILENT, core, CONTEXT).answer.refusal
+    assert refusal is not None
+    assert (refusal.code, refusal.reason) == (422, "Invalid")
+    assert refusal.message == (
+        "2 problems in Job default/mnist:\n  1. a: is bad; one of b, c\n  2. d: is worse"
+    )
+
+
+@BOTH
+def test_a_message_is_no_larger_than_a_user_reads(decide: Judge) -> None:
+    findings = [Finding(f"path{number}", "x" * 9_000, "a way out") for number in range(200)]
+    core = failing(Denied(findings))
+    refusal = decide(question(reviews.job(framework="none")), SILENT, core, CONTEXT).answer.refusal
+    assert refusal is not None
+    lines = refusal.message.splitlines()
+    assert lines[0] == "200 problems in Job default/mnist:"
+    assert (len(lines), lines[-1]) == (52, "  …")
+    assert lines[1].startswith("  1. path0: xxx")
+    assert lines[1].endswith("xxx; a way out")
+    assert max(map(len, lines)) < 2_100
+
+
+@BOTH
+def test_a_defect_refuses_a_labelled_object_with_the_reason(decide: Judge) -> None:
+    error = KeyError("spec")
+    found = decide(question(reviews.job(framework="none")), SILENT, failing(error), CONTEXT)
+    assert (found.outcome, found.failure) == (Outcome.FAILED, error)
+    assert found.answer.patch == b""
+    assert found.answer.refusal is not None
+    assert found.answer.refusal.code == 500
+    assert "kubectl-edl failed inside on Job default/mnist (KeyError: 'spec')" in (
+        found.answer.refusal.message
+    )
+
+
+@BOTH
+def test_a_defect_refuses_an_object_that_was_labelled(decide: Judge) -> None:
+    asked = question(reviews.job(), operation="UPDATE", oldObject=reviews.job(framework="none"))
+    assert decide(asked, SILENT, failing(KeyError("spec")), CONTEXT).answer.refusal is not None
+
+
+@BOTH
+def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning(decide: Judge) -> None:
+    found = decide(question(reviews.job()), SILENT, failing(KeyError("spec")), CONTEXT)
+    assert found.answer.refusal is None
+    assert found.answer.patch == b""
+    assert "left as it is" in found.answer.warnings[0]
+
+
+@pytest.mark.parametrize("metadata", [None, [], "x", {"labels": None}, {"labels": []}])
+def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) -> None:
+    found = handler.mutate(
+        question({"metadata": metadata}), SILENT, failing(KeyError("spec")), CONTEXT
+    )
+    assert found.outcome is Outcome.FAILED
+
+
+def test_a_result_that_is_no_json_is_a_defect_and_never_a_patch() -> None:
+    manifest = reviews.job(framework="none")
+    broken = manifest | {"spec": object()}
+    found = handler.mutate(question(manifest), SILENT, answering(broken), CONTEXT)
+    assert (found.outcome, found.answer.patch) == (Outcome.FAILED, b"")
+
+
+def test_warnings_reach_the_user() -> None:
+    manifest = reviews.job(framework="none")
+    found = handler.mutate(
+        question(manifest), SILENT, answering(manifest, "use kubectl edl scale"), CONTEXT
+    )
+    assert found.answer.warnings == ("use kubectl edl scale",)
+
+
+@BOTH
+@pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+def test_nobodys_deletion_is_stopped(decide: Judge, operation: str) -> None:
+    asked = decode(reviews.review(None, operation=operation, oldObject=reviews.job()))
+    found = decide(asked, SILENT, failing(KeyError("spec")), CONTEXT)
+    assert (found.outcome, found.answer.refusal) == (Outcome.UNCHANGED, None)
+
+
+def test_warnings_end_where_the_api_server_drops_them() -> None:
+    manifest = reviews.job(framework="none")
+    core = answering(manifest, "a" * 4_000, "b" * 200, "c")
+    warnings = handler.mutate(question(manifest), SILENT, core, CONTEXT).answer.warnings
+    assert warnings == ("a" * 4_000, "b" * 96)

@@ -1,0 +1,214 @@
+import asyncio
+import base64
+import logging
+import socket
+import ssl
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from certs import certificate_directory as files_in
+from certs.bundle import (
+    Bundle,
+    CertificateError,
+    Pair,
+    local_names,
+    pair_files,
+    service_names,
+    to_files,
+)
+from certs.issue import issue, issue_pair
+from edl.errors import NotFound, Unreachable
+from edl.kube.testing.fake_cluster import FakeCluster
+from edl.model import Target
+from webhook.tls.certificate_reloader import Keeper
+from webhook.tls.serving_certificate import ServingCertificate, from_directory, from_secret
+from webhook.webhook_metrics import Measures
+
+NOW = datetime.now(UTC)
+NAMES = local_names(service_names("edl-webhook", "edl-system"))
+BUNDLE = issue(NAMES, NOW)
+RENEWED = issue_pair(BUNDLE.authority, NAMES, NOW)
+
+
+def shown(certificate: ServingCertificate, trust: bytes) -> bytes:
+    """The certificate (DER) that a client which trusts `trust` is shown."""
+    ours, theirs = socket.socketpair()
+    client = ssl.create_default_context(cadata=trust.decode())
+
+    def serve() -> None:
+        certificate.context.wrap_socket(ours, server_side=True).close()
+
+    server = threading.Thread(target=serve)
+    server.start()
+    with client.wrap_socket(theirs, server_hostname="localhost") as connection:
+        found = connection.getpeercert(binary_form=True)
+    server.join()
+    assert found is not None
+    return found
+
+
+def der(pair: Pair) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
+
+
+def test_without_a_certificate_it_says_so() -> None:
+    assert ServingCertificate().problem(NOW) == "no certificate is loaded"
+
+
+def test_a_client_is_shown_what_was_loaded_last() -> None:
+    certificate = ServingCertificate()
+    assert certificate.load(BUNDLE.pair, NOW)
+    assert shown(certificate, BUNDLE.trust) == der(BUNDLE.pair)
+    context = certificate.context
+    assert certificate.load(RENEWED, NOW)
+    assert certificate.context is context
+    assert shown(certificate, BUNDLE.trust) == der(RENEWED)
+    assert certificate.problem(NOW) == ""
+
+
+def test_loading_the_same_again_is_nothing_new() -> None:
+    certificate = ServingCertificate()
+    certificate.load(BUNDLE.pair, NOW)
+    assert not certificate.load(BUNDLE.pair, NOW)
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        (Pair(RENEWED.certificate, BUNDLE.pair.key), "the key does not belong"),
+        (Pair(b"x", BUNDLE.pair.key), "not readable"),
+        (Pair(RENEWED.certificate, b""), "not readable"),
+        (issue(NAMES, NOW - timedelta(days=400)).pair, "expired on"),
+        (issue(NAMES, NOW + timedelta(days=2)).pair, "not valid before"),
+    ],
+)
+def test_a_bad_pair_leaves_the_old_one_serving(pair: Pair, reason: str) -> None:
+    certificate = ServingCertificate()
+    certificate.load(BUNDLE.pair, NOW)
+    with pytest.raises(CertificateError, match=reason):
+        certificate.load(pair, NOW)
+    assert shown(certificate, BUNDLE.trust) == der(BUNDLE.pair)
+
+
+def test_an_expired_certificate_makes_it_unready() -> None:
+    certificate = ServingCertificate()
+    certificate.load(BUNDLE.pair, NOW)
+    assert certificate.problem(NOW + timedelta(days=366)) == "the certificate has expired"
+
+
+def test_a_directory_is_a_source(tmp_path: Path) -> None:
+    source = from_directory(tmp_path)
+    with pytest.raises(CertificateError, match=r"tls\.crt and tls\.key missing"):
+        source(NOW)
+    files_in.write(tmp_path, to_files(BUNDLE))
+    assert source(NOW) == BUNDLE.pair
+
+
+SECRET = Target("Secret", "edl-system", "edl-webhook-tls")
+
+
+def filled(cluster: FakeCluster, pair: Pair) -> None:
+    files = pair_files(pair).items()
+    data = {name: base64.b64encode(content).decode() for name, content in files}
+    cluster.patch(SECRET, {"data": data})
+
+
+def test_a_secret_is_a_source() -> None:
+    cluster = FakeCluster(lambda: NOW)
+    source = from_secret(cluster, SECRET)
+    with pytest.raises(NotFound):
+        source(NOW)
+    cluster.create(SECRET, {"metadata": {}})
+    with pytest.raises(CertificateError, match=r"edl-webhook-tls: tls\.crt and tls\.key missing"):
+        source(NOW)
+    filled(cluster, BUNDLE.pair)
+    assert source(NOW) == BUNDLE.pair
+
+
+def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster, certificate = FakeCluster(lambda: NOW), ServingCertificate()
+    cluster.create(SECRET, {"metadata": {}})
+    keeper = Keeper(certificate, from_secret(cluster, SECRET), Measures(), lambda: NOW)
+    for _ in range(3):
+        asyncio.run(keeper.refresh())
+    assert certificate.problem(NOW) == "no certificate is loaded"
+    (message,) = caplog.messages
+    assert message == (
+        "no certificate yet, so no connection is accepted: "
+        "Secret edl-system/edl-webhook-tls: tls.crt and tls.key missing"
+    )
+    for pair in (BUNDLE.pair, RENEWED):
+        filled(cluster, pair)
+        asyncio.run(keeper.refresh())
+        assert shown(certificate, BUNDLE.trust) == der(pair)
+    cluster.patch(SECRET, {"data": None})
+    asyncio.run(keeper.refresh())
+    assert shown(certificate, BUNDLE.trust) == der(RENEWED)
+
+
+def keeper_of(directory: Path) -> tuple[Keeper, ServingCertificate]:
+    certificate = ServingCertificate()
+    return Keeper(certificate, from_directory(directory), Measures(), lambda: NOW), certificate
+
+
+def write(directory: Path, bundle: Bundle) -> None:
+    files_in.write(directory, to_files(bundle))
+
+
+def test_the_keeper_sees_new_files_and_survives_half_written_ones(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    write(tmp_path, BUNDLE)
+    keeper, certificate = keeper_of(tmp_path)
+    keeper.start()
+    files_in.write(tmp_path, {"tls.crt": RENEWED.certificate})
+    asyncio.run(keeper.refresh())
+    asyncio.run(keeper.refresh())
+    assert certificate.loaded is not None
+    assert certificate.loaded.pair == BUNDLE.pair
+    assert caplog.messages == [
+        "the certificate stays as it is: the key does not belong to the certificate"
+    ]
+    files_in.write(tmp_path, {"tls.key": RENEWED.key})
+    asyncio.run(keeper.refresh())
+    assert certificate.loaded.pair == RENEWED
+
+
+def test_the_keeper_cannot_start_without_a_certificate(tmp_path: Path) -> None:
+    keeper, _ = keeper_of(tmp_path)
+    with pytest.raises(CertificateError):
+        keeper.start()
+
+
+@pytest.mark.parametrize("trouble", [Unreachable("no answer"), RuntimeError("a defect")])
+def test_no_trouble_of_the_source_ends_the_keeping(
+    trouble: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    def source(_: datetime) -> Pair:
+        raise trouble
+
+    certificate = ServingCertificate()
+    certificate.load(BUNDLE.pair, NOW)
+    asyncio.run(Keeper(certificate, source, Measures(), lambda: NOW).refresh())
+    assert certificate.loaded is not None
+    assert len(caplog.messages) == 1
+
+
+def test_the_expiry_is_measured(tmp_path: Path) -> None:
+    write(tmp_path, BUNDLE)
+    measures = Measures()
+    certificate = ServingCertificate()
+    Keeper(certificate, from_directory(tmp_path), measures, lambda: NOW).start()
+    assert certificate.loaded is not None
+    line = next(
+        line
+        for line in measures.exposition().decode().splitlines()
+        if line.startswith("edl_webhook_certificate_expiry_timestamp_seconds ")
+    )
+    assert float(line.split()[1]) == certificate.loaded.ends.timestamp()

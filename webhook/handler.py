@@ -1,0 +1,145 @@
+"""A review in, an answer out, without HTTP: the core is asked, its refusals are put in words."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from http import HTTPStatus
+from itertools import accumulate
+from typing import Final, Literal, TypeAlias, cast
+
+import msgspec
+
+from edl import patch
+from edl.errors import Denied, EdlError, Finding
+from edl.inject import admission
+from edl.inject.admission import Context, Request, Verdict
+from edl.inject.shape import is_labelled
+from edl.namespaces import NamespacePolicy
+from webhook.admission_review import Answer, Refusal, Review
+
+
+class Outcome(StrEnum):
+    """What became of a review, as the metrics count it."""
+
+    UNCHANGED = "unchanged"
+    PATCHED = "patched"
+    DENIED = "denied"
+    FAILED = "failed"
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """An answer and what it was. `failure` is an internal error, for the log."""
+
+    outcome: Outcome
+    answer: Answer
+    failure: Exception | None = None
+
+
+class Core(msgspec.Struct, frozen=True):
+    """The decisions that are asked for: `edl.inject`, unless a test passes its own."""
+
+    mutate: Callable[[Request, Context], Verdict] = admission.mutate
+    validate: Callable[[Request, Context], None] = admission.validate
+    advise: Callable[[Request], tuple[str, ...]] = admission.advise
+
+
+Judge: TypeAlias = Callable[[Review, NamespacePolicy, Core, Context], Judgement]
+
+_MOST: Final = 50
+"""Findings in one message."""
+_LONGEST: Final = 2_000
+"""Characters of one: its path and what is allowed stand at its ends."""
+_WARNED: Final = 4_096
+"""Characters of all warnings of an answer: the API server drops those behind."""
+_UNCHANGED: Final = Judgement(Outcome.UNCHANGED, Answer())
+
+
+def mutate(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
+    """The patch that completes the object. Never raises: see `_failed`."""
+
+    def ask(request: Request) -> Judgement:
+        verdict = core.mutate(request, context)
+        # Encoded here, so that a value that is no JSON is an internal error like any other.
+        operations = patch.diff(request.manifest, verdict.manifest)
+        encoded = msgspec.json.encode(operations) if operations else b""
+        outcome = Outcome.PATCHED if operations else Outcome.UNCHANGED
+        return Judgement(outcome, Answer(encoded, _heard(verdict.warnings)))
+
+    return _judged(review, policy, ask)
+
+
+def validate(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
+    """Whether the object is still as it must be. Never raises: see `_failed`."""
+
+    def ask(request: Request) -> Judgement:
+        core.validate(request, context)
+        return _UNCHANGED
+
+    return _judged(review, policy, ask)
+
+
+def advise(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
+    """Warnings about an object that is not ours. Never raises: see `_failed`."""
+    del context
+
+    def ask(request: Request) -> Judgement:
+        return Judgement(Outcome.UNCHANGED, Answer(warnings=_heard(core.advise(request))))
+
+    return _judged(review, policy, ask)
+
+
+def unread(review: Review, error: EdlError) -> Judgement:
+    """A namespace that nobody could read: what it says may be a ceiling, so the object waits."""
+    message = f"{review}: its namespace cannot be read ({error}); nothing was written, try again"
+    refusal = Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+    return Judgement(Outcome.FAILED, Answer(refusal=refusal))
+
+
+def _judged(
+    review: Review, policy: NamespacePolicy, ask: Callable[[Request], Judgement]
+) -> Judgement:
+    if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
+        return _UNCHANGED  # a deletion is nobody's to stop
+    operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
+    try:
+        return ask(Request(operation, review.manifest, review.old, review.user, policy))
+    except Denied as denied:
+        return _denied(review, denied.findings)
+    except Exception as error:  # noqa: BLE001 - a stack trace helps nobody who waits for a Job
+        return _failed(review, error)
+
+
+def _denied(review: Review, findings: tuple[Finding, ...]) -> Judgement:
+    message = _in_words(review, findings)
+    refusal = Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message)
+    return Judgement(Outcome.DENIED, Answer(refusal=refusal))
+
+
+def _in_words(review: Review, findings: tuple[Finding, ...]) -> str:
+    if len(findings) == 1:
+        return f"{review}: {_cut(findings[0])}"
+    shown = [f"{number}. {_cut(finding)}" for number, finding in enumerate(findings[:_MOST], 1)]
+    lines = shown if len(findings) <= _MOST else [*shown, "…"]
+    return "\n  ".join((f"{len(findings)} problems in {review}:", *lines))
+
+
+def _cut(finding: Finding) -> str:
+    """A finding quotes what it found, which may be as large as the object."""
+    text = str(finding)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+
+
+def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """As many of them as the API server hands on; the last of these may be cut."""
+    left = [_WARNED, *(_WARNED - total for total in accumulate(map(len, warnings)))]
+    return tuple(text[:room] for text, room in zip(warnings, left, strict=False) if room > 0)
+
+
+def _failed(review: Review, error: Exception) -> Judgement:
+    """An internal error: a labelled object waits for its repair, another one goes on as it is."""
+    what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
+    if not is_labelled(review.manifest) and not is_labelled(review.old):
+        answer = Answer(warnings=_heard((f"{what}; the object was left as it is",)))
+        return Judgement(Outcome.FAILED, answer, error)
+    message = f"{what}; nothing was written. The webhook's log has the details, under {review.uid}"
+    refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", message)
+    return Judgement(Outcome.FAILED, Answer(refusal=refusal), error)

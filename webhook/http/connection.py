@@ -1,0 +1,234 @@
+"""One connection, from its acceptance on: what it may take of time and memory.
+
+uvicorn's HTTP protocol speaks on it, but no setting of a server limits what a client does before
+the app is called. So its bytes pass here first: the head of a request has a time and a size, and
+uvicorn gets one request at a time, for it makes 2 KiB of objects of each one that it finds in a
+read. `Content-Length` says where a request ends; every API server sends it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum, auto
+from http import HTTPStatus
+from ssl import SSLContext
+from typing import Any, Final, TypeAlias, cast
+from wsgiref.types import WSGIApplication
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from webhook.http.body_budget import SMALL, Budget
+from webhook.http.connection_limits import Limits
+from webhook.http.connection_table import Room
+from webhook.http.deferred_calls import Errands
+from webhook.tls.client_auth import PeerCertificate
+
+STATE: Final = "connection"
+"""Where the app finds its connection in the `state` of a request's scope."""
+_LINGER_SECONDS: Final = 0.5
+_HEAD_ENDS: Final = b"\r\n\r\n"
+
+Rejected: TypeAlias = Callable[[str, str, int], None]
+"""Is told of a refused request: the client's address, why, the HTTP status."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """A port: what is served there, and what its connections share."""
+
+    app: WSGIApplication
+    limits: Limits
+    room: Room
+    budget: Budget
+    errands: Errands
+    rejected: Rejected
+    objection: Callable[[PeerCertificate], str]
+    """Why the holder of a certificate may not ask; empty when it may."""
+    closing: Callable[[], bool]
+    """Whether clients shall open their next connection elsewhere."""
+    context: SSLContext | None
+    """None for plain HTTP."""
+
+
+class Phase(Enum):
+    """What a connection is doing; each phase but the first is timed here."""
+
+    HANDSHAKE = auto()
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    ANSWER = auto()
+    REFUSED = auto()
+
+
+class Connection(asyncio.Protocol):
+    """Counts from its making on; `of_uvicorn` is what uvicorn makes its own protocols of."""
+
+    def __init__(self, endpoint: Endpoint, client: str, of_uvicorn: dict[str, Any]) -> None:
+        self.client: Final = client
+        self.handshake: asyncio.Task[None] | None = None
+        self.transport: asyncio.Transport | None = None
+        """None before the handshake has ended well, and after the end."""
+        self.objection = ""
+        self.ends = False
+        """Whether it closes behind the answer: the client sends no more, or the next already."""
+        self._endpoint = endpoint
+        self._http: HttpToolsProtocol
+        self._of_uvicorn = of_uvicorn | {"app_state": {STATE: self}}
+        self._now = asyncio.get_running_loop().time
+        self._enter(Phase.HANDSHAKE)
+        self._head = bytearray()
+        self._early = b""
+        """What came in one piece with a head, until the app has asked for it."""
+        self._missing = 0
+        """Bytes of the body that are still to come."""
+        endpoint.room.enter(self)
+
+    @property
+    def busy(self) -> bool:
+        return self._phase in (Phase.BODY, Phase.ANSWER)
+
+    def expel(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+        elif self.handshake is not None:
+            self.handshake.cancel()
+
+    def check(self, now: float) -> bool:
+        """End it where it is over its time; whether it was."""
+        limits = self._endpoint.limits
+        most, part = {
+            Phase.HANDSHAKE: (limits.handshake, ""),
+            Phase.IDLE: (limits.idle, ""),
+            Phase.HEAD: (limits.head, "head of the request"),
+            Phase.BODY: (limits.body, "body"),
+            Phase.ANSWER: (limits.answer, ""),
+            Phase.REFUSED: (_LINGER_SECONDS, ""),
+        }[self._phase]
+        if now - self._since <= most:
+            return False
+        if part:
+            what = f"the {part} did not end within {most:g} s"
+            self.refuse(HTTPStatus.REQUEST_TIMEOUT, what)
+        elif self.transport is None or self._phase is Phase.ANSWER:
+            self.expel()
+        else:
+            self.transport.close()
+        return True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.handshake = None  # its result refers to us: a circle that would outlive us
+        self.transport.set_write_buffer_limits(high=SMALL)
+        self.objection = self._endpoint.objection(transport.get_extra_info("peercert") or {})
+        self._enter(Phase.IDLE)
+        self._http = HttpToolsProtocol(**self._of_uvicorn)
+        self._http.connection_made(self.transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.transport = None
+        self._endpoint.room.leave(self)
+        # With an error it would wait for its next request for two minutes more.
+        self._http.connection_lost(None)
+        del self._http  # its last request refers to us: a circle that would outlive us
+
+    def pause_writing(self) -> None:
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._http.resume_writing()
+
+    def eof_received(self) -> bool:
+        """Whether the answer can still be sent: the request is whole.
+
+        Over TLS no half of a connection stays open.
+        """
+        self.ends = True
+        return self._phase is Phase.ANSWER and self._endpoint.context is None
+
+    def data_received(self, data: bytes) -> None:
+        if self._phase is Phase.IDLE:
+            self._enter(Phase.HEAD)
+            self._head.clear()
+        if self._phase is Phase.HEAD:
+            self._read_head(data)
+        elif self._phase is Phase.BODY:
+            self._read_body(data)
+        elif self._phase is Phase.ANSWER:
+            self._end_with_answer()
+
+    def expect(self, length: int) -> None:
+        """The app has the head of a request, and wants so many bytes of its body."""
+        self._missing, early, self._early = length, self._early, b""
+        self._endpoint.room.speaks(self)
+        self._read_body(early)
+
+    def finish(self) -> None:
+        """The request is answered."""
+        transport = self.transport
+        if transport and not transport.is_closing() and self._phase is Phase.ANSWER:
+            self._enter(Phase.IDLE)
+            self._endpoint.room.speaks(self)
+            transport.resume_reading()
+
+    def refuse(self, status: HTTPStatus, reason: str) -> None:
+        """Answer in one line; hang up when the client has had time to read it.
+
+        What it still sends by then is thrown away: hanging up on it would take the answer away.
+        """
+        if self.transport is None or self.transport.is_closing():
+            return
+        self._enter(Phase.REFUSED)
+        self._endpoint.rejected(self.client, reason, status)
+        content = f"{reason}\n".encode()
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: text/plain; charset=utf-8"
+            f"\r\ncontent-length: {len(content)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + content)
+        self.transport.resume_reading()
+
+    def _read_head(self, data: bytes) -> None:
+        begun, most = len(self._head), self._endpoint.limits.head_bytes
+        self._head += data
+        end = self._head.find(_HEAD_ENDS, max(0, begun - len(_HEAD_ENDS)))
+        piece = data if end < 0 else data[: end + len(_HEAD_ENDS) - begun]
+        if begun + len(piece) > most:
+            what = f"the head of the request is larger than {most} bytes"
+            self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, what)
+            return
+        self._http.data_received(piece)
+        if self._flow.is_closing():
+            what = "this is no request of HTTP/1.1"
+            self._endpoint.rejected(self.client, what, HTTPStatus.BAD_REQUEST)
+        elif end >= 0:
+            self._enter(Phase.BODY)
+            self._early = data[len(piece) :]
+            self._flow.pause_reading()
+
+    def _read_body(self, data: bytes) -> None:
+        piece = data[: self._missing]
+        self._missing -= len(piece)
+        if piece:
+            self._http.data_received(piece)
+        if self._missing:
+            self._flow.resume_reading()
+        else:
+            self._enter(Phase.ANSWER)
+            self._flow.pause_reading()
+        if len(data) > len(piece):
+            self._end_with_answer()
+
+    def _end_with_answer(self) -> None:
+        """The next request has begun too early: it is not read, the client asks again."""
+        self.ends = True
+        self._flow.pause_reading()
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase, self._since = phase, self._now()
+
+    @property
+    def _flow(self) -> asyncio.Transport:
+        if self.transport is None:
+            raise AssertionError("bytes come over a transport")
+        return self.transport

@@ -1,0 +1,33 @@
+"""What an app waits for is run on threads of its own, and is bounded."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from webhook.http.body_budget import Crowded
+
+ERRAND: Final = "edl.errand"
+"""In the environ: a function that the app leaves there. On its second call it finds it run."""
+THREADS: Final = 4
+MOST: Final = 32
+"""Errands at a time: a namespace is read within two seconds."""
+
+
+class Errands:
+    """Threads for errands alone, and a bound for those that run or wait for one."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._running = 0
+        self._pool = ThreadPoolExecutor(THREADS, "errand")
+
+    async def run(self, errand: Callable[[], object]) -> None:
+        """Raises Crowded where too many wait."""
+        if self._running >= self._most:
+            raise Crowded("too many namespaces are being read; try again")
+        self._running += 1
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._pool, errand)
+        finally:
+            self._running -= 1

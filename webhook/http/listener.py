@@ -1,0 +1,107 @@
+"""What uvicorn makes of an accepted connection: it counts before its handshake, which ends soon.
+
+uvicorn's own TLS knows no client before the handshake has ended, and gives it 60 s. So uvicorn
+accepts plainly, and the socket begins anew with TLS, under asyncio's public interface.
+"""
+
+import asyncio
+import logging
+import ssl
+from functools import partial
+from http import HTTPStatus
+from socket import socket
+from typing import Any, Final, cast
+
+import uvicorn
+
+from webhook.http.connection import Connection, Endpoint
+from webhook.http.wsgi_bridge import Inline
+
+_GRACE_SECONDS: Final = 15
+"""For requests that have begun, at the end, if their connections are not ended before."""
+AT_ONCE: Final = 4
+"""Connections over their time that are ended before others are served again."""
+_BREATH_SECONDS: Final = 0.02
+"""So 200 end a second, and as many clients may come back: their handshakes are most of the work."""
+_log: Final = logging.getLogger(__name__)
+_NO_CERTIFICATE: Final = ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED")
+"""OpenSSL's names. Any other end of a handshake is noise: port scans, probes by TCP alone."""
+
+
+def server_of(endpoint: Endpoint) -> uvicorn.Server:
+    config = uvicorn.Config(
+        Inline(endpoint),
+        http=cast("type[asyncio.Protocol]", partial(Accepted, endpoint)),
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        log_level="error",  # a client chooses how many warnings there are: ours are bounded
+        timeout_keep_alive=int(endpoint.limits.idle) + 1,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+class Accepted(asyncio.Protocol):
+    """A TCP connection for a moment: its socket goes on as a `Connection`."""
+
+    def __init__(self, endpoint: Endpoint, **of_uvicorn: Any) -> None:  # noqa: ANN401
+        self._endpoint = endpoint
+        self._of_uvicorn = of_uvicorn
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        accepted, context = cast("asyncio.Transport", transport), self._endpoint.context
+        address = accepted.get_extra_info("peername")
+        try:
+            # The loop reads on once this has returned, so `start_tls` would come too late.
+            plain = accepted.get_extra_info("socket").dup() if context and address else None
+        except OSError as error:  # out of descriptors
+            _log.warning("cannot accept a connection: %s", error)
+            address = None
+        if address is None:  # has left already, or must
+            accepted.abort()
+            return
+        connection = Connection(self._endpoint, address[0], self._of_uvicorn)
+        if plain is None:
+            accepted.set_protocol(connection)
+            connection.connection_made(accepted)
+        else:
+            accepted.abort()
+            shaking = _shake(self._endpoint, plain, connection)
+            connection.handshake = asyncio.get_running_loop().create_task(shaking)
+
+
+async def _shake(endpoint: Endpoint, accepted: socket, connection: Connection) -> None:
+    try:
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: connection, accepted, ssl=endpoint.context
+        )
+    except ssl.SSLError as error:
+        if error.reason in _NO_CERTIFICATE:
+            what = f"its certificate: {error}"
+            endpoint.rejected(connection.client, what, HTTPStatus.FORBIDDEN)
+    except OSError:
+        pass  # the client has left
+    finally:
+        if connection.transport is None:
+            endpoint.room.leave(connection)
+
+
+async def watch(endpoint: Endpoint) -> None:
+    """End, again and again, the connections that are over their time, a few at once.
+
+    Of a thousand that were opened together each ends with an answer over TLS, and its client opens
+    the next one: reviews are answered in between.
+    """
+    loop, ended = asyncio.get_running_loop(), 0
+    while True:
+        await asyncio.sleep(endpoint.limits.look)
+        for connection in endpoint.room.everybody():
+            ended += connection.check(loop.time())
+            if ended >= AT_ONCE:
+                ended = 0
+                await asyncio.sleep(_BREATH_SECONDS)

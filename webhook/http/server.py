@@ -1,0 +1,205 @@
+"""The server: listeners around the apps, with one TLS context and an end that loses nothing."""
+
+import asyncio
+import gc
+import logging
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Final
+from wsgiref.types import WSGIApplication
+
+import msgspec
+import uvicorn
+import uvloop
+
+from edl.errors import EdlError
+from webhook.http.body_budget import Budget
+from webhook.http.connection import Endpoint, Rejected
+from webhook.http.connection_limits import Limits
+from webhook.http.connection_table import Room
+from webhook.http.deferred_calls import Errands
+from webhook.http.listener import server_of, watch
+from webhook.tls.certificate_reloader import Keeper
+from webhook.tls.client_auth import Clients, ClientsError
+from webhook.tls.serving_certificate import ServingCertificate
+
+_BACKLOG: Final = 2048
+_GRACE_SECONDS: Final = 10
+_TICK_SECONDS: Final = 0.02
+_OTHER_FILES: Final = 100 + _BACKLOG
+"""File descriptors for all that is no connection, and a second one of each that begins TLS now."""
+_log: Final = logging.getLogger(__name__)
+
+
+class ServerError(EdlError):
+    """The server cannot be started here."""
+
+
+class Door(msgspec.Struct, frozen=True):
+    """A port and what is served behind it, over TLS or plainly; with `clients`, to them alone."""
+
+    app: WSGIApplication
+    port: int
+    tls: bool = True
+    clients: Clients | None = None
+    limits: Limits = msgspec.field(default_factory=Limits)
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Where to listen, how often to look for a new certificate, how long to wait at the end.
+
+    `drain`: for so long after the signal readiness is refused while requests are still answered,
+    until the Service's endpoints have changed on every node.
+    """
+
+    host: str
+    doors: tuple[Door, ...]
+    rejected: Rejected
+    refresh: timedelta = timedelta(seconds=10)
+    drain: timedelta = timedelta(seconds=5)
+
+
+class Lifecycle:
+    """Whether traffic should come: `problem` tells what else is missing, empty for nothing."""
+
+    def __init__(
+        self,
+        certificate: ServingCertificate,
+        clock: Callable[[], datetime],
+        problem: Callable[[], str] = str,
+    ) -> None:
+        self.certificate = certificate
+        self.closing = False
+        self._clock = clock
+        self._problem = problem
+
+    def unready(self) -> str:
+        """Why no traffic should come; empty when it should."""
+        if self.closing:
+            return "shutting down"
+        return self.certificate.problem(self._clock()) or self._problem()
+
+
+class _Servers:
+    """A first signal turns traffic away gently, a second one ends at once."""
+
+    def __init__(self, lifecycle: Lifecycle, settings: Settings) -> None:
+        self._lifecycle = lifecycle
+        self._settings = settings
+        self._budget, self._errands = Budget(), Errands()
+        self._signals = asyncio.Semaphore(0)
+        self._sockets = [_bound(settings.host, door.port) for door in settings.doors]
+
+    async def serve(self) -> None:
+        endpoints = [self._endpoint(door) for door in self._settings.doors]
+        servers = [server_of(endpoint) for endpoint in endpoints]
+        watching = [asyncio.create_task(watch(endpoint)) for endpoint in endpoints]
+        pairs = zip(servers, self._sockets, strict=True)
+        ending = asyncio.gather(*(server.serve([listening]) for server, listening in pairs))
+        asked = asyncio.create_task(self._asked_to_end(servers))
+        await asyncio.wait((ending, asked), return_when=asyncio.FIRST_COMPLETED)
+        for server in servers:
+            server.should_exit = True
+        again = asyncio.create_task(self._signals.acquire())
+        both = (ending, again)
+        await asyncio.wait(both, timeout=_GRACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        for connection in chain.from_iterable(one.room.everybody() for one in endpoints):
+            connection.expel()
+        for task in (*watching, asked, again):
+            task.cancel()
+        await ending
+
+    async def _asked_to_end(self, servers: list[uvicorn.Server]) -> None:
+        loop = asyncio.get_running_loop()
+        while not all(one.started for one in servers):  # noqa: ASYNC110 - uvicorn has no event
+            await asyncio.sleep(_TICK_SECONDS)
+        for number in (signal.SIGINT, signal.SIGTERM):  # instead of uvicorn's, which end at once
+            loop.add_signal_handler(number, self._signals.release)
+        await self._signals.acquire()
+        self._lifecycle.closing = True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._signals.acquire(), self._settings.drain.total_seconds())
+
+    def _endpoint(self, door: Door) -> Endpoint:
+        _log.info("listening on %s port %d, TLS: %s", self._settings.host, door.port, door.tls)
+        return Endpoint(
+            door.app,
+            door.limits,
+            Room(door.limits.connections, door.limits.each),
+            self._budget,
+            self._errands,
+            self._settings.rejected,
+            objection=door.clients.problem if door.clients else _welcome,
+            closing=lambda: self._lifecycle.closing,
+            context=self._lifecycle.certificate.context if door.tls else None,
+        )
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ServerError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def _welcome(_: object) -> str:
+    return ""
+
+
+def serve(lifecycle: Lifecycle, keeper: Keeper, settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what has begun. The certificate is loaded.
+
+    Raises ServerError where a port is taken, ClientsError for an authority that is no good.
+    """
+    _demand(lifecycle, settings)
+    _raise_limit_of_files(sum(door.limits.connections for door in settings.doors) + _OTHER_FILES)
+    servers = _Servers(lifecycle, settings)
+    # Modules and the app stay for good: full collections, which pause every review, skip them.
+    gc.collect()
+    gc.freeze()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(servers, keeper, lifecycle, settings))
+
+
+async def _run(servers: _Servers, keeper: Keeper, lifecycle: Lifecycle, settings: Settings) -> None:
+    keeping = asyncio.create_task(keeper.keep(settings.refresh))
+    looking = asyncio.create_task(_keep_demanding(lifecycle, settings))
+    try:
+        await servers.serve()
+    finally:
+        keeping.cancel()
+        looking.cancel()
+
+
+async def _keep_demanding(lifecycle: Lifecycle, settings: Settings) -> None:
+    """New authorities of clients are seen as new certificates are."""
+    trouble = ""
+    while True:
+        await asyncio.sleep(settings.refresh.total_seconds())
+        try:
+            _demand(lifecycle, settings)
+            trouble = ""
+        except ClientsError as error:
+            if str(error) != trouble:
+                _log.warning("the authority of clients stays as it is: %s", error)
+            trouble = str(error)
+
+
+def _demand(lifecycle: Lifecycle, settings: Settings) -> None:
+    for door in settings.doors:
+        if door.clients is not None and door.clients.demand(lifecycle.certificate.context):
+            _log.info("only clients of --client-ca may ask for reviews")
+
+
+def _raise_limit_of_files(wanted: int) -> None:
+    """As far as the machine allows: a shell's usual 1,024 would be too few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

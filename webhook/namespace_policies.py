@@ -1,0 +1,156 @@
+"""What every namespace says about its Jobs, by a watch: no review waits for the API server.
+
+A review may be as old as a watch's delay, some milliseconds. Only a namespace that the watch has
+not brought yet is read by itself, beside the loop: by its name alone, and within bounds of number
+and time that no sender of reviews can move.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import BoundedSemaphore, Lock
+from typing import Final, Protocol
+
+from edl.errors import ClusterError, Unreachable
+from edl.kube.cache.informer import Informer
+from edl.kube.cache.store import Name, Store
+from edl.kube.cluster import Cluster, Selection
+from edl.kube.decode import object_facts
+from edl.model import Target
+from edl.namespaces import SILENT, NamespacePolicy, read
+
+NAMESPACES: Final = Selection("Namespace")
+AT_ONCE: Final = 4
+"""Namespaces that are read at a time."""
+MOST_FAILURES: Final = 64
+_FAILED_SECONDS: Final = 3.0
+_QUEUED_SECONDS: Final = 1.0
+"""Until a namespace is read; reading takes two at most, and the API server waits for five."""
+
+
+class Policies(Protocol):
+    """Where the policies of namespaces come from."""
+
+    def known(self, namespace: str) -> NamespacePolicy | None:
+        """At once; None for a namespace that nobody has told us of."""
+        ...
+
+    def fetch(self, namespace: str) -> NamespacePolicy:
+        """Ask the API server, which takes a while. Raises ClusterError."""
+        ...
+
+    def problem(self) -> str:
+        """Why nothing is known yet; empty when it is."""
+        ...
+
+
+class Silent:
+    """Of no cluster: no namespace says anything."""
+
+    def known(self, namespace: str) -> NamespacePolicy | None:
+        del namespace
+        return SILENT
+
+    def fetch(self, namespace: str) -> NamespacePolicy:
+        del namespace
+        return SILENT
+
+    def problem(self) -> str:
+        return ""
+
+
+class Watched:
+    """Of a cluster's namespaces, followed by a thread of its own for as long as we live.
+
+    While the API server is away, what was known last goes on to hold.
+    """
+
+    def __init__(
+        self, cluster: Cluster, quick: Cluster, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`quick` is the same cluster, asked for one namespace while a review waits."""
+        self._store = Store(object_facts.namespace)
+        self._informer = Informer(cluster, NAMESPACES, self._store)
+        self._quick = quick
+        self._slots = BoundedSemaphore(AT_ONCE)
+        self._failures = Failures(monotonic)
+
+    def start(self) -> None:
+        self._informer.start()
+
+    def stop(self) -> None:
+        self._informer.stop()
+
+    def known(self, namespace: str) -> NamespacePolicy | None:
+        found = self._store.get(Name("", namespace))
+        return found.policy if found else None
+
+    def fetch(self, namespace: str) -> NamespacePolicy:
+        """At most `AT_ONCE` requests at a time: the next one may find what it waited for."""
+        if problem := self.problem():
+            raise Unreachable(problem)
+        if not self._slots.acquire(timeout=_QUEUED_SECONDS):
+            raise Unreachable("many other namespaces are being read")
+        try:
+            return self.known(namespace) or self._read(namespace)
+        finally:
+            self._slots.release()
+
+    def _read(self, namespace: str) -> NamespacePolicy:
+        self._failures.check(namespace)
+        try:
+            body = self._quick.get(Target("Namespace", "", namespace))
+        except ClusterError as error:
+            self._failures.add(namespace, error)
+            raise
+        self._store.accept(body)
+        return read(body)
+
+    def problem(self) -> str:
+        return "" if self._store.synced else "the cluster's namespaces are not known yet"
+
+
+class Failures:
+    """Which namespaces could not be read in the last seconds, and why. Thread-safe.
+
+    A review names any namespace. So the number of failures is bounded, and with it the number of
+    requests that reviews cause: while it is reached, no unknown namespace is read.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._errors: dict[str, tuple[float, ClusterError]] = {}
+
+    def check(self, namespace: str) -> None:
+        """Raise what reading the namespace raised lately, or Unreachable after too many."""
+        with self._lock:
+            oldest = self._monotonic() - _FAILED_SECONDS
+            self._errors = {name: e for name, e in self._errors.items() if e[0] > oldest}
+            _, error = self._errors.get(namespace, (0.0, None))
+            if error is not None:
+                raise type(error)(str(error), error.status)
+            if len(self._errors) >= MOST_FAILURES:
+                raise Unreachable("too many namespaces could not be read a moment ago")
+
+    def add(self, namespace: str, error: ClusterError) -> None:
+        with self._lock:
+            self._errors[namespace] = (self._monotonic(), error)
+
+
+class Errand:
+    """A policy that is fetched beside the loop: called on a thread, asked for afterwards."""
+
+    def __init__(self, fetch: Callable[[], NamespacePolicy]) -> None:
+        self._fetch = fetch
+        self._future: Future[NamespacePolicy] = Future()
+
+    def __call__(self) -> None:
+        try:
+            self._future.set_result(self._fetch())
+        except Exception as error:  # noqa: BLE001 - raised again where it can be answered
+            self._future.set_exception(error)
+
+    def result(self) -> NamespacePolicy:
+        """Raises what fetching raised."""
+        return self._future.result(timeout=0)

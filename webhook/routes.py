@@ -1,0 +1,173 @@
+"""The Flask app: six paths, every bad request answered in one line."""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from flask import Flask, Response, request
+from prometheus_client import CONTENT_TYPE_LATEST
+from werkzeug.exceptions import HTTPException
+
+from edl.errors import EdlError
+from edl.inject.admission import Context
+from edl.namespaces import SILENT, NamespacePolicy
+from webhook import handler
+from webhook.admission_review import BadReview, Review, decode, encode
+from webhook.handler import Core, Judge, Judgement
+from webhook.http.body_budget import MOST_VALUES, values
+from webhook.http.connection_limits import LIMIT
+from webhook.http.deferred_calls import ERRAND
+from webhook.namespace_policies import Errand, Policies, Silent
+from webhook.rejection_log import Complaints
+from webhook.webhook_metrics import Measures
+
+ADVISE: Final = "/advise"
+"""Of objects that are not ours: no namespace that cannot be read keeps one waiting."""
+_NAMESPACE: Final = "Namespace"
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain; charset=utf-8"
+_log: Final = logging.getLogger(__name__)
+
+
+class Desk(msgspec.Struct, frozen=True):
+    """What the paths need. `unready` says why no traffic should come, empty when it should."""
+
+    context: Context
+    unready: Callable[[], str]
+    measures: Measures = msgspec.field(default_factory=Measures)
+    core: Core = msgspec.field(default_factory=Core)
+    policies: Policies = msgspec.field(default_factory=Silent)
+    complaints: Complaints = msgspec.field(default_factory=Complaints)
+    clock: Callable[[], float] = time.perf_counter
+    """Seconds that only run forward, for the metrics."""
+
+
+def reviewing(app: Flask, desk: Desk) -> None:
+    """The API server's paths."""
+    looks = {"/mutate": handler.mutate, "/validate": handler.validate, ADVISE: handler.advise}
+    for path, judgement in looks.items():
+        app.add_url_rule(path, path, partial(_review, desk, judgement), methods=["POST"])
+
+
+def probing(app: Flask, desk: Desk) -> None:
+    """The kubelet's and Prometheus' paths."""
+    app.add_url_rule("/healthz", "/healthz", partial(_text, "ok"))
+    app.add_url_rule("/readyz", "/readyz", partial(_readiness, desk))
+    app.add_url_rule("/metrics", "/metrics", partial(_metrics, desk))
+
+
+def create_app(desk: Desk, *parts: Callable[[Flask, Desk], None]) -> Flask:
+    """The webhook as a WSGI app; of some of its parts, or whole."""
+    app = Flask(__name__, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = LIMIT
+    for part in parts or (reviewing, probing):
+        part(app, desk)
+    app.register_error_handler(BadReview, partial(_bad_review, desk))
+    app.register_error_handler(HTTPException, partial(_bad_request, desk))
+    return app
+
+
+def _review(desk: Desk, decide: Judge) -> Response:
+    if request.mimetype != _JSON:
+        found = request.mimetype or "no content type"
+        raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    postponed: _Postponed | None = request.environ.get(ERRAND)
+    started = desk.clock()
+    review = postponed.review if postponed else _decoded()
+    try:
+        policy = postponed.errand.result() if postponed else _policy(desk, review)
+    except EdlError as error:
+        judgement = handler.unread(review, error)
+    else:
+        if policy is None:
+            return _text("namespace unknown", HTTPStatus.SERVICE_UNAVAILABLE)
+        judgement = decide(review, policy, desk.core, desk.context)
+    answer = encode(review.uid, judgement.answer)
+    desk.measures.reviewed(request.path, review, judgement.outcome, desk.clock() - started)
+    _tell(review, judgement)
+    return Response(answer, content_type=_JSON)
+
+
+class _Postponed(msgspec.Struct, frozen=True):
+    """A review that waits for its namespace: an errand that has no more need of the body."""
+
+    review: Review
+    errand: Errand
+
+    def __call__(self) -> None:
+        self.errand()
+
+
+def _decoded() -> Review:
+    """The size of what is made of the body is known before it is made."""
+    body = request.get_data(cache=False)
+    if (found := values(body)) > MOST_VALUES:
+        what = f"the body has {found} values, more than {MOST_VALUES}"
+        raise BadReview(what, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    return decode(body)
+
+
+def _policy(desk: Desk, review: Review) -> NamespacePolicy | None:
+    """None when the namespace must be fetched first: that is left as an errand."""
+    if review.kind == _NAMESPACE or request.path == ADVISE:
+        return SILENT
+    known = desk.policies.known(review.namespace)
+    if known is None:
+        fetch = partial(desk.policies.fetch, review.namespace)
+        request.environ[ERRAND] = _Postponed(review, Errand(fetch))
+    return known
+
+
+def _tell(review: Review, judgement: Judgement) -> None:
+    """Log what an operator may be asked about: refusals, and our own failures in full."""
+    refusal = judgement.answer.refusal
+    # On one line, whatever names somebody chose: nobody writes a second one into the log.
+    asked = " ".join(f"{review.operation} of {review} by {review.user} ({review.uid})".split())
+    fields = {"job": f"{review.namespace}/{review.name}", "uid": review.uid}
+    if judgement.failure is not None:
+        _log.error("failed on %s", asked, exc_info=judgement.failure, extra={"fields": fields})
+    elif refusal is not None:
+        reason = " ".join(refusal.message.split())
+        fields["reason"] = reason
+        _log.info("refused %s: %s", asked, reason, extra={"fields": fields})
+
+
+def _text(line: str, status: int = HTTPStatus.OK) -> Response:
+    return Response(f"{line}\n", status, content_type=_TEXT)
+
+
+def _readiness(desk: Desk) -> Response:
+    reason = desk.unready()
+    return _text(reason, HTTPStatus.SERVICE_UNAVAILABLE) if reason else _text("ready")
+
+
+def _metrics(desk: Desk) -> Response:
+    return Response(desk.measures.exposition(), content_type=CONTENT_TYPE_LATEST)
+
+
+def _bad_review(desk: Desk, error: BadReview) -> Response:
+    return _rejected(desk, str(error), error.status)
+
+
+def _bad_request(desk: Desk, error: HTTPException) -> Response:
+    """What Flask itself refuses: an unknown path, another method, a body that is too large."""
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return _rejected(desk, f"the body is larger than {LIMIT} bytes", status)
+    return _rejected(desk, f"{request.method} {request.path}: {error.name}", status)
+
+
+def _rejected(desk: Desk, reason: str, status: int) -> Response:
+    line = " ".join(reason.split())
+    rejected(desk, request.remote_addr or "nobody", line, status)
+    return _text(line, status)
+
+
+def rejected(desk: Desk, client: str, line: str, status: int) -> None:
+    """Log and count a request that was refused before anybody judged it."""
+    desk.complaints.say(client, line)
+    desk.measures.rejected(status)

@@ -1,0 +1,1 @@
+"""Certificates: the one that is served, and those of clients."""

@@ -1,0 +1,74 @@
+"""Keeps the serving certificate fresh while we serve."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from certs.bundle import Pair
+from edl.errors import EdlError
+from webhook.tls.serving_certificate import ServingCertificate, Source
+from webhook.webhook_metrics import Measures
+
+_log: Final = logging.getLogger(__name__)
+_UNREADY: Final = timedelta(seconds=1)
+
+
+class Keeper:
+    """Loads what the source has, again and again; says each trouble once."""
+
+    def __init__(
+        self,
+        certificate: ServingCertificate,
+        source: Source,
+        measures: Measures,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._certificate = certificate
+        self._source = source
+        self._measures = measures
+        self._clock = clock
+        self._trouble = ""
+
+    def start(self) -> None:
+        """The first loading, where it must be there. Raises EdlError."""
+        now = self._clock()
+        self._load(self._source(now), now)
+
+    async def keep(self, every: timedelta) -> None:
+        """Refresh for ever; sooner while that keeps traffic away."""
+        while True:
+            await self.refresh()
+            waits = self._certificate.problem(self._clock())
+            await asyncio.sleep((min(every, _UNREADY) if waits else every).total_seconds())
+
+    async def refresh(self) -> None:
+        """Look once; whatever is wrong with the new certificate, the old one stays in place."""
+        now = self._clock()
+        try:
+            # A thread waits for the disk or the API server; the context is changed on the loop.
+            self._load(await asyncio.to_thread(self._source, now), now)
+        except EdlError as error:
+            self._complain(str(error))
+        except Exception:  # noqa: BLE001 - we serve on, and the next look may be better
+            self._measures.certificate_failed()
+            _log.exception("looking for a new certificate failed; the old one stays")
+        else:
+            self._trouble = ""
+
+    def _load(self, pair: Pair, now: datetime) -> None:
+        if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
+            self._measures.certified_until(loaded.ends)
+            _log.info("serving with a certificate until %s", loaded.ends.isoformat())
+
+    def _complain(self, trouble: str) -> None:
+        self._measures.certificate_failed()
+        if trouble != self._trouble:
+            _log.warning("%s: %s", self._outcome(), trouble)
+        self._trouble = trouble
+
+    def _outcome(self) -> str:
+        if self._certificate.loaded is None:
+            return "no certificate yet, so no connection is accepted"
+        return "the certificate stays as it is"

@@ -1,0 +1,94 @@
+"""The serving certificate: where it comes from, and one TLS context that always has the newest."""
+
+import ssl
+import tempfile
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from certs import certificate_directory as files_in
+from certs.bundle import CERTIFICATE, KEY, PAIR_FILES, CertificateError, Pair, pair_files, pair_from
+from certs.secrets import read_pair
+from certs.verify import facts_of, pair_problem
+from edl.kube.cluster import Cluster
+from edl.model import Target
+
+Source: TypeAlias = Callable[[datetime], Pair]
+"""Reads what there is to serve with now; raises CertificateError or ClusterError."""
+
+
+def from_directory(directory: Path) -> Source:
+    """`tls.crt` and `tls.key` of a directory, as `certs issue` or a mounted Secret has them."""
+
+    def read(now: datetime) -> Pair:
+        del now
+        files = files_in.read(directory, PAIR_FILES)
+        try:
+            return pair_from(files)
+        except CertificateError as error:
+            raise CertificateError(f"{directory}: {error}") from error
+
+    return read
+
+
+def from_secret(cluster: Cluster, secret: Target) -> Source:
+    """`tls.crt` and `tls.key` of a Secret, which the reconciler fills and renews."""
+
+    def read(now: datetime) -> Pair:
+        del now
+        try:
+            return read_pair(cluster, secret)
+        except CertificateError as error:
+            raise CertificateError(f"Secret {secret.namespace}/{secret.name}: {error}") from error
+
+    return read
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What is served with."""
+
+    pair: Pair
+    ends: datetime
+
+
+class ServingCertificate:
+    """One TLS context. `load` changes it in place: open connections go on, new ones get the new."""
+
+    def __init__(self) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.loaded: Loaded | None = None
+
+    def load(self, pair: Pair, now: datetime) -> bool:
+        """Serve with `pair` from now on; False when it is the one that is loaded already.
+
+        Raises CertificateError, with the old pair still in place, for one that is no good.
+        """
+        if self.loaded is not None and self.loaded.pair == pair:
+            return False
+        # First, because a context that was handed a pair that does not match has lost the old key.
+        if problem := pair_problem(pair, now):
+            raise CertificateError(problem)
+        _load(self.context, pair)
+        self.loaded = Loaded(pair, facts_of(pair.certificate).ends)
+        return True
+
+    def problem(self, now: datetime) -> str:
+        """Why no client would accept it now; empty when one would."""
+        if self.loaded is None:
+            return "no certificate is loaded"
+        return "the certificate has expired" if now >= self.loaded.ends else ""
+
+
+def _load(context: ssl.SSLContext, pair: Pair) -> None:
+    # OpenSSL reads files only. In a pod the temporary directory is memory.
+    with tempfile.TemporaryDirectory(prefix="edl-webhook-") as name:
+        directory = Path(name)
+        files_in.write(directory, pair_files(pair))
+        try:
+            context.load_cert_chain(directory / CERTIFICATE, directory / KEY)
+        except ssl.SSLError as error:
+            raise CertificateError(f"TLS cannot use the certificate: {error}") from error

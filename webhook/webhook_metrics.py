@@ -1,0 +1,79 @@
+"""What `/metrics` tells: reviews by kind and outcome, how long they take, how long TLS is good."""
+
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+
+from webhook.admission_review import Review
+from webhook.handler import Outcome
+
+_KINDS: Final = frozenset({"Job", "Pod", "Namespace"})
+_OPERATIONS: Final = frozenset({"CREATE", "UPDATE"})
+_SECONDS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
+
+
+class Measures:
+    """The webhook's metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        counter = partial(Counter, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        self._reviews = counter(
+            "edl_webhook_reviews",
+            "Admission reviews answered.",
+            ("path", "kind", "operation", "outcome"),
+        )
+        self._rejected = counter(
+            "edl_webhook_bad_requests", "Requests that were no admission review.", ("status",)
+        )
+        self._seconds = Histogram(
+            "edl_webhook_review_seconds",
+            "From the whole body to the whole answer.",
+            ("path",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._expiry = gauge(
+            "edl_webhook_certificate_expiry_timestamp_seconds",
+            "When the serving certificate ends, in seconds since 1970.",
+        )
+        self._loads = counter(
+            "edl_webhook_certificate_loads", "Certificates that were begun to be served with."
+        )
+        self._certificate_failures = counter(
+            "edl_webhook_certificate_failures",
+            "Looks for a new certificate that failed: the old one is served on.",
+        )
+
+    def reviewed(self, path: str, review: Review, outcome: Outcome, seconds: float) -> None:
+        # Names from outside become "other": a label must not grow with what people send.
+        kind = review.kind if review.kind in _KINDS else "other"
+        operation = review.operation if review.operation in _OPERATIONS else "other"
+        self._reviews.labels(path, kind, operation, outcome.value).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def rejected(self, status: int) -> None:
+        self._rejected.labels(str(status)).inc()
+
+    def certified_until(self, end: datetime) -> None:
+        """A certificate is served with from now on."""
+        self._loads.inc()
+        self._expiry.set(end.timestamp())
+
+    def certificate_failed(self) -> None:
+        self._certificate_failures.inc()
+
+    def exposition(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
