@@ -10,12 +10,13 @@ READY := $(VENV)/ready
 LEAST_UNIT := 6400
 LEAST_LAWS := 200
 LEAST_INTEGRATION = $(if $(EDL_KUBECONFIG),300,$(if $(SANDBOX_PASSED),590,617))
+LEAST_SMOKE := 55
 LEAST_E2E = $(if $(SANDBOX_PASSED),27,54)
 # Tests of the sandbox alone; empty unless they have passed with the sandbox as it is.
 SANDBOX_PASSED = $(wildcard $(shell $(BIN)/python -m tests.sandbox_state))
 WITHOUT_PASSED = $(if $(TESTS),,$(if $(SANDBOX_PASSED), and not sandbox))
-# Starts, resizes, restarts, and starts that are refused.
-SMOKE := tests/integration/test_elasticity.py tests/integration/test_refused_starts.py
+# The API server's answers, starts, resizes, restarts, refused starts, and devices, which the oldest release lacks.
+SMOKE := $(patsubst %,tests/integration/test_%.py,cluster_contract_real elasticity refused_starts devices)
 # What the end-to-end tests run.
 IMAGES := kubectl-edl tensorflow pytorch horovod mxnet paddle
 # Sandboxes of this checkout; a cut-off run is cleaned up by `make down`.
@@ -62,8 +63,10 @@ matrix: setup ## the integration tests on every supported Kubernetes, into docs/
 	$(BIN)/python -m tests.matrix $(RELEASES)
 
 smoke: setup ## a few of them on the oldest supported Kubernetes
-	@$(MAKE) --no-print-directory integration LEAST_INTEGRATION=1 TESTS="$(SMOKE)" \
-		EDL_KUBERNETES=$$($(BIN)/python -c 'from sandbox.releases import RELEASES; print(RELEASES[0])')
+	@oldest=$$($(BIN)/python -c 'from sandbox.releases import RELEASES; print(RELEASES[0])') \
+		&& export EDL_KUBERNETES=$$oldest \
+		&& $(BIN)/python -m sandbox build \
+		&& $(BIN)/pytest -q $(call SIDE_BY_SIDE,3) --least $(LEAST_SMOKE) -m integration $(SMOKE)
 
 e2e: setup binaries images ## real pods that really train, on a real node
 	$(BIN)/pytest -q $(call SIDE_BY_SIDE,2) --least $(LEAST_E2E) -m "e2e$(WITHOUT_PASSED)" $(or $(TESTS),tests/e2e)

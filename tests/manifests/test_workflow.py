@@ -77,7 +77,7 @@ def test_every_make_target_exists() -> None:
         for words in re.findall(r"\bmake ([a-z0-9 -]+)", command)
         for word in words.split()
     }
-    assert {"check", "laws", "integration", "e2e", "test-kind", "torture"} <= called
+    assert {"check", "laws", "integration", "smoke", "e2e", "test-kind", "torture"} <= called
     assert called <= targets
 
 
