@@ -1,4 +1,4 @@
-"""The Kubernetes releases that a sandbox can be: a folder with go.mod and go.sum each.
+"""The Kubernetes releases that a sandbox can be: a folder with go.mod and go.sum each, one program.
 
 A release is called by its minor version, such as 1.35; go.mod pins the patch. `python -m
 sandbox.builds.pin v1.35.4` writes the folder.
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONTROL_PLANES: Final = HERE / "controlplane"
+PROGRAM: Final = "controlplane.go"
 VARIABLE: Final = "EDL_KUBERNETES"
 DEFAULT: Final = "1.36"
 RELEASES: Final = tuple(
@@ -41,11 +42,14 @@ def chosen(environ: Mapping[str, str]) -> str | None:
 
 
 def control_plane(minor: str) -> Recipe:
-    """How the components of this release are built."""
+    """How the components of this release are built: from the program of all, or one of its own."""
+    folder = CONTROL_PLANES / minor
+    main = PROGRAM if (folder / PROGRAM).exists() else f"../{PROGRAM}"
     return Recipe(
         name="controlplane",
-        folder=CONTROL_PLANES / minor,
-        packages=(".",),
+        folder=folder,
+        main=main,
+        packages=(main,),
         programs=("controlplane",),
         version_of="k8s.io/kubernetes",
         version_in=(f"{_VERSION}Version", f"{_VERSION}Major", f"{_VERSION}Minor"),

@@ -13,14 +13,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sandbox.releases import CONTROL_PLANES, DEFAULT
+from sandbox.releases import CONTROL_PLANES, PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MODULE: Final = "k8s.io/kubernetes"
 IMPORTED: Final = ("k8s.io/client-go", "k8s.io/component-base", "k8s.io/kubectl")
-"""The staging modules that main.go imports by itself."""
+"""The staging modules that our program imports by itself."""
 _STAGING: Final = re.compile(r"^\s(k8s\.io/\S+) => \./staging/", re.MULTILINE)
 
 
@@ -47,10 +47,20 @@ def pin(release: str) -> Path:
     asked = ("go", "mod", "download", "-json", f"{MODULE}@{release}")
     said = subprocess.run(asked, check=True, stdout=subprocess.PIPE, cwd="/").stdout
     (folder / "go.mod").write_text(go_mod(release, Path(json.loads(said)["GoMod"]).read_text()))
-    if not (folder / "main.go").exists():
-        shutil.copy(CONTROL_PLANES / DEFAULT / "main.go", folder)
-    subprocess.run(("go", "mod", "tidy"), check=True, cwd=folder)
+    _tidy(folder)
     return folder
+
+
+def _tidy(folder: Path) -> None:
+    """`go mod tidy` keeps what the folder's program imports: the one of all is lent to it."""
+    lent = None if (folder / PROGRAM).exists() else folder / PROGRAM
+    if lent:
+        shutil.copy(CONTROL_PLANES / PROGRAM, lent)
+    try:
+        subprocess.run(("go", "mod", "tidy"), check=True, cwd=folder)
+    finally:
+        if lent:
+            lent.unlink()
 
 
 def _block(word: str, lines: Iterable[str]) -> str:

@@ -14,7 +14,6 @@ from sandbox.paths import HERE
 if TYPE_CHECKING:
     from pathlib import Path
 
-INPUTS = ("go.mod", "go.sum", "main.go")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 KEY_LENGTH = 16
 
@@ -23,10 +22,11 @@ KEY_LENGTH = 16
 class Recipe:
     """One Go module, and the programs that come out of it.
 
-    folder: go.mod, go.sum and, for a program of our own, main.go. packages: what to build, each
-    into a program called like its last element. version_of: the required module whose version the
-    last program reports. version_in: the variables that hold it, as the linker names them. links:
-    further names of the first program. says_version: the last program knows `--version`.
+    folder: go.mod and go.sum. main: the path from there to a program of our own, if there is one.
+    packages: what to build, each into a program called like its last element, without `.go`.
+    version_of: the required module whose version the last program reports. version_in: the
+    variables that hold it, as the linker names them. links: further names of the first program.
+    says_version: the last program knows `--version`.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Recipe:
     version_in: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     says_version: bool = True
+    main: str = "main.go"
 
 
 KWOK = Recipe(
@@ -107,8 +108,8 @@ def key(recipe: Recipe, architecture: str | None = None) -> str:
     that was kept must be found where no Go is.
     """
     digest = hashlib.sha256()
-    for name in INPUTS:
-        path = recipe.folder / name
+    for name, file in (("go.mod", "go.mod"), ("go.sum", "go.sum"), ("main.go", recipe.main)):
+        path = recipe.folder / file
         content = path.read_bytes() if path.exists() else b""
         digest.update(f"{name} {len(content)}\n".encode() + content)
     digest.update(" ".join((*link_flags(recipe), architecture or machine())).encode())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,14 @@ from sandbox import Sandbox, SandboxError
 from sandbox.builds import pin
 from sandbox.builds.recipe import KWOK, key, link_flags, version
 from sandbox.layout import Facts, read_facts, write_facts
-from sandbox.releases import CONTROL_PLANES, DEFAULT, RELEASES, VARIABLE, control_plane
+from sandbox.releases import (
+    CONTROL_PLANES,
+    DEFAULT,
+    PROGRAM,
+    RELEASES,
+    VARIABLE,
+    control_plane,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,13 +48,25 @@ def test_each_pins_a_patch_with_all_its_staging_modules_at_one_version(minor: st
 
 def test_all_are_built_from_one_program_but_the_oldest_one() -> None:
     """Its kubelet and kubectl are made otherwise; all else is the same."""
-    programs = {minor: (control_plane(minor).folder / "main.go").read_text() for minor in RELEASES}
-    usual, oldest = programs[DEFAULT], programs.pop("1.33")
+    programs = {
+        minor: (recipe.folder / recipe.main).resolve()
+        for minor, recipe in zip(RELEASES, map(control_plane, RELEASES), strict=True)
+    }
+    oldest, usual = programs.pop("1.33").read_text(), CONTROL_PLANES / PROGRAM
     assert {*programs.values()} == {usual}
-    odd = [line for line in oldest.splitlines() if line not in usual.splitlines()]
+    odd = [line for line in oldest.splitlines() if line not in usual.read_text().splitlines()]
     assert [line for line in odd if not line.startswith("//")] == [
         '\t"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand()) },'
     ]
+
+
+def test_another_program_is_another_build(tmp_path: Path) -> None:
+    shutil.copytree(control_plane(DEFAULT).folder, tmp_path / "1.0")
+    (tmp_path / PROGRAM).write_text("package main\n")
+    recipe = replace(control_plane(DEFAULT), folder=tmp_path / "1.0")
+    before = key(recipe)
+    (tmp_path / PROGRAM).write_text("package main // changed\n")
+    assert key(recipe) != before
 
 
 def test_each_is_kept_beside_the_others() -> None:

@@ -3,10 +3,11 @@
 // It acts as the program it is called by (a symlink per component), or as its first argument says:
 // "controlplane kubectl get pods". One binary links the shared packages once, which saves most of the
 // build time and of the disk room that seven separate binaries would take.
+//
+// As ../controlplane.go, but that kubelet's and kubectl's commands of 1.33 are made otherwise.
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -18,7 +19,6 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubectl's client auth plugins
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client-go's metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // the version metric
@@ -37,7 +37,7 @@ var components = map[string]func() int{
 	"kube-controller-manager": func() int { return cli.Run(controllers.NewControllerManagerCommand()) },
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
 	"kube-proxy":              func() int { return cli.Run(proxy.NewProxyCommand()) },
-	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
+	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand()) },
 	"kubectl":                 runKubectl,
 }
 
@@ -55,10 +55,7 @@ func main() {
 	os.Exit(component())
 }
 
-// runKubectl sets the log level before the command tree exists, as kubectl's own main does:
-// plugin discovery and .kuberc are read, and log, while the tree is built.
 func runKubectl() int {
-	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}
