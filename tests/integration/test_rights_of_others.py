@@ -185,7 +185,9 @@ def guest(room: Sandbox, tmp_path: Path) -> Iterator[Guest]:
 
 FOUND = "node-"
 """Everything was allowed: the API server looks for the simulated node, where nobody answers."""
-OVER_SPDY = "unable to upgrade connection"
+OVER_SPDY = "error dialing backend"
+ASKS_FOR_BOTH = "AuthorizePodWebsocketUpgradeCreatePermission"
+"""The feature of the API server that has `create`, too, decide on a WebSocket, which is a GET."""
 WITHOUT_LAUNCHERS: dict[str, str] = {
     "get-pods": 'cannot get resource "pods"',
     "list-pods": 'cannot list resource "pods"',
@@ -201,11 +203,17 @@ def test_every_right_of_a_launcher_is_in_the_next_test() -> None:
     assert sorted(map(str, LAUNCHER)) == sorted(WITHOUT_LAUNCHERS)
 
 
+def _asks_for_both(guest: Guest) -> bool:
+    return f'name="{ASKS_FOR_BOTH}"' in guest.at.kubectl("get", "--raw", "/metrics")
+
+
 @pytest.mark.parametrize("grant", LAUNCHER, ids=str)
 def test_a_launcher_needs_each_of_its_rights(guest: Guest, grant: Grant) -> None:
     guest.given(contract.LAUNCHER_CLUSTER_ROLE).rename(guest.folder / "kubeconfig")
     with guest.without(grant):
         refused = guest.kubexec()
+    if str(grant) == "create-pods-exec" and FOUND in refused and not _asks_for_both(guest):
+        pytest.skip("this API server takes `get` of pods/exec for enough")
     assert WITHOUT_LAUNCHERS[str(grant)] in refused
     assert (FOUND in refused) == (str(grant) == "get-pods-exec")
     whole = guest.kubexec()
