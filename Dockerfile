@@ -5,7 +5,7 @@
 # runs it in the user's own image. (`python -m dev.images build` puts its own in this place.)
 FROM golang:1.26 AS kubectl
 WORKDIR /build
-COPY sandbox/controlplane/1.36/go.mod sandbox/controlplane/1.36/go.sum ./
+COPY sandbox/controlplane/1.37/go.mod sandbox/controlplane/1.37/go.sum ./
 RUN version="$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" \
  && CGO_ENABLED=0 go build -trimpath \
       -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=${version}" \

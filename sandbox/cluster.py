@@ -146,7 +146,7 @@ class Sandbox:
 
     @property
     def kubernetes(self) -> str:
-        """What the API server says it is, such as v1.36.3."""
+        """What the API server says it is, such as v1.37.2."""
         with Api(self._layout, self.server) as api:
             return str(api.get("/version").json()["gitVersion"])
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONTROL_PLANES: Final = HERE / "controlplane"
 PROGRAM: Final = "controlplane.go"
 VARIABLE: Final = "EDL_KUBERNETES"
-DEFAULT: Final = "1.36"
+DEFAULT: Final = "1.37"
 RELEASES: Final = tuple(
     sorted(
         (folder.parent.name for folder in CONTROL_PLANES.glob("*/go.mod")),

@@ -39,7 +39,7 @@ class FakeCluster:
         self._history = History()
         self._lock = self._history.lock
         self.logs = FakeLogs()
-        self.release = "v1.36.3"
+        self.release = "v1.37.2"
         self.unserved: frozenset[str] = frozenset()
         """Kinds that this API server does not know."""
         self.ahead = timedelta()

@@ -61,7 +61,7 @@ def test_a_healthy_installation_is_well_and_says_so(stage: Stage) -> None:
     assert found.err == ""
     assert found.out == (
         "Kubernetes API\n"
-        "  ✓ https://cluster answers: Kubernetes v1.36.3 (1.33 and newer are supported)\n"
+        "  ✓ https://cluster answers: Kubernetes v1.37.2 (1.33 and newer are supported)\n"
         "\n"
         "Installation\n"
         "  ✓ kubectl-edl is installed: both webhook configurations are there\n"
