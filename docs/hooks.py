@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from edl.contract_markdown import table
+from edl.contract.contract_markdown import table
 
 EXAMPLES: Final = Path(__file__).parent.parent / "examples"
 _COMMENT: Final = re.compile(r"<!-- (contract|example)(?: ([\w-]+))? -->")

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.needs import Cooldown
+from edl.frameworks.base import Cooldown
 from edl.model import Restart, Role, TrainingJob
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.model import Budget, Demand, Domain, Ending, JobKey, Role
-from edl.model.reasons import (
+from edl.model.reason_codes import (
     AboveBudget,
     Attempt,
     Attempted,
@@ -30,8 +30,8 @@ from edl.model.reasons import (
     Told,
     Usage,
 )
-from edl.model.room import Lack, NodeRule, NoEligibleNode, NoRoom, Shortage
-from edl.resources import Resources
+from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, NoRoom, Shortage
+from edl.quantities import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
 MANUAL: Final = Reason(Code.MANUAL_SIZE)

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from edl.history import OperationPhase
+from edl.annotations.job_history import OperationPhase
 from edl.model import Code
-from edl.model.causes import Bounds, CauseKind, Hindrance
-from edl.model.room import NodeRule, Scarce
+from edl.model.blockers import Bounds, CauseKind, Hindrance
+from edl.model.scarcity import NodeRule, Scarce
 
 _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.ADMITTED: "All pods of its minimum fit: it was started.",

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from edl.errors import EdlError
-from edl.merge import merged
+from edl.patches.merge_patch import merged
 from edl.writes import Json
 from manifests.planning import Part, Planning, Policy
 

@@ -24,7 +24,7 @@ from edl.kube.auth.kubeconfig import Overrides
 from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
-from edl.planner.memory import Memory
+from edl.planner.plan_cache import Memory
 from reconciler import decision_options, webhook_certificates
 from reconciler.leader_election import Clocks, Elector, Terms
 from reconciler.manager import Address, Process

@@ -17,7 +17,7 @@ from edl.kube.writer.executor import Writer
 from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import steps
-from edl.steps.quiet import Quiet
+from edl.steps.unchanged import Quiet
 from reconciler.controller import Loop, Mind
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import Alone, Clocks, Elector, Leadership

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from edl import start_refusals
+from edl.annotations import start_refusals
 from edl.model import ClusterState, JobKey, TrainingJob
 
 if TYPE_CHECKING:

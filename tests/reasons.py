@@ -1,7 +1,7 @@
 """Reasons for tests to which it does not matter what they are about."""
 
 from edl.model import Code, Reason
-from edl.model.reasons import Told
+from edl.model.reason_codes import Told
 
 
 def because(text: str, code: Code = Code.IDLE_CAPACITY) -> Reason:

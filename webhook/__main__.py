@@ -13,7 +13,7 @@ from prometheus_client import disable_created_metrics
 from certs.secrets import secret_target
 from edl import contract
 from edl.errors import EdlError
-from edl.inject.admission import Context
+from edl.inject.handlers import Context
 from edl.kube import process_logging
 from edl.kube.api.client import connect
 from webhook.contract_release import release

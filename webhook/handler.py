@@ -8,12 +8,12 @@ from typing import Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from edl import patch
 from edl.errors import Denied, EdlError, Finding
-from edl.inject import admission
-from edl.inject.admission import Context, Request, Verdict
-from edl.inject.shape import is_labelled
-from edl.namespaces import NamespacePolicy
+from edl.inject import handlers
+from edl.inject.handlers import Context, Request, Verdict
+from edl.inject.manifest_types import is_labelled
+from edl.patches import json_patch
+from edl.spec.namespace_policy import NamespacePolicy
 from webhook.admission_review import Answer, Refusal, Review
 
 
@@ -37,9 +37,9 @@ class Judgement(msgspec.Struct, frozen=True):
 class Core(msgspec.Struct, frozen=True):
     """The decisions that are asked for: `edl.inject`, unless a test passes its own."""
 
-    mutate: Callable[[Request, Context], Verdict] = admission.mutate
-    validate: Callable[[Request, Context], None] = admission.validate
-    advise: Callable[[Request], tuple[str, ...]] = admission.advise
+    mutate: Callable[[Request, Context], Verdict] = handlers.mutate
+    validate: Callable[[Request, Context], None] = handlers.validate
+    advise: Callable[[Request], tuple[str, ...]] = handlers.advise
 
 
 Judge: TypeAlias = Callable[[Review, NamespacePolicy, Core, Context], Judgement]
@@ -59,7 +59,7 @@ def mutate(review: Review, policy: NamespacePolicy, core: Core, context: Context
     def ask(request: Request) -> Judgement:
         verdict = core.mutate(request, context)
         # Encoded here, so that a value that is no JSON is an internal error like any other.
-        operations = patch.diff(request.manifest, verdict.manifest)
+        operations = json_patch.diff(request.manifest, verdict.manifest)
         encoded = msgspec.json.encode(operations) if operations else b""
         outcome = Outcome.PATCHED if operations else Outcome.UNCHANGED
         return Judgement(outcome, Answer(encoded, _heard(verdict.warnings)))

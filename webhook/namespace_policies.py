@@ -17,7 +17,7 @@ from edl.kube.cache.store import Name, Store
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.decode import object_facts
 from edl.model import Target
-from edl.namespaces import SILENT, NamespacePolicy, read
+from edl.spec.namespace_policy import SILENT, NamespacePolicy, read
 
 NAMESPACES: Final = Selection("Namespace")
 AT_ONCE: Final = 4

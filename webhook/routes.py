@@ -13,8 +13,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from werkzeug.exceptions import HTTPException
 
 from edl.errors import EdlError
-from edl.inject.admission import Context
-from edl.namespaces import SILENT, NamespacePolicy
+from edl.inject.handlers import Context
+from edl.spec.namespace_policy import SILENT, NamespacePolicy
 from webhook import handler
 from webhook.admission_review import BadReview, Review, decode, encode
 from webhook.handler import Core, Judge, Judgement

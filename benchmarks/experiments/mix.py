@@ -15,7 +15,7 @@ from edl import simulator
 from edl.model import Node, Shape
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.resources import CPU, Resources
+from edl.quantities import CPU, Resources
 from edl.simulator import Result, Seat
 
 JOBS: Final = 100

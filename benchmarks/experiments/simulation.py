@@ -30,7 +30,7 @@ from edl import simulator
 from edl.model import ClusterState, Node, Shape
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.resources import CPU, Resources
+from edl.quantities import CPU, Resources
 from edl.simulator import Outcome, Result, Seat, Simulation
 
 LONGEST: Final = 20_000.0

@@ -26,8 +26,8 @@ from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
-from edl.steps.surroundings import surroundings
+from edl.quantities import Resources
+from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create
 
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)

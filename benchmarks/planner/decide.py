@@ -27,11 +27,11 @@ from benchmarks.planner.situations import SITUATIONS, Situation
 from edl.model import ClusterState, Pod, PodPhase, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
-from edl.planner.memory import Memory
 from edl.planner.plan import Plan
+from edl.planner.plan_cache import Memory
 from edl.planner.policies import POLICIES
 from edl.steps import steps
-from edl.steps.quiet import Quiet
+from edl.steps.unchanged import Quiet
 
 SIZES: Final = tuple(Size(nodes, nodes * 10, nodes // 2) for nodes in (1250, 2500, 5000, 10_000))
 LIMITS: Final = Limits()

@@ -26,7 +26,7 @@ from edl.forecast.forecast import forecast
 from edl.model import ClusterState, JobKey, Node, Shape, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.settings import Settings
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.simulator import (
     Amdahl,
     Elastic,

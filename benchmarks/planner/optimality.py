@@ -35,7 +35,7 @@ from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
+from edl.quantities import Resources
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMITS = Limits(load_ceiling=1)

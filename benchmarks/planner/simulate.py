@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from edl.model import Node, Shape
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.simulator import (
     Amdahl,
     Elastic,

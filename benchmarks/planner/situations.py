@@ -26,7 +26,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.limits import Limits
-from edl.resources import SHARED_GPU, Resources
+from edl.quantities import SHARED_GPU, Resources
 
 HOST: Final = "kubernetes.io/hostname"
 _OWN: Final = Selector(("team",), (Requirement("app", "In", ("train",)),))

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from edl.model import Node, Requirement, Rules, Selector, Shape, Term, TrainingJob
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.simulator import (
     Elastic,
     Kind,

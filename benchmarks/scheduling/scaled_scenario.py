@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from edl import contract
 from edl.model import Node, Role, Shape, TrainingJob
-from edl.resources import CPU, MEMORY, Resources
+from edl.quantities import CPU, MEMORY, Resources
 from edl.simulator import Service, Training
 from sandbox import NodeGroup
 

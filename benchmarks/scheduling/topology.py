@@ -32,7 +32,7 @@ from benchmarks.scheduling.racks import (
 from edl.model import ClusterState, Node, Shape, Topology, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.simulator import ENDLESS, Elastic, Kind, Seat, Training, Watcher, queued, simulate
 from edl.simulator import World as Simulated
 

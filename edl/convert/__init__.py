@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.convert import (
-    etjob,
-    etscale,
-    hosts,
+from edl.convert.diagnostics import Malformed, Remark
+from edl.convert.parts import hostname_hints
+from edl.convert.source_kind import Converted, Source
+from edl.convert.sources import (
+    et_operator_job,
+    et_operator_scale,
     kubeflow_paddle,
-    kubeshare,
+    kubeshare_pods,
     mpijob,
     mxjob,
     paddlejob,
     pytorchjob,
     tfjob,
-    unread,
+    unsupported_kinds,
 )
-from edl.convert.fields import Fields, Report
-from edl.convert.remarks import Malformed, Remark
-from edl.convert.source import Converted, Source
+from edl.convert.tracked_object import Fields, Report
 from edl.errors import Denied
-from edl.parse import parse
+from edl.spec.parser import parse
 from edl.writes import Json
 
 SOURCES: Final[tuple[Source, ...]] = (
@@ -33,13 +33,13 @@ SOURCES: Final[tuple[Source, ...]] = (
     pytorchjob.SOURCE,
     mpijob.SOURCE,
     mxjob.SOURCE,
-    etjob.SOURCE,
-    etscale.IN,
-    etscale.OUT,
+    et_operator_job.SOURCE,
+    et_operator_scale.IN,
+    et_operator_scale.OUT,
     kubeflow_paddle.SOURCE,
     paddlejob.SOURCE,
-    kubeshare.SHARE_POD,
-    kubeshare.POD,
+    kubeshare_pods.SHARE_POD,
+    kubeshare_pods.POD,
 )
 
 
@@ -53,7 +53,7 @@ def convert(document: Json) -> Converted | None:
     source = _source_of((group, kind), document)
     if source and version in source.versions:
         return _read(source, document)
-    remark = _unknown(source, group, version) if source else unread.remark(group, kind)
+    remark = _unknown(source, group, version) if source else unsupported_kinds.remark(group, kind)
     return Converted((document,), dropped=(remark,)) if remark else None
 
 
@@ -79,7 +79,7 @@ def _read(source: Source, document: Json) -> Converted:
         raise Malformed(report.wrong)
     report.finish()
     name = str((document.get("metadata") or {}).get("name") or "")
-    report.notes.extend(hosts.remarks(name, manifests))
+    report.notes.extend(hostname_hints.remarks(name, manifests))
     return Converted(manifests, tuple(report.dropped), tuple(report.notes))
 
 

@@ -13,8 +13,8 @@ import msgspec
 
 from edl import messages
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
-from edl.forecast.hopeless import is_hopeless
-from edl.forecast.left import Basis, Left, left
+from edl.forecast.never_fits import is_hopeless
+from edl.forecast.remaining_work import Basis, Left, left
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.phases import ending
 from edl.planner.plan import Plan

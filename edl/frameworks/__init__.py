@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
-from edl.frameworks.needs import Framework, Mode
+from edl.frameworks.base import Framework, Mode
 from edl.model import Resizing, TrainingJob
-from edl.spec import JobSpec
+from edl.spec.job_spec import JobSpec
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
     module.FRAMEWORK.name: module.FRAMEWORK

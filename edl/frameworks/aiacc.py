@@ -5,6 +5,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.frameworks import horovod
-from edl.frameworks.needs import Framework
+from edl.frameworks.base import Framework
 
 FRAMEWORK: Final[Framework] = replace(horovod.FRAMEWORK, name="aiacc")

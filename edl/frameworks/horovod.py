@@ -8,10 +8,10 @@ commands hard-code them.
 from typing import Final
 
 from edl import contract
-from edl.frameworks.needs import Env, Framework, LiveFile, Mode, Needs, RoleKind
+from edl.frameworks.base import Env, Framework, LiveFile, Mode, Needs, RoleKind
 from edl.frameworks.scripts import DISCOVER_HOSTS, KUBEXEC, WAIT_FOR_COMMANDS, WAIT_FOR_SSH
 from edl.model import Resizing
-from edl.spec import JobSpec
+from edl.spec.job_spec import JobSpec
 
 _HOST_LISTS: Final = (
     LiveFile(contract.EDL_DIRECTORY, "hostfile", contract.HOSTFILE),

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from edl.frameworks.needs import Framework, Mode, Needs, RoleKind
+from edl.frameworks.base import Framework, Mode, Needs, RoleKind
 from edl.model import Resizing
-from edl.spec import JobSpec
+from edl.spec.job_spec import JobSpec
 
 
 def describe(spec: JobSpec) -> Needs:  # noqa: ARG001 — every framework's shape

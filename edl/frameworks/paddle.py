@@ -7,11 +7,12 @@ know how many trainers there are and take nobody else, so every resize is a rest
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from edl import addresses, contract
+from edl import contract
 from edl.frameworks import paddle_cloud, paddle_elastic
-from edl.frameworks.needs import Env, Framework, Mode, Needs, RoleKind
+from edl.frameworks.base import Env, Framework, Mode, Needs, RoleKind
 from edl.model import Resizing
-from edl.spec import JobSpec
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
 
 _INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
 _MASTER: Final = "master"

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
-from edl.frameworks.needs import Companion, Env, Needs, Setting
-from edl.spec import JobSpec
+from edl.frameworks.base import Companion, Env, Needs, Setting
+from edl.spec.job_spec import JobSpec
 
 _MOST_PORTS: Final = 1000
 """Each is listed in the container."""

@@ -11,9 +11,9 @@ as if the training were done.
 from datetime import timedelta
 from typing import Final
 
-from edl import addresses
-from edl.frameworks.needs import Cooldown, Env, Needs
-from edl.spec import JobSpec
+from edl.frameworks.base import Cooldown, Env, Needs
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
 
 PORT: Final = 2379
 COOLDOWN: Final = Cooldown(timedelta(seconds=60), "paddle.distributed.launch")

@@ -8,10 +8,11 @@ starts again from the checkpoint when that pod is lost.
 from datetime import timedelta
 from typing import Final
 
-from edl import addresses, contract
-from edl.frameworks.needs import Cooldown, Env, Framework, Mode, Needs, RoleKind
+from edl import contract
+from edl.frameworks.base import Cooldown, Env, Framework, Mode, Needs, RoleKind
 from edl.model import Resizing
-from edl.spec import JobSpec
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
 
 _RENDEZVOUS: Final = "rendezvous"
 _WORKER: Final = "worker"

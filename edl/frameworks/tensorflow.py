@@ -11,10 +11,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from edl import addresses, contract
-from edl.frameworks.needs import Env, Framework, Mode, Needs, RoleKind
+from edl import contract
+from edl.frameworks.base import Env, Framework, Mode, Needs, RoleKind
 from edl.model import Resizing
-from edl.spec import JobSpec
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
 
 _INDEX: Final = f"$({contract.COMPLETION_INDEX_ENV})"
 _CLUSTER: Final = f"$({contract.CLUSTER_ENV})"

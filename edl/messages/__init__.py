@@ -3,7 +3,7 @@
 No clock readings: the same situation always reads the same.
 """
 
-from edl.messages.causes import cause, remedy
-from edl.messages.reasons import lasting, message, messages
+from edl.messages.blocker_messages import cause, remedy
+from edl.messages.reason_messages import lasting, message, messages
 
 __all__ = ["cause", "lasting", "message", "messages", "remedy"]

@@ -11,14 +11,14 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.contract import CleanUp
-from edl.model.budgets import Charge
-from edl.model.claims import Caveat, DeviceTemplate
-from edl.model.names import JobKey, Owner, Target
-from edl.model.places import Assignment, Shape
+from edl.model.nodes import Assignment, Shape
+from edl.model.object_refs import JobKey, Owner, Target
 from edl.model.pods import Leaving, Pod
-from edl.model.reasons import Code, Reason, Restart
+from edl.model.quotas import Charge
+from edl.model.reason_codes import Code, Reason, Restart
+from edl.model.resource_claims import Caveat, DeviceTemplate
 from edl.model.selectors import Labels
-from edl.model.topology import Topology
+from edl.model.topology_domains import Topology
 
 
 class Resizing(StrEnum):
@@ -147,7 +147,7 @@ class Role(msgspec.Struct, frozen=True):
     cleared: tuple[Clearing, ...] = ()
     """Which nodes were cleared so before, lately."""
     history: str = ""
-    """Its past operations, as `edl.history` reads them."""
+    """Its past operations, as `edl.annotations.job_history` reads them."""
     progress: float | None = None
     """The part of its work that is done, 0..1; None if nobody says."""
     duration: timedelta | None = None

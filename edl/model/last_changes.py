@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from edl.model.reasons import Reason
+from edl.model.reason_codes import Reason
 
 _LONGEST: Final = 65_536
 """Characters: it stands on a Job twice, as JSON and as a sentence, and all of a Job's annotations

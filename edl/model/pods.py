@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from edl import contract
-from edl.model.reasons import Reason
+from edl.model.reason_codes import Reason
 
 
 class PodPhase(StrEnum):

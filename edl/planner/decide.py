@@ -4,24 +4,24 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey
 from edl.planner.limits import Limits
-from edl.planner.memory import Memory
-from edl.planner.passes.admission.queue import Queue
+from edl.planner.passes.admission.admission_queue import Queue
+from edl.planner.passes.decision import Outcome
 from edl.planner.passes.departures import departed, with_departures
-from edl.planner.passes.displace import displaced
-from edl.planner.passes.evacuate import evacuations
+from edl.planner.passes.displacement import displaced
+from edl.planner.passes.drain import evacuations
+from edl.planner.passes.evictions import shrink, suspend
 from edl.planner.passes.growth import Ceiling, grow
-from edl.planner.passes.idle import wait_for_calm
-from edl.planner.passes.outcome import Outcome
-from edl.planner.passes.overdrawn import keep_budgets
-from edl.planner.passes.placement import seat_gated
+from edl.planner.passes.node_assignment import seat_gated
+from edl.planner.passes.pending_turns import Turns
+from edl.planner.passes.quiet_period import wait_for_calm
+from edl.planner.passes.quota_reclaim import keep_budgets
 from edl.planner.passes.rebalancing.rebalance import Rebalance
-from edl.planner.passes.rest import shrink, suspend
-from edl.planner.passes.turns import Turns
 from edl.planner.plan import Evacuation, Plan
+from edl.planner.plan_cache import Memory
 from edl.planner.policies import Policy
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.ledger import Ledger
-from edl.planner.snapshot.opening import set_up
+from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.decisions import Ledger
 
 
 def decide(

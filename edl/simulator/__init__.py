@@ -3,12 +3,21 @@
 `simulate(world, Elastic(policy)) → Result`; `Plain()` in its place is the cluster without us.
 """
 
-from edl.simulator.casting import Kind, Seat, queued
+from edl.simulator.cluster.work import (
+    CONSTANT,
+    ENDLESS,
+    LINEAR,
+    Amdahl,
+    Curve,
+    Measured,
+    Work,
+    length,
+)
 from edl.simulator.engine import Simulation, simulate
-from edl.simulator.live import from_state
-from edl.simulator.result import Outcome, Result, Spread, jain
-from edl.simulator.work import CONSTANT, ENDLESS, LINEAR, Amdahl, Curve, Measured, Work, length
-from edl.simulator.world import (
+from edl.simulator.from_cluster import from_state
+from edl.simulator.job_builder import Kind, Seat, queued
+from edl.simulator.results import Outcome, Result, Spread, jain
+from edl.simulator.scenario import (
     Change,
     Elastic,
     Manner,

@@ -8,16 +8,16 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Shape, Taint
-from edl.planner.passes.evacuate import CORDONED
-from edl.simulator.binding import Scheduler
-from edl.simulator.company import Company
-from edl.simulator.crowd import Crowd
-from edl.simulator.direction import Led, Left
-from edl.simulator.floor import Floor
-from edl.simulator.podrules import PodRules
-from edl.simulator.result import Result, finished
-from edl.simulator.stage import Stage
-from edl.simulator.world import Change, Elastic, Manner, NodeEvent, Training, Watcher, World
+from edl.planner.passes.drain import CORDONED
+from edl.simulator.cluster.job_controller import Company
+from edl.simulator.cluster.pod_topology import PodRules
+from edl.simulator.cluster.scheduler import Scheduler
+from edl.simulator.cluster.simulated_nodes import Floor
+from edl.simulator.cluster.simulated_service import Crowd
+from edl.simulator.control import Led, Left
+from edl.simulator.environment import Stage
+from edl.simulator.results import Result, finished
+from edl.simulator.scenario import Change, Elastic, Manner, NodeEvent, Training, Watcher, World
 
 _CORDON: Final = Taint(CORDONED, "", "NoSchedule")
 

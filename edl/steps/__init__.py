@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from edl import messages, phases
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.plan import Placement, Plan, Resize, Suspension
-from edl.steps import patches
-from edl.steps.bare import bare
-from edl.steps.life import live
-from edl.steps.placing import placed
-from edl.steps.quiet import Quiet
-from edl.steps.refused import refused
-from edl.steps.removal import evacuated
+from edl.steps import preconditioned_patches
+from edl.steps.bare_pods import bare
+from edl.steps.pod_placement import placed
+from edl.steps.pod_removal import evacuated
+from edl.steps.running import live
 from edl.steps.start import start, stop
+from edl.steps.start_backoff import refused
+from edl.steps.unchanged import Quiet
 from edl.writes import Action, Step
 
 MOST_EXPLAINED: Final = 50
@@ -147,9 +147,9 @@ def _explanations(plan: Plan, state: ClusterState) -> Iterator[Step]:
         role, text = job.roles[0], messages.lasting(held.reason)
         if (role.reason, role.message) == (held.reason.code, text):
             continue
-        note = patches.note(job.key, role, Action.WAITING, held.reason, text)
-        said = patches.told(held.reason, text)
-        yield Step(job.key, (patches.job(job.key, role, {}, said),), (note,))
+        note = preconditioned_patches.note(job.key, role, Action.WAITING, held.reason, text)
+        said = preconditioned_patches.told(held.reason, text)
+        yield Step(job.key, (preconditioned_patches.job(job.key, role, {}, said),), (note,))
 
 
 def _waits(job: TrainingJob) -> bool:

@@ -2,11 +2,12 @@
 
 from datetime import datetime
 
-from edl import history, messages, reasons
+from edl import messages, reasons
+from edl.annotations import job_history
+from edl.annotations.job_history import Entry, Operation
 from edl.contract import CleanUp
-from edl.history import Entry, Operation
 from edl.model import Ending, Reason, Role, Target, TrainingJob
-from edl.steps import patches
+from edl.steps import preconditioned_patches
 from edl.writes import Action, Delete, Json, Patch, Step
 
 
@@ -18,17 +19,19 @@ def finish(job: TrainingJob, ending: Ending, now: datetime) -> Step:
     # A Job that is 0/0 already only waits for its controller.
     others = [role for role in job.live if role.tandem and role.size and not role.told_to_end]
     writes = [
-        patches.job(job.key, role, _end(role), patches.changed(why) | _told(role, why, now))
+        preconditioned_patches.job(
+            job.key, role, _end(role), preconditioned_patches.changed(why) | _told(role, why, now)
+        )
         for role in others
     ]
-    notes = tuple(patches.note(job.key, role, Action.ENDED, why) for role in others)
+    notes = tuple(preconditioned_patches.note(job.key, role, Action.ENDED, why) for role in others)
     last = () if job.live else _times_to_live(job)
     return Step(job.key, (*writes, *_deletions(job), *last), notes)
 
 
 def _told(role: Role, why: Reason, now: datetime) -> dict[str, str]:
     entry = Entry(now, Operation.ENDED, role.size, 0, why.code, messages.message(why))
-    return history.annotation(role, [entry])
+    return job_history.annotation(role, [entry])
 
 
 def _end(role: Role) -> Json:
@@ -38,7 +41,7 @@ def _end(role: Role) -> Json:
     """
     if role.decides or role.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
-    return patches.size(role, 0)
+    return preconditioned_patches.size(role, 0)
 
 
 def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
@@ -48,7 +51,7 @@ def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
     """
     held = (role for role in job.roles if role.ending and role.held_ttl is not None)
     return tuple(
-        patches.job(job.key, role, {"ttlSecondsAfterFinished": role.held_ttl}, {})
+        preconditioned_patches.job(job.key, role, {"ttlSecondsAfterFinished": role.held_ttl}, {})
         for role in sorted(held, key=lambda role: role.decides)
     )
 

@@ -7,8 +7,8 @@ from itertools import chain
 from edl import contract, messages, reasons
 from edl.model import TrainingJob
 from edl.planner.plan import Resize
-from edl.steps import patches
-from edl.steps.changes import resized, told
+from edl.steps import preconditioned_patches
+from edl.steps.resize_patch import resized, told
 from edl.writes import Action, Step
 
 
@@ -21,23 +21,25 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     after = {resize.role: resize.after for resize in resizes}
     by_role = {resize.role: resize for resize in resizes}
     why = reasons.restart(next(resize.reason for resize in resizes if resize.restart))
-    moment = {contract.RESIZED_AT: patches.timestamp(now)} | patches.changed(why)
+    moment = {
+        contract.RESIZED_AT: preconditioned_patches.timestamp(now)
+    } | preconditioned_patches.changed(why)
     # Who is resized goes first, so that the new size is never forgotten.
     running = sorted(
         (role for role in job.live if not role.suspended), key=lambda role: role.name not in after
     )
     writes = tuple(
-        patches.job(
+        preconditioned_patches.job(
             job.key,
             role,
             {"suspend": True}
-            | (patches.size(role, after[role.name]) if role.name in after else {}),
+            | (preconditioned_patches.size(role, after[role.name]) if role.name in after else {}),
             resized(role, by_role.get(role.name), now) | moment,
         )
         for role in running
     )
     sizes = ", ".join(f"{one.role} {one.before} → {one.after}" for one in resizes)
-    note = patches.note(
+    note = preconditioned_patches.note(
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
     beside = (told(job, role, now) for role in running)

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from edl import addresses, contract, history, messages
+from edl import contract, messages
+from edl.annotations import job_history
+from edl.annotations.job_history import Entry, Operation
 from edl.frameworks import FRAMEWORKS
-from edl.history import Entry, Operation
 from edl.model import Reason, Resizing, Restart, Role, TrainingJob
 from edl.planner.plan import Admission, Suspension
-from edl.planner.snapshot import last_reasons
-from edl.steps import patches
-from edl.steps.keys import keys
-from edl.steps.surroundings import surroundings
+from edl.planner.snapshot import last_resizes
+from edl.spec import addresses
+from edl.steps import preconditioned_patches
+from edl.steps.dependents.dependents import surroundings
+from edl.steps.dependents.ssh_key_pair import keys
 from edl.writes import Action, Json, Step
 
 
@@ -30,19 +32,21 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     if any(changes[role.name] and not role.settled for role in starting):
         return Step(job.key, ())  # A moment later: until then the API server refuses it.
     writes = [
-        patches.job(
+        preconditioned_patches.job(
             job.key,
             role,
-            patches.size(role, sizes[role.name]) | {"suspend": False} | changes[role.name],
+            preconditioned_patches.size(role, sizes[role.name])
+            | {"suspend": False}
+            | changes[role.name],
             _begun(role, now)
-            | patches.changed(admission.reason, why)
-            | patches.assigned(role, 0, nodes.get(role.name, ()))
+            | preconditioned_patches.changed(admission.reason, why)
+            | preconditioned_patches.assigned(role, 0, nodes.get(role.name, ()))
             | _told(job, role, sizes[role.name], (admission.reason, why), now),
         )
         for role in starting
     ]
     notes = tuple(
-        patches.note(
+        preconditioned_patches.note(
             job.key,
             role,
             Action.STARTED,
@@ -66,7 +70,7 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
 
 
 def _begun(role: Role, now: datetime) -> dict[str, str | None]:
-    moment = patches.timestamp(now)
+    moment = preconditioned_patches.timestamp(now)
     return {
         contract.STARTED_AT: moment,
         contract.RESIZED_AT: moment,
@@ -82,10 +86,10 @@ def _template(told: Mapping[str, str], role: Role) -> Json:
 def _told(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
 ) -> dict[str, str]:
-    again = Operation.RESTARTED if last_reasons.restarts(role) else Operation.RESUMED
+    again = Operation.RESTARTED if last_resizes.restarts(role) else Operation.RESUMED
     # Of a start that was left half done the others have begun before.
     operation = again if job.started_at and role.history else Operation.STARTED
-    return history.annotation(role, [Entry(now, operation, size, size, why[0].code, why[1])])
+    return job_history.annotation(role, [Entry(now, operation, size, size, why[0].code, why[1])])
 
 
 def told_at_start(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
@@ -112,18 +116,19 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
     """
     running = [role for role in job.live if not role.suspended]
     writes = tuple(
-        patches.job(
+        preconditioned_patches.job(
             job.key,
             role,
             {"suspend": True},
-            patches.changed(suspension.reason)
+            preconditioned_patches.changed(suspension.reason)
             | ({contract.SCALING: None} if role.scaling else {})
             | _stopped(role, suspension.reason, now),
         )
         for role in running
     )
     notes = tuple(
-        patches.note(job.key, role, Action.SUSPENDED, suspension.reason) for role in running
+        preconditioned_patches.note(job.key, role, Action.SUSPENDED, suspension.reason)
+        for role in running
     )
     return Step(job.key, writes, notes)
 
@@ -133,5 +138,5 @@ def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     entry = Entry(now, Operation.SUSPENDED, role.size, role.size, reason.code, said)
     # Who comes back at once says since when.
     again = reason.restart is Restart.STOPPED
-    returns = {contract.RESIZED_AT: patches.timestamp(now)} if again else {}
-    return history.annotation(role, [entry]) | returns
+    returns = {contract.RESIZED_AT: preconditioned_patches.timestamp(now)} if again else {}
+    return job_history.annotation(role, [entry]) | returns

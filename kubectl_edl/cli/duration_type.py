@@ -44,9 +44,9 @@ def _with_unit(text: str) -> str:
 
 
 def _read(text: str, fail: Callable[[str], NoReturn]) -> timedelta:
-    from edl import form  # noqa: PLC0415 (not before anything was asked of the cluster)
+    from edl.spec import manifest_reader  # noqa: PLC0415 (not before anything was asked of the cluster)
 
-    length = form.duration(_with_unit(text))
+    length = manifest_reader.duration(_with_unit(text))
     if length is None:
         fail(f"{text}: no length of time, such as 30s, 5m or 2h30m")
     if length > _LONGEST:

@@ -20,7 +20,7 @@ from edl.kube.decode.object_facts import NamespaceFacts, PriorityFacts
 from edl.kube.decode.pod_shapes import Shapes
 from edl.kube.state.observe import Snapshot, observe
 from edl.model import ClusterState, Target, TrainingJob
-from edl.namespaces import NamespacePolicy, allow_kubexec
+from edl.spec.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
 from kubectl_edl.cli.context import Connection
 from kubectl_edl.client.prefetch import Asked, jobs_of

@@ -6,7 +6,7 @@ from typing import Final
 
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cluster import Cluster, Selection
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.writes import Json
 
 _UNKNOWN: Final = "hint: what is used is not known"

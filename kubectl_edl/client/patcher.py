@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from edl.errors import Conflict
 from edl.kube.cluster import Cluster
-from edl.merge import merged
+from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
 
 

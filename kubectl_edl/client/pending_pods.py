@@ -9,7 +9,7 @@ from typing import Final
 from edl import contract
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.decode.object_facts import time
-from edl.model.names import JOB_TYPE
+from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json
 from kubectl_edl.client.pod_blockers import PodCauses
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from edl.convert import convert
-from edl.convert.remarks import Malformed, Place, Remark
+from edl.convert.diagnostics import Malformed, Place, Remark
 from edl.errors import Denied
-from edl.inject.admission import Context, Request, mutate
+from edl.inject.handlers import Context, Request, mutate
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import Source, Unreadable
 from kubectl_edl.resources.yaml_reader import Document, documents

@@ -8,10 +8,10 @@ import click
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.needs import Framework, RoleKind
+from edl.frameworks.base import Framework, RoleKind
 from edl.model import Resizing
-from edl.parse import parse
-from edl.spec import Seat
+from edl.spec.job_spec import Seat
+from edl.spec.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import Scope, World

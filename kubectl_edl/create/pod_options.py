@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from edl import contract, entries
-from edl.entries import Kind, Setter
+from edl import contract
+from edl.contract import registry
+from edl.contract.registry import Kind, Setter
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.needs import Framework
-from edl.resources import quantity
+from edl.frameworks.base import Framework
+from edl.quantities import quantity
 from kubectl_edl.cli.image_type import EXAMPLE, is_image
 from kubectl_edl.create.role_options import plural
 
@@ -26,7 +27,7 @@ _ELSEWHERE: Final = frozenset(
 )
 _SETTINGS: Final = tuple(
     entry.name
-    for entry in entries.ENTRIES
+    for entry in registry.ENTRIES
     if (entry.kind, entry.setter) == (Kind.ANNOTATION, Setter.USER) and entry.name not in _ELSEWHERE
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from edl.errors import ClusterError, NotFound
-from edl.inject import unrequested
+from edl.inject.warnings import request_warnings
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.context import Connection
@@ -29,8 +29,8 @@ def hints(
         if job.problem:
             yield f"hint: nothing starts: {job.problem}"
             return
-        for role in unrequested.roles(job):
-            yield f"hint: {unrequested.said(role.name, role.max)}; {way_out}"
+        for role in request_warnings.roles(job):
+            yield f"hint: {request_warnings.said(role.name, role.max)}; {way_out}"
 
 
 def _claims(connection: Connection, stored: Sequence[Json]) -> Iterator[str]:

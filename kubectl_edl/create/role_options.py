@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from edl.errors import Finding
-from edl.form import MOST_REPLICAS
-from edl.frameworks.needs import Framework, Mode, RoleKind
-from edl.spec import Seat
+from edl.frameworks.base import Framework, Mode, RoleKind
+from edl.spec.job_spec import Seat
+from edl.spec.manifest_reader import MOST_REPLICAS
 
 _SIZE: Final = re.compile(r"(?P<min>[0-9]{1,999})(\.\.(?P<max>[0-9]{1,999}))?")
 

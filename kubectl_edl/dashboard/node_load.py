@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from edl.model import Node
-from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.writes import Json
 
 MOST_NODES: Final = 200

@@ -10,8 +10,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
+from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
-from edl.history import Operation, entries
 from edl.model import Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.simulator import ENDLESS, Training

@@ -9,10 +9,10 @@ from msgspec import structs
 
 from edl.messages import cause, remedy
 from edl.model import Budget, Domain, JobKey, Reason
-from edl.model.causes import Cause
-from edl.model.room import NoEligibleNode
+from edl.model.blockers import Cause
+from edl.model.scarcity import NoEligibleNode
 from edl.planner.explain.explanation import Stops
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.writes import Json
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.queue.view import quantities

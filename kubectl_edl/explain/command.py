@@ -139,7 +139,7 @@ def _told(
 ) -> tuple["Explanation | None", "Estimate | None"]:
     from edl.forecast.forecast import forecast  # noqa: PLC0415 (numpy, for those who may read all)
     from edl.planner.explain.explanation import explain as explain_job  # noqa: PLC0415 (the same)
-    from edl.planner.explain.situation import Situation  # noqa: PLC0415 (the same)
+    from edl.planner.explain.what_if_state import Situation  # noqa: PLC0415 (the same)
 
     settings = by.settings
     situation = Situation(state, settings.value(), settings.limits)

@@ -7,12 +7,12 @@ from typing import Final
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
-from edl.frameworks.needs import Cooldown
-from edl.inject import unrequested
+from edl.frameworks.base import Cooldown
+from edl.inject.warnings import request_warnings
 from edl.messages import cause, remedy
-from edl.messages.devices import caveat
+from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
-from edl.model.causes import Hindrance, Itself
+from edl.model.blockers import Hindrance, Itself
 from edl.planner.explain.explanation import Explanation, RoleExplained, Stops
 from edl.writes import Json
 from kubectl_edl.client.pending_pods import Unplaced
@@ -168,7 +168,9 @@ def _pacing(explained: Explained) -> str:
 def _unrequested(explained: Explained) -> str:
     if explained.view.job.problem:  # perhaps of a quota that refuses them
         return ""
-    roles = [role for role in unrequested.roles(explained.view.job) if role.name in explained.roles]
+    roles = [
+        role for role in request_warnings.roles(explained.view.job) if role.name in explained.roles
+    ]
     if not roles:
         return ""
     names = " and ".join(role.name for role in roles)

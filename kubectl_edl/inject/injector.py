@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from edl import namespaces
 from edl.errors import Denied, Finding
-from edl.inject import misplaced
-from edl.inject.admission import Context, Request, advise, mutate, validate
-from edl.namespaces import NamespacePolicy
+from edl.inject.handlers import Context, Request, advise, mutate, validate
+from edl.inject.warnings import unknown_keys
+from edl.spec import namespace_policy
+from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from kubectl_edl.resources.manifest_schema import misshapen
 from kubectl_edl.resources.manifest_sources import Source
@@ -127,7 +127,9 @@ class _Injector:
         return after
 
     def _remark(self, manifest: Json, where: str) -> None:
-        if isinstance(manifest.get("metadata"), dict) and (said := misplaced.on_cron_job(manifest)):
+        if isinstance(manifest.get("metadata"), dict) and (
+            said := unknown_keys.on_cron_job(manifest)
+        ):
             name = manifest["metadata"].get("name", "")
             self.remarks.append(
                 f"{where}: cronjob.batch/{name}: {said}; kubectl edl label -f FILE puts them there"
@@ -141,7 +143,7 @@ class _Injector:
             self.findings.extend(_placed(denied.findings, f"{where}: {named(manifest)}"))
 
     def _creation(self, manifest: Json) -> Request:
-        policy = self._policies.get(manifest["metadata"]["namespace"], namespaces.SILENT)
+        policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)
         return Request("CREATE", manifest, None, _USER, policy)
 
     def _list(self, manifest: Json, where: str) -> Json:
@@ -157,7 +159,7 @@ class _Injector:
 def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
     """What the Namespaces among the documents say about the Jobs in them."""
     items = [item for document in found for item in _flat(document.value)]
-    policies = [namespaces.read(item) for item in items if item.get("kind") == "Namespace"]
+    policies = [namespace_policy.read(item) for item in items if item.get("kind") == "Namespace"]
     return {policy.namespace: policy for policy in policies}
 
 

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from edl.inject.explain import changes
+from edl.inject.explain_changes import changes
 from kubectl_edl.inject.injector import Injection, Stream
 from kubectl_edl.output import serialize
 from kubectl_edl.output.table import Column, Layout, Table, render

@@ -11,8 +11,8 @@ import yaml
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.cluster import Cluster
-from edl.merge import merged
 from edl.model import Target
+from edl.patches.merge_patch import merged
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, Source, Unreadable, sources
 from manifests import installation, values

@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Conflict, NotFound
-from edl.inject import ttl
+from edl.inject.pods import ttl
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from edl import contract
-from edl.inject import ttl
+from edl.inject.pods import ttl
 from edl.kube.cluster import ClusterWithLogs, Selection
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded

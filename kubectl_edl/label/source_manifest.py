@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from edl import contract, entries
-from edl.entries import Setter
+from edl import contract
+from edl.contract import registry
+from edl.contract.registry import Setter
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 
@@ -28,7 +29,9 @@ _CONTROLLER_LABELS: Final = (
     "batch.kubernetes.io/job-name",
 )
 _CONTROLLER_ANNOTATIONS: Final = ("batch.kubernetes.io/job-tracking",)
-_SETTINGS: Final = frozenset(entry.name for entry in entries.ENTRIES if entry.setter is Setter.USER)
+_SETTINGS: Final = frozenset(
+    entry.name for entry in registry.ENTRIES if entry.setter is Setter.USER
+)
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 

@@ -8,10 +8,10 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
-from edl.inject import gates, ttl
+from edl.inject.pods import scheduling_gates, ttl
 from edl.kube.cluster import Selection
 from edl.model import Target
-from edl.model.names import JOB_TYPE
+from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
 from kubectl_edl.cli.candidates import decoded, training_job_name
 from kubectl_edl.cli.context import Connection, World
@@ -56,7 +56,7 @@ def _ungated(part: Json) -> Json:
     for field in ("jobTemplate", "template"):
         if field in spec:
             return part | {"spec": spec | {field: _ungated(spec[field])}}
-    return gates.without_ours(part)
+    return scheduling_gates.without_ours(part)
 
 
 def ours(name: str) -> bool:
@@ -128,11 +128,11 @@ def _removal(job: Json) -> Json:
     if all(map(ours, job["metadata"].get("labels") or {})):
         metadata["labels"] |= _others_labels(job)
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
-    before, after = job["spec"], gates.give_back(ttl.give_back(job, job), job)["spec"]
+    before, after = job["spec"], scheduling_gates.give_back(ttl.give_back(job, job), job)["spec"]
     spec = {} if after == before else {ttl.FIELD: after.get(ttl.FIELD)}
     if after["template"] != before["template"]:
-        left = after["template"]["spec"].get(gates.FIELD)
-        spec |= {"template": {"spec": {gates.FIELD: left}}}
+        left = after["template"]["spec"].get(scheduling_gates.FIELD)
+        spec |= {"template": {"spec": {scheduling_gates.FIELD: left}}}
     return patch | ({"spec": spec} if spec else {})
 
 
@@ -159,7 +159,11 @@ def _outcome(job: Json, flags: str) -> str:
 
 def _hints(jobs: list[Json]) -> Iterator[str]:
     """What nobody does for them any more."""
-    gated = [job["metadata"]["name"] for job in jobs if gates.has_ours(gates.give_back(job, job))]
+    gated = [
+        job["metadata"]["name"]
+        for job in jobs
+        if scheduling_gates.has_ours(scheduling_gates.give_back(job, job))
+    ]
     if gated:
         yield f"hint: new pods of {', '.join(gated)} wait until you let them go: {_OPEN}"
     for job in jobs:

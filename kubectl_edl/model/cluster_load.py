@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.errors import ClusterError
 from edl.phases import waits
-from edl.resources import CPU, MEMORY, Resources
+from edl.quantities import CPU, MEMORY, Resources
 from kubectl_edl.client.cluster_view import survey_cluster
 
 if TYPE_CHECKING:

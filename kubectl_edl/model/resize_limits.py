@@ -14,7 +14,7 @@ from edl.model import Resizing
 from kubectl_edl.output.age import duration
 
 if TYPE_CHECKING:
-    from edl.frameworks.needs import Cooldown
+    from edl.frameworks.base import Cooldown
     from edl.model import TrainingJob
     from edl.writes import Json
 

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from edl import reasons
-from edl.history import Entry, Operation, OperationPhase, entries
+from edl.annotations.job_history import Entry, Operation, OperationPhase, entries
 from edl.messages import message
 from edl.model import Code, Ending, Phase, Role, TrainingJob
 from edl.phases import ending, phase

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from edl.history import MOST, Operation
+from edl.annotations.job_history import MOST, Operation
 from edl.model import Role, TrainingJob
 from kubectl_edl.model.role_history import known
 

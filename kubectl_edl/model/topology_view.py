@@ -5,7 +5,7 @@ from typing import Final
 
 from edl.domain_counts import DomainCounts
 from edl.model import Code, Reason, Topology
-from edl.model.room import Shortage
+from edl.model.scarcity import Shortage
 from edl.writes import Json
 from kubectl_edl.output.table import Column, Table
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from edl.resources import SHARED_GPU, Resources
+from edl.quantities import SHARED_GPU, Resources
 
 _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _STEP: Final = 1024

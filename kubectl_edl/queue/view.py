@@ -7,7 +7,7 @@ from typing import Final
 
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, TrainingJob
-from edl.resources import CPU, Resources
+from edl.quantities import CPU, Resources
 from edl.writes import Json
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import short

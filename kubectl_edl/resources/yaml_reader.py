@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from edl.convert.remarks import Place
+from edl.convert.diagnostics import Place
 from edl.writes import Json
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, Source, Unreadable, position
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from edl import contract
-from edl.form import duration
-from edl.history import entries
+from edl.annotations.job_history import entries
 from edl.model import Target, TrainingJob
+from edl.spec.manifest_reader import duration
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused, TakenBack
 from kubectl_edl.cli.context import Connection, World

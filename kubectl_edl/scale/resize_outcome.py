@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final
 
 from edl import contract
-from edl.history import Entry, Operation, entries
+from edl.annotations.job_history import Entry, Operation, entries
 from edl.kube.cluster import Selection
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.model import Pod, Resizing, Role, Target, TrainingJob
-from edl.texts import whole
+from edl.spec.yaml_values import whole
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.scale.worker_removal import named_pods
@@ -139,7 +139,7 @@ def _check_injected(name: str, role: Role, wish: Wish, manifest: Json) -> None:
 
 def _check_told(name: str, role: Role, wish: Wish, manifest: Json, framework: str) -> None:
     """No fewer pods than wait for each other: a lower min would be refused."""
-    from edl.inject.guard import fewest  # noqa: PLC0415 (only for refusals)
+    from edl.inject.update_policy import fewest  # noqa: PLC0415 (only for refusals)
 
     low, size = fewest(manifest, FRAMEWORKS[framework].fewest), wish.size or 0
     if 0 < size < low:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from edl import addresses
 from edl.model import Pod, Role, TrainingJob
+from edl.spec import addresses
 from kubectl_edl.cli.command_errors import Refused
 
 _SHOWN: Final = 8

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from edl.resources import PODS
+from edl.quantities import PODS
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.output.age import duration
 

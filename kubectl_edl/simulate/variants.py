@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.form import duration
 from edl.planner.policies import POLICIES
 from edl.simulator import Elastic, Plain, from_state
+from edl.spec.manifest_reader import duration
 from kubectl_edl.cli.command_errors import Misused, Refused
 from kubectl_edl.cli.options import Reading
 from kubectl_edl.client.cluster_view import survey_cluster

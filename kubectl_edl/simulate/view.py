@@ -5,7 +5,7 @@ from datetime import timedelta
 from math import isfinite
 from typing import Any, Final
 
-from edl.resources import PODS
+from edl.quantities import PODS
 from edl.simulator import Outcome, Result, Spread
 from edl.simulator.timeline import Line
 from edl.writes import Json

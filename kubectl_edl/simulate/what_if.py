@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl.forecast.left import left
+from edl.forecast.remaining_work import left
 from edl.frameworks import resizing
 from edl.model import ClusterState, Node, Resizing, Role, TrainingJob
 from edl.planner.snapshot.board import order
-from edl.resources import PODS, Resources
+from edl.quantities import PODS, Resources
 from edl.simulator import Work
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from math import inf
 from typing import Final
 
+from edl.annotations.job_history import OperationPhase
 from edl.domain_counts import DomainCounts
-from edl.frameworks.needs import Cooldown
-from edl.history import OperationPhase
+from edl.frameworks.base import Cooldown
 from edl.writes import Json
 from kubectl_edl.client.job_events import Change
 from kubectl_edl.history.view import operation_document

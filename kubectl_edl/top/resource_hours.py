@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from edl.model import Resizing
-from edl.resources import CPU
-from edl.simulator.work import Amdahl
+from edl.quantities import CPU
+from edl.simulator.cluster.work import Amdahl
 from kubectl_edl.model.size_timeline import steps
 from kubectl_edl.output.cell_quantities import gpus
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from edl.model import Role, TrainingJob
-    from edl.resources import Resources
+    from edl.quantities import Resources
     from kubectl_edl.model.size_timeline import Steps
 
 _HOUR: Final = timedelta(hours=1)

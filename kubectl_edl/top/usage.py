@@ -7,7 +7,7 @@ from typing import Final
 
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
 from edl.phases import phase, waits
-from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.quantities import CPU, MEMORY, PODS, Resources
 from kubectl_edl.client.metrics_server import Used
 from kubectl_edl.model.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import gpus, offered_gpus

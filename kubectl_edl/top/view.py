@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.writes import Json
 from kubectl_edl.model.training_job_view import time_text
 from kubectl_edl.output.age import UNKNOWN, age

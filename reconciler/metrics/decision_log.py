@@ -12,7 +12,7 @@ from edl import messages, reasons
 from edl.kube.writer.executor import Failure, Report
 from edl.model import Code, JobKey, Reason, TrainingJob
 from edl.planner.plan import Plan
-from edl.steps import Broken, patches
+from edl.steps import Broken, preconditioned_patches
 from edl.writes import Action, Note
 from reconciler.metrics.counters import RESIZES, Metrics
 from reconciler.metrics.resize_latency import Stalls
@@ -100,7 +100,7 @@ class Journal:
             if job.key == failure.step.job and job.roles:
                 code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
                 why = reasons.quoted(code, str(failure.error))
-                note = patches.note(job.key, job.roles[0], Action.REFUSED, why)
+                note = preconditioned_patches.note(job.key, job.roles[0], Action.REFUSED, why)
                 self._announce(note)
 
     def left_out(self, broken: Broken) -> None:

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from edl.model import ClusterState, Code, Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.planner.plan import Plan
-from edl.resources import CPU, MEMORY, PODS, SHARED_GPU, Resources
+from edl.quantities import CPU, MEMORY, PODS, SHARED_GPU, Resources
 
 RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
     CPU: ("cpu", 1e-3),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edl import contract
-from edl.inject.admission import Context, Request, Verdict, mutate
+from edl.inject.handlers import Context, Request, Verdict, mutate
 from edl.writes import Json
 
 USER = "alice"

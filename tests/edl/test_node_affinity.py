@@ -3,7 +3,7 @@
 import pytest
 
 from edl import node_affinity
-from edl.merge import merged
+from edl.patches.merge_patch import merged
 from edl.writes import Json
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

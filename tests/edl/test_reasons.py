@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from edl import messages, reasons_markdown
-from edl.history import OperationPhase
+from edl.annotations.job_history import OperationPhase
 from edl.model import Code, JobKey, Reason, Restart
-from edl.model.causes import Bounds, Cause, CauseKind, Hindrance
+from edl.model.blockers import Bounds, Cause, CauseKind, Hindrance
 from edl.model.last_changes import read_reason, text_of
-from edl.model.reasons import Minimum, code_of
-from edl.model.room import NodeRule, Scarce
+from edl.model.reason_codes import Minimum, code_of
+from edl.model.scarcity import NodeRule, Scarce
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("edl", "reconciler", "kubectl_edl", "webhook", "certs")

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import JobKey, Pod, PodPhase, Resizing, Restart, Role, Shape, Target, TrainingJob
 from edl.model.last_changes import read_reason
-from edl.resources import Resources
-from edl.steps.surroundings import surroundings
+from edl.quantities import Resources
+from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create, Delete, Json, Patch, Step
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)

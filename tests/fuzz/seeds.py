@@ -9,7 +9,7 @@ from typing import Final
 import yaml
 
 from edl.errors import Denied
-from edl.inject.admission import Request, mutate
+from edl.inject.handlers import Request, mutate
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, cast, horovod, job, pod
 from tests.golden import cases

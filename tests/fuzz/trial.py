@@ -17,12 +17,13 @@ from wsgiref.types import WSGIEnvironment
 import jsonpatch
 import msgspec
 
-from edl import contract, patch
-from edl.inject import admission
-from edl.inject.admission import Context, Request, Verdict
+from edl import contract
+from edl.inject import handlers
+from edl.inject.handlers import Context, Request, Verdict
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
-from edl.namespaces import SILENT
+from edl.patches import json_patch
+from edl.spec.namespace_policy import SILENT
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT
 from tests.fuzz.generated import Case
@@ -131,9 +132,9 @@ class Trial:
         policy = self._policies.known(asked.namespace) or SILENT
         operation = cast("Literal['CREATE', 'UPDATE']", asked.operation)
         request = Request(operation, done, asked.old, asked.user, policy)
-        if again := patch.diff(done, admission.mutate(request, CONTEXT).manifest):
+        if again := json_patch.diff(done, handlers.mutate(request, CONTEXT).manifest):
             self._found(case, f"a second look changes {again!r}"[:600])
-        admission.validate(request, CONTEXT)
+        handlers.validate(request, CONTEXT)
 
     def _timed(self, case: Case) -> tuple[int, bytes]:
         """The law of work: processor time is bounded by the size of the request."""
@@ -194,11 +195,11 @@ class Trial:
 
     def _mutate(self, request: Request, context: Context) -> Verdict:
         self.tally.counted["reached mutate()"] += 1
-        return admission.mutate(request, context)
+        return handlers.mutate(request, context)
 
     def _validate(self, request: Request, context: Context) -> None:
         self.tally.counted["reached validate()"] += 1
-        admission.validate(request, context)
+        handlers.validate(request, context)
 
     def _found(self, case: Case, what: str) -> None:
         self.tally.counted["defects"] += 1

@@ -12,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 from edl import contract
-from edl.inject.admission import Context
+from edl.inject.handlers import Context
 from edl.writes import Json
 
 FOLDER: Final = Path(__file__).parent

@@ -14,7 +14,7 @@ from edl.kube.decode import namespace_quotas
 from edl.kube.decode.namespace_quotas import NamespaceRules
 from edl.kube.state import pod_admission
 from edl.model import Target
-from edl.resources import pod_requests
+from edl.quantities import pod_requests
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from edl import contract, reasons
-from edl.history import Operation, entries
+from edl.annotations.job_history import Operation, entries
 from edl.messages import message
 from tests.integration.conftest import PENDING_LIMIT
 from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web

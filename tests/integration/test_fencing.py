@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from edl.errors import Forbidden, NotFound, Unreachable
-from edl.inject.admission import Context, Request, mutate
+from edl.inject.handlers import Context, Request, mutate
 from edl.kube.api.client import ApiServer, connect
 from edl.kube.cluster import Selection
 from edl.model import Target

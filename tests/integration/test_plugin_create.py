@@ -16,7 +16,7 @@ from edl.frameworks import FRAMEWORKS
 from tests.integration.support.stage import elastic
 
 if TYPE_CHECKING:
-    from edl.frameworks.needs import Framework
+    from edl.frameworks.base import Framework
     from edl.writes import Json
     from tests.integration.support.stage import Stage
 

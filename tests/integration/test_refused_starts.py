@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edl import contract, start_refusals
+from edl import contract
+from edl.annotations import start_refusals
 from edl.model import Target
 from tests.integration.support.stage import elastic, stage, tensorflow
 

@@ -17,7 +17,7 @@ import pytest
 
 from dev.installation import install
 from edl import contract
-from edl.history import entries
+from edl.annotations.job_history import entries
 from edl.model import Code, Target
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl import contract
-from edl.spec import HELD_TTL
+from edl.spec.job_spec import HELD_TTL
 from tests.integration.support.stage import tensorflow
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 from edl import contract
 from edl.errors import NotFound
-from edl.inject.admission import Context, Request, mutate
+from edl.inject.handlers import Context, Request, mutate
 from edl.kube.auth import access_review
 from edl.kube.auth.access_review import Missing
 from edl.kube.cluster import Cluster, Selection

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edl.errors import Forbidden, NotFound
-from edl.inject.admission import Context, Request, mutate
+from edl.inject.handlers import Context, Request, mutate
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ClusterState, Target

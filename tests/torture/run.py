@@ -17,7 +17,7 @@ from edl.errors import Conflict, NotFound
 from edl.kube.cluster import Selection
 from edl.kube.decode.schemas import NodeObject
 from edl.model import Target
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.writes import Json
 from sandbox.processes.components import KWOK, ORDER
 from tests.integration.support.stage import Stage, stage

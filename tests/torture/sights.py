@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from edl import contract
-from edl.resources import CPU, MEMORY, pod_requests
+from edl.quantities import CPU, MEMORY, pod_requests
 
 Json: TypeAlias = Mapping[str, Any]
 

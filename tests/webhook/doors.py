@@ -11,7 +11,7 @@ from wsgiref.types import WSGIApplication
 
 import uvloop
 
-from edl.inject.admission import Context
+from edl.inject.handlers import Context
 from webhook.http.body_budget import Budget
 from webhook.http.connection import Endpoint
 from webhook.http.connection_limits import Limits

@@ -5,8 +5,8 @@ import msgspec
 import pytest
 
 from edl.errors import Denied, Finding
-from edl.inject.admission import Context, Verdict
-from edl.namespaces import SILENT
+from edl.inject.handlers import Context, Verdict
+from edl.spec.namespace_policy import SILENT
 from edl.writes import Json
 from tests.webhook import reviews
 from tests.webhook.cores import failing

@@ -9,11 +9,11 @@ import pytest
 
 from edl import contract
 from edl.errors import ClusterError, NotFound, Unreachable
-from edl.inject.admission import Context
+from edl.inject.handlers import Context
 from edl.kube.cluster import Cluster
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
-from edl.namespaces import NamespacePolicy
+from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
 from tests.webhook import doors, reviews, wire

@@ -24,7 +24,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Pr
     folder = tmp_path_factory.mktemp("releases")
     for package in ("edl", "webhook", "certs"):
         shutil.copytree(ROOT / package, folder / "code" / package)
-    rules = folder / "code" / "edl" / "inject" / "pod.py"
+    rules = folder / "code" / "edl" / "inject" / "pods" / "mutate_pod.py"
     changed = rules.read_text().replace("_NEAR: Final = 50", "_NEAR: Final = 60")
     assert changed != rules.read_text()
     rules.write_text(changed)

@@ -4,7 +4,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from edl.errors import Denied, Finding
-from edl.inject.admission import Context
+from edl.inject.handlers import Context
 from tests.webhook import reviews
 from tests.webhook.cores import failing
 from webhook.handler import Core

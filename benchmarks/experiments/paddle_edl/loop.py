@@ -24,7 +24,7 @@ from benchmarks.experiments.paddle_edl.algorithm import (
 from edl.errors import ClusterError
 from edl.kube.cluster import Cluster, Selection
 from edl.model import Target
-from edl.resources import CPU, Resources
+from edl.quantities import CPU, Resources
 
 _OVER: Final = ("Succeeded", "Failed")
 

@@ -17,7 +17,7 @@ from benchmarks.experiments.paddle_edl.algorithm import (
 )
 from edl import simulator
 from edl.model import ClusterState, JobKey, PodPhase, Role
-from edl.resources import CPU
+from edl.quantities import CPU
 from edl.simulator import Simulation, Watcher, World
 
 SEEN_AFTER = 0.1

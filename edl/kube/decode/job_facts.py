@@ -7,14 +7,8 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from edl import (
-    assignments,
-    clearings,
-    contract,
-    device_templates,
-    frameworks,
-    start_refusals,
-)
+from edl import contract, device_templates, frameworks
+from edl.annotations import assignments, clearings, start_refusals
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
 from edl.kube.decode.object_facts import time
@@ -33,11 +27,11 @@ from edl.model import (
     Topology,
 )
 from edl.model.last_changes import read_reason
-from edl.model.reasons import code_of
-from edl.parse import parse
-from edl.resources import Resources
-from edl.spec import HELD_TTL, RETRIES, JobSpec
-from edl.texts import whole
+from edl.model.reason_codes import code_of
+from edl.quantities import Resources
+from edl.spec.job_spec import HELD_TTL, RETRIES, JobSpec
+from edl.spec.parser import parse
+from edl.spec.yaml_values import whole
 from edl.writes import Json
 
 _jobs: Final = msgspec.json.Decoder(JobObject)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from edl.form import MOST_REPLICAS
 from edl.kube.decode.object_facts import time
 from edl.model import Ending
-from edl.texts import whole
+from edl.spec.manifest_reader import MOST_REPLICAS
+from edl.spec.yaml_values import whole
 
 _ENDINGS: Final = {
     "Complete": Ending.COMPLETE,

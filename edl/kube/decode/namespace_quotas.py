@@ -5,10 +5,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from edl.resources import Resources
+from edl.quantities import Resources
 
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
-"""By resource, in the units of `edl.resources`; sorted."""
+"""By resource, in the units of `edl.quantities`; sorted."""
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 _PREFIXES: Final = ("requests.", "limits.")

@@ -12,7 +12,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, host_lists, namespaces, node_affinity
+from edl import contract, node_affinity
+from edl.annotations import host_list_marks
 from edl.kube.cache.store import Name
 from edl.kube.decode import bare_pod, gpu_sharing, volume_claims
 from edl.kube.decode.bare_pod import Bare
@@ -30,10 +31,11 @@ from edl.kube.decode.schemas import (
     Tagged,
 )
 from edl.model import ClaimRef, Labels, Node, Pod, PodPhase, Shape, Taint, Target
-from edl.model.names import JOB_TYPE
-from edl.namespaces import SILENT, NamespacePolicy
-from edl.resources import Resources
-from edl.texts import whole
+from edl.model.object_refs import JOB_TYPE
+from edl.quantities import Resources
+from edl.spec import namespace_policy
+from edl.spec.namespace_policy import SILENT, NamespacePolicy
+from edl.spec.yaml_values import whole
 
 _TRUE: Final = "True"
 _NAMED: Final = b'"metadata.name"'
@@ -194,7 +196,7 @@ def priority(raw: bytes) -> PriorityFacts:
 
 def namespace(raw: bytes) -> NamespaceFacts:
     found = _namespaces.decode(raw).metadata
-    said = namespaces.policy(found.name, _labels(found), found.annotations or {})
+    said = namespace_policy.policy(found.name, _labels(found), found.annotations or {})
     return NamespaceFacts(found.name, said)
 
 
@@ -223,7 +225,7 @@ def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
         created_at=found.metadata.creation_timestamp,
         version=found.metadata.resource_version,
         hosts=notes.hosts if notes.published_at else None,
-        leaving=host_lists.read_leaving(notes.leaving),
+        leaving=host_list_marks.read_leaving(notes.leaving),
         published_at=time(notes.published_at),
         confirmed_at=time(notes.confirmed_at),
         ready_since=ready.last_transition_time if ready else None,

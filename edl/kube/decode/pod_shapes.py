@@ -11,7 +11,7 @@ from edl.kube.decode.node_selector import terms
 from edl.kube.decode.pod_affinity import NOBODY, Who
 from edl.kube.decode.schemas import Container, PodSpec, ResourceClaim, Undecoded
 from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
-from edl.resources import SHARED_GPU, Resources, pod_requests
+from edl.quantities import SHARED_GPU, Resources, pod_requests
 from edl.writes import Json
 
 _MOST_KEPT: Final = 8192

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl.kube.decode.schemas import RuntimeClassObject
 from edl.model import Shape, Toleration
-from edl.resources import Resources
+from edl.quantities import Resources
 
 _classes: Final = msgspec.json.Decoder(RuntimeClassObject)
 

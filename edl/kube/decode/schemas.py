@@ -1,7 +1,7 @@
 """The parts of Kubernetes objects that we read; msgspec skips everything else undecoded.
 
-Field names are the API's own, in snake case; of Jobs, which `edl.parse` reads as manifests, as they
-stand there.
+Field names are the API's own, in snake case; for Jobs, which `edl.spec.parser` reads as
+manifests, as they are there.
 """
 
 from datetime import datetime

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from operator import eq, ge, gt, le, lt
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from edl.resources import quantity
+from edl.quantities import quantity
 
 
 class _Mark:

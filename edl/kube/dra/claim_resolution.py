@@ -12,7 +12,7 @@ from edl.kube.decode.node_selector import both
 from edl.kube.dra.device_kinds import Kinds
 from edl.kube.dra.dra_facts import ClaimFacts, Kind, Requested, Wanted
 from edl.model import Caveat, CaveatCode, ClaimRef, DeviceTemplate, Shape
-from edl.resources import DEVICE_CLASS, Resources
+from edl.quantities import DEVICE_CLASS, Resources
 
 if TYPE_CHECKING:
     from edl.kube.dra.dra_facts import Affinity

@@ -20,7 +20,7 @@ from edl.kube.dra.dra_facts import (
     name_of,
 )
 from edl.model import Node, Shape
-from edl.resources import DEVICE_CLASS
+from edl.quantities import DEVICE_CLASS
 
 _SEVERAL: Final = 2
 _Key = TypeVar("_Key")

@@ -15,7 +15,7 @@ from edl.kube.dra.cel import UNKNOWN, Quantity, selector
 from edl.kube.dra.dra_facts import ClassFacts, Kind, Requested
 from edl.kube.dra.dra_schemas import Attribute, Capacity, DeviceObject
 from edl.model import Taint
-from edl.resources import DEVICE_CLASS, quantity
+from edl.quantities import DEVICE_CLASS, quantity
 
 MOST: Final = 64
 """Kinds besides the classes: requests of any more are counted by their class alone."""

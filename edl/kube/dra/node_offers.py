@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from edl.model import Node
-from edl.resources import Resources
+from edl.quantities import Resources
 
 
 class Offer(NamedTuple):

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from edl.kube.dra.dra_schemas import Counters
-from edl.resources import quantity
+from edl.quantities import quantity
 
 Name: TypeAlias = tuple[str, str, str, str]
 """Of a counter: its driver, pool, set, and its own."""

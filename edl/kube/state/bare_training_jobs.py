@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from edl import addresses, frameworks, namespaces
+from edl import frameworks
 from edl.kube.decode.object_facts import PodFacts, Tag
 from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
-from edl.resources import Resources
-from edl.spec import Seat
+from edl.quantities import Resources
+from edl.spec import addresses, namespace_policy
+from edl.spec.job_spec import Seat
 
 _ANY: Final = Shape(Resources())
 """The plan never looks at it."""
@@ -43,7 +44,7 @@ def _training(
         framework=first.framework,
         roles=tuple(_role(seat, pods) for seat in first.cast),
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
-        problem=namespaces.no_kubexec(key.namespace) if forbidden else "",
+        problem=namespace_policy.no_kubexec(key.namespace) if forbidden else "",
         mode=first.mode,
         surroundings={tag.target: tag.uid for tag in tags},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),

@@ -12,7 +12,7 @@ from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.device_inventory import Inventory
 from edl.kube.dra.node_offers import with_devices
 from edl.model import Node
-from edl.resources import Resources
+from edl.quantities import Resources
 
 
 @dataclass(slots=True)

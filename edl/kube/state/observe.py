@@ -25,7 +25,7 @@ from edl.kube.state.clock_skew import set_right
 from edl.kube.state.quota_usage import budgets
 from edl.kube.state.training_jobs import Around, gather
 from edl.model import CaveatCode, ClusterState, Demand, JobKey, Node, Shape, TrainingJob
-from edl.resources import Resources
+from edl.quantities import Resources
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -22,8 +22,8 @@ from edl.kube.decode.namespace_quotas import (
     base,
 )
 from edl.model import Charge
-from edl.model.budgets import GPUS
-from edl.resources import (
+from edl.model.quotas import GPUS
+from edl.quantities import (
     SHARED_GPU,
     Resources,
     amount_text,

@@ -7,8 +7,8 @@ from edl import contract
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
 from edl.model import Budget, TrainingJob
-from edl.model.budgets import GPUS
-from edl.resources import SHARED_GPU
+from edl.model.quotas import GPUS
+from edl.quantities import SHARED_GPU
 
 _Key = tuple[str, str, str]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, namespaces, start_refusals
+from edl import contract
+from edl.annotations import start_refusals
 from edl.frameworks import FRAMEWORKS
 from edl.kube.cache.store import Name
 from edl.kube.decode import gpu_sharing, runtime_classes
@@ -17,8 +18,9 @@ from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, Resolved, concerned, resolve
 from edl.kube.state import pod_admission, replacements
 from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
-from edl.resources import SHARED_GPU
-from edl.spec import JobSpec
+from edl.quantities import SHARED_GPU
+from edl.spec import namespace_policy
+from edl.spec.job_spec import JobSpec
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -207,7 +209,7 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
     if not any(job.started_at for job in around.jobs):  # who has trained so may go on so
         yield from _never_meet(specs)
     if any(job.execs for job in around.jobs) and not around.kubexec:
-        yield namespaces.no_kubexec(key.namespace)
+        yield namespace_policy.no_kubexec(key.namespace)
     if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
         for tag in around.tags:
             if tag.kind == "Service" and tag.name == key.name and tag.job != key.name:

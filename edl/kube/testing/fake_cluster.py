@@ -17,8 +17,8 @@ from edl.kube.cache.label_selector import matches
 from edl.kube.cluster import RESOURCES, LogRequest, RawEvent, RawListing, Selection
 from edl.kube.testing.fake_history import Change, History, Key
 from edl.kube.testing.fake_logs import FakeLog, FakeLogs
-from edl.merge import merged
 from edl.model import Target
+from edl.patches.merge_patch import merged
 from edl.writes import Json
 
 _NAMES: Final = uuid.UUID("8c8b1c1e-3c4f-4a39-9a55-6f2f3c7d9d10")

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
-from edl import addresses
+from edl.spec import addresses
 
 _BITS: Final = 3072
 _EXPONENT: Final = 65537

@@ -14,7 +14,7 @@ import msgspec
 
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, Resizing, Role, TrainingJob
-from edl.model.causes import (
+from edl.model.blockers import (
     Cause,
     Hindrance,
     Itself,
@@ -26,12 +26,12 @@ from edl.model.causes import (
     TooLarge,
 )
 from edl.planner.decide import outcome
-from edl.planner.explain.hindrances import Subject, standing_of, to_grow, to_start
-from edl.planner.explain.mending import joined, mended
-from edl.planner.explain.situation import Situation
-from edl.planner.passes.outcome import Outcome
+from edl.planner.explain.diagnosis import Subject, standing_of, to_grow, to_start
+from edl.planner.explain.remedies import joined, mended
+from edl.planner.explain.what_if_state import Situation
+from edl.planner.passes.decision import Outcome
 from edl.planner.plan import Plan
-from edl.planner.snapshot.standing import Standing
+from edl.planner.snapshot.role_allocation import Standing
 
 _ROUNDS: Final = 16
 """Reasons that are looked for one behind the other."""

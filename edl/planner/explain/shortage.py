@@ -5,22 +5,22 @@ from math import ceil
 
 import numpy as np
 
-from edl.feasibility.devices import Horizon
+from edl.feasibility.gpu_shares import Horizon
 from edl.model import Role, TrainingJob
-from edl.model.causes import Cause, Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
-from edl.model.room import Scarce
-from edl.planner.packing.fit import Fit, Want
-from edl.planner.packing.grid import Ints
-from edl.planner.packing.orders import placed
+from edl.model.blockers import Cause, Kept, LoadCeiling, NoNode, Room, Spent, TooLarge
+from edl.model.scarcity import Scarce
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pack_order import placed
+from edl.planner.packing.pod_class import Fit, Want
 from edl.planner.passes.admission.gang import Gang
-from edl.planner.passes.admission.topology import nearest
+from edl.planner.passes.admission.topology_placement import nearest
+from edl.planner.passes.fit_errors import no_domain, no_node
 from edl.planner.passes.growth import Ceiling
-from edl.planner.passes.why import no_domain, no_node
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.budgets import Bill, Line
-from edl.planner.snapshot.extras import Extras, claim_rules, level_of
-from edl.planner.snapshot.standing import NOWHERE, Standing
-from edl.resources import Resources
+from edl.planner.snapshot.quota_balance import Bill, Line
+from edl.planner.snapshot.reclaimable import Extras, claim_rules, level_of
+from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+from edl.quantities import Resources
 
 _PRECISION = 10_000
 """Load ceilings are told in hundredths of a percent."""

@@ -6,13 +6,13 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from operator import attrgetter
 
-from edl.feasibility.devices import Horizon
-from edl.planner.packing.fit import Fit
-from edl.planner.packing.grid import Ints, Need
+from edl.feasibility.gpu_shares import Horizon
+from edl.planner.packing.node_capacity import Ints, Need
+from edl.planner.packing.pod_class import Fit
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.home import Homes
-from edl.planner.snapshot.nearness import beside
-from edl.planner.snapshot.standing import NOWHERE, Standing
+from edl.planner.snapshot.colocation import Homes
+from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+from edl.planner.snapshot.topology_choice import beside
 
 
 @dataclass(slots=True)

@@ -1,9 +1,9 @@
 """Who gives up replicas for whom.
 
 Extras yield to claims of their own priority and above, in their order
-(`edl.planner.snapshot.extras`). No replica yields in vain: one whose place no pod of the claim has
-taken is put back, also on a node that has too many pods, and where rules came later than the pods
-that they forbid.
+(`edl.planner.snapshot.reclaimable`). No replica yields in vain: one whose place no pod of the claim
+has taken is put back, also on a node that has too many pods, and where rules came later than the
+pods that they forbid.
 """
 
 from collections import defaultdict
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.feasibility.devices import Horizon
-from edl.planner.packing.cursor import Mark
-from edl.planner.packing.fit import Fit, Want, pack, place, unplace
-from edl.planner.packing.grid import Grid
-from edl.planner.snapshot.budgets import Bill
-from edl.planner.snapshot.extras import Extras
-from edl.planner.snapshot.standing import NOWHERE, Seat, Standing
+from edl.feasibility.gpu_shares import Horizon
+from edl.planner.packing.best_fit import Mark
+from edl.planner.packing.node_capacity import Grid
+from edl.planner.packing.pod_class import Fit, Want, pack, place, unplace
+from edl.planner.snapshot.quota_balance import Bill
+from edl.planner.snapshot.reclaimable import Extras
+from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
 
 if TYPE_CHECKING:
-    from edl.feasibility.binding import Count
+    from edl.feasibility.constraints import Count
 
 
 def _always() -> bool:

@@ -12,13 +12,13 @@ import numpy as np
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Demand, Domain, JobKey, Shape, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.packing.domains import Domains, domains
-from edl.planner.packing.fit import Fit
-from edl.planner.packing.grid import Grid, Ints
+from edl.planner.packing.domain_capacity import Domains, domains
+from edl.planner.packing.node_capacity import Grid, Ints
+from edl.planner.packing.pod_class import Fit
 from edl.planner.policies import Policy
-from edl.planner.snapshot.budgets import Budgets
-from edl.planner.snapshot.seating import Rows, There
-from edl.planner.snapshot.standing import Standing
+from edl.planner.snapshot.existing_placements import Rows, There
+from edl.planner.snapshot.quota_balance import Budgets
+from edl.planner.snapshot.role_allocation import Standing
 
 
 @dataclass(slots=True)

@@ -6,12 +6,12 @@ from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
 from edl.model import PodPhase, Reason, Resizing, Role, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.snapshot import last_reasons
-from edl.planner.snapshot.back_off import backs_off, doubled, last_changed, vain
+from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.nearness import held_to
-from edl.planner.snapshot.seating import seat
-from edl.planner.snapshot.standing import Standing, target
+from edl.planner.snapshot.existing_placements import seat
+from edl.planner.snapshot.restart_backoff import backs_off, doubled, last_changed, vain
+from edl.planner.snapshot.role_allocation import Standing, target
+from edl.planner.snapshot.topology_choice import held_to
 
 
 def stand(board: Board, job: TrainingJob, role: Role, rank: int) -> Standing:
@@ -85,7 +85,7 @@ def _cool(board: Board, standing: Standing) -> None:
         # Whatever its user asks for: room is kept for it no longer than the flags say.
         standing.reserves = left <= _usual(board, standing)
         # A role that made room by a restart would take it back before the claim has started.
-        at_once = standing.manual and not last_reasons.made_room(role)
+        at_once = standing.manual and not last_resizes.made_room(role)
         _rest(board, standing, None if at_once else reasons.COOLDOWN)
         standing.until = None if at_once else board.at + left
     elif _still_gives(board, standing, changed):
@@ -99,7 +99,7 @@ def _still_gives(board: Board, standing: Standing, changed: datetime) -> bool:
     """
     role = standing.role
     return (
-        last_reasons.balanced(board.policy.gives, role)
+        last_resizes.balanced(board.policy.gives, role)
         and any(pod.terminating for pod in role.pods)
         and not board.past(changed, board.limits.queue_patience)
     )
@@ -107,7 +107,7 @@ def _still_gives(board: Board, standing: Standing, changed: datetime) -> bool:
 
 def _rest(board: Board, standing: Standing, held: Reason | None) -> None:
     standing.cooling, standing.held = True, held
-    if last_reasons.balanced(board.policy.gives, standing.role):
+    if last_resizes.balanced(board.policy.gives, standing.role):
         board.calm = min(board.calm, board.share(standing))
 
 

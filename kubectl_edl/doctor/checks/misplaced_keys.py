@@ -7,8 +7,8 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.inject import misplaced
-from edl.inject.shape import is_labelled
+from edl.inject.manifest_types import is_labelled
+from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import Selection
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, warning
@@ -31,7 +31,7 @@ def cron_jobs(patient: Patient) -> Findings:
 
 def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
     for manifest in _listed(patient, kind, labels):
-        told = misplaced.unheeded(manifest)
+        told = unknown_keys.unheeded(manifest)
         if told and not _is_over(manifest) and not _is_made_by_a_controller(manifest):
             again = "apply" if is_labelled(manifest) else "replace --force"
             yield _slip(
@@ -42,13 +42,13 @@ def _said(patient: Patient, kind: str, labels: str) -> Iterator[Diagnosis]:
 def _of_cron_jobs(patient: Patient) -> Iterator[Diagnosis]:
     for manifest in _listed(patient, "CronJob"):
         metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
-        if said := misplaced.on_cron_job(manifest):
+        if said := unknown_keys.on_cron_job(manifest):
             move = (
                 f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
                 "| kubectl edl label -f - | kubectl apply -f -"
             )
             yield _slip("CronJob", manifest, (said,), move)
-        if told := misplaced.unheeded(template):
+        if told := unknown_keys.unheeded(template):
             mend = "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
             yield _slip("CronJob", manifest, told, mend)
 

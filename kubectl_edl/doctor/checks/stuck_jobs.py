@@ -9,14 +9,15 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from edl import contract, frameworks, namespaces
+from edl import contract, frameworks
 from edl.errors import Forbidden
 from edl.kube.cluster import Selection
 from edl.kube.decode.object_facts import node
 from edl.messages import message
 from edl.model import ClusterState, Phase, Target, TrainingJob
 from edl.phases import ending, phase
-from edl.resources import Resources
+from edl.quantities import Resources
+from edl.spec import namespace_policy
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.reconciler_settings import Asked, deciding
 from kubectl_edl.doctor.checks import reconciler_health
@@ -52,7 +53,7 @@ def unrequested(patient: Patient) -> Findings:
     Where a quota refuses such pods, `stuck` says so. Where rules of namespaces may not be read,
     only pods that exist tell: a LimitRange may give requests to others.
     """
-    from edl.inject.unrequested import roles  # noqa: PLC0415 (not for --help)
+    from edl.inject.warnings.request_warnings import roles  # noqa: PLC0415 (not for --help)
 
     survey = _jobs(patient)
     jobs = [job for job in survey.jobs if not ending(job)]
@@ -140,7 +141,7 @@ def consent(patient: Patient) -> Findings:
         yield warning(
             f"namespace {namespace} does not let launchers exec into workers: "
             f"{', '.join(names[:_SHOWN])} cannot start without",
-            namespaces.allow_kubexec(namespace),
+            namespace_policy.allow_kubexec(namespace),
         )
     if waiting and not lacking:
         yield well("launchers may exec into their workers where they have to")
@@ -148,7 +149,7 @@ def consent(patient: Patient) -> Findings:
 
 def _consents(patient: Patient, namespace: str) -> bool:
     found = patient.connection.cluster.get(Target("Namespace", "", namespace))
-    return namespaces.read(found).kubexec
+    return namespace_policy.read(found).kubexec
 
 
 def alone(state: ClusterState, job: TrainingJob) -> ClusterState:

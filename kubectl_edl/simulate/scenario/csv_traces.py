@@ -26,11 +26,11 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from edl.errors import Denied, Finding
-from edl.form import MOST_REPLICAS, duration
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape
-from edl.resources import PODS, Resources
+from edl.quantities import PODS, Resources
 from edl.simulator import ENDLESS, Amdahl, Kind, Seat, Training, Work, length, queued
+from edl.spec.manifest_reader import MOST_REPLICAS, duration
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG
 from kubectl_edl.simulate.scenario.scenario_quantities import amount
 

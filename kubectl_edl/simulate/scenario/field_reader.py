@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from math import inf, isfinite
 from typing import Final
 
-from edl.convert.remarks import Place, path_of
+from edl.convert.diagnostics import Place, path_of
 from edl.errors import Finding
-from edl.form import duration
-from edl.resources import Resources
+from edl.quantities import Resources
+from edl.spec.manifest_reader import duration
 from kubectl_edl.resources.yaml_reader import Document
 from kubectl_edl.simulate.scenario.scenario_quantities import amount
 

@@ -10,12 +10,11 @@ from typing import Final
 
 import msgspec
 
-from edl import contract, topology
+from edl import contract
 from edl.errors import EdlError
-from edl.form import MOST_REPLICAS, Form
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape, Toleration, Topology, TrainingJob
-from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.simulator import (
     CONSTANT,
     ENDLESS,
@@ -29,6 +28,8 @@ from edl.simulator import (
     Work,
     queued,
 )
+from edl.spec import topology_labels
+from edl.spec.manifest_reader import MOST_REPLICAS, Form
 from kubectl_edl.simulate.scenario import distributions
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, Field
 from kubectl_edl.simulate.scenario.manifest_templates import named, template
@@ -160,7 +161,7 @@ def _topology(field: Field, seats: Sequence[Seat]) -> Topology:
         if field[name]
     }
     form = Form({"metadata": {"annotations": texts}})
-    found = topology.read(form, frozenset(seat.role for seat in seats))
+    found = topology_labels.read(form, frozenset(seat.role for seat in seats))
     for one in form.findings:
         name = next(name for name, note in _TOPOLOGY.items() if note in one.path)
         field[name].found(one.what, one.allowed)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from edl.model import Node, Taint
-from edl.resources import CPU, MEMORY, PODS, Resources
+from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.simulator import Change, NodeEvent
 from kubectl_edl.simulate.scenario.field_reader import Field
 from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS

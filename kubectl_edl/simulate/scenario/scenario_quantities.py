@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Final
 
 from edl import contract
-from edl.resources import Resources, quantity
+from edl.quantities import Resources, quantity
 
 _SHARE: Final = f"; a share of a GPU is said by a job's manifest, with the label {contract.GPU}"
 

@@ -6,7 +6,7 @@ from benchmarks.experiments import manifests
 from benchmarks.experiments.cluster import KINDS, MACHINES, TOTAL_CPU
 from benchmarks.experiments.experiments import T1, T2, Experiment
 from benchmarks.experiments.manifests import KIND_LABEL, Manifest
-from edl.resources import CPU, Resources
+from edl.quantities import CPU, Resources
 from tests.edl.manifests import created, pod_spec
 
 Make = Callable[[Experiment, str], Iterator[Manifest]]

@@ -6,9 +6,9 @@ from typing import Any
 
 from edl import contract
 from edl.convert import convert
-from edl.convert.remarks import path_of
-from edl.convert.source import Converted
-from edl.inject.admission import Context, Request, mutate
+from edl.convert.diagnostics import path_of
+from edl.convert.source_kind import Converted
+from edl.inject.handlers import Context, Request, mutate
 from edl.writes import Json
 
 CONTEXT = Context(trusted=frozenset(), image="example/kubectl-edl:1")

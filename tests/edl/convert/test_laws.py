@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl.convert import convert
-from edl.convert.remarks import Malformed
-from edl.convert.source import Converted
+from edl.convert.diagnostics import Malformed
+from edl.convert.source_kind import Converted
 from edl.writes import Json
 from tests.edl.convert import full
 from tests.edl.convert.documents import admitted, leaves, objects, with_value

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl import entries
-from edl.entries.injected import PADDLE_ENV
+from edl.contract import registry
+from edl.contract.pod_environment import PADDLE_ENV
 from edl.frameworks import decides, serves
 from edl.model import Resizing
-from edl.parse import parse
 from edl.planner.plan import Admission
+from edl.spec.parser import parse
 from edl.steps.start import start
 from edl.writes import Json
 from tests.edl import trainings
@@ -220,7 +220,7 @@ def every_kind() -> list[Json]:
 
 
 def test_every_variable_and_label_stands_in_the_contract() -> None:
-    known = {entry.name for entry in entries.ENTRIES}
+    known = {entry.name for entry in registry.ENTRIES}
     for manifest in every_kind():
         assert env(manifest).keys() <= known
         found = template(created(manifest))["metadata"]["labels"]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from edl.model import Resizing
-from edl.parse import parse
-from edl.steps.surroundings import surroundings
+from edl.spec.parser import parse
+from edl.steps.dependents.dependents import surroundings
 from edl.writes import Create, Json
 from tests.edl import trainings
 from tests.edl.manifests import created, pod_spec, template

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from edl import entries
+from edl.contract import registry
 from edl.frameworks import decides, serves
 from edl.model import Resizing
-from edl.parse import parse
+from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import cast, created, environment, job, pod, pod_spec
 from tests.edl.readings import findings
@@ -54,7 +54,7 @@ def test_torchrun_is_told_everything_by_its_own_variables() -> None:
 
 
 def test_every_variable_stands_in_the_contract() -> None:
-    known = {entry.name for entry in entries.ENTRIES}
+    known = {entry.name for entry in registry.ENTRIES}
     assert {f"PET_{name}" for name in pet(pytorch("worker"))} <= known
 
 

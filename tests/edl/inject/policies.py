@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from edl.inject.admission import Request, Verdict, mutate, validate
-from edl.namespaces import NamespacePolicy
+from edl.inject.handlers import Request, Verdict, mutate, validate
+from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER
 

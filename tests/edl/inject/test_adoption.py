@@ -4,7 +4,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Denied, Finding
-from edl.inject.admission import Request, mutate
+from edl.inject.handlers import Request, mutate
 from edl.writes import Json
 from tests.edl.inject.policies import LAB, create, created, look_again, opted_in, update
 from tests.edl.manifests import CONTEXT, USER, annotations, changed, job, labels, pod

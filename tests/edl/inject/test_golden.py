@@ -10,11 +10,12 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from edl import entries, patch
+from edl.contract import registry
 from edl.frameworks import FRAMEWORKS
-from edl.inject import ttl
-from edl.inject.admission import Request, mutate, validate
-from edl.namespaces import SILENT
+from edl.inject.handlers import Request, mutate, validate
+from edl.inject.pods import ttl
+from edl.patches import json_patch
+from edl.spec.namespace_policy import SILENT
 from edl.writes import Json
 from tests.edl.manifests import USER
 from tests.golden.cases import CONTEXT, Denial, Golden, denials, goldens, sources
@@ -51,7 +52,7 @@ def test_twice_is_once(golden: Golden) -> None:
 @every_golden
 def test_the_patch_of_the_answer_makes_it(golden: Golden) -> None:
     before = json.loads(json.dumps(golden.given))
-    operations = json.loads(json.dumps(patch.diff(before, created(before))))
+    operations = json.loads(json.dumps(json_patch.diff(before, created(before))))
     assert jsonpatch.apply_patch(golden.given, operations) == golden.stored
 
 
@@ -123,7 +124,7 @@ def _lost(own: Any, stored: Any, path: tuple[str, ...]) -> Iterator[str]:  # noq
     """Paths of what stands in `own` and not, unchanged, in `stored`."""
     name = path[-1] if path else ""
     defaulted = name in _DEFAULTS and own == _DEFAULTS[name]
-    if path in (_QUEUED, _LATER) or name in entries.OWNED_ANNOTATIONS or defaulted:
+    if path in (_QUEUED, _LATER) or name in registry.OWNED_ANNOTATIONS or defaulted:
         return
     if isinstance(own, dict) and isinstance(stored, dict):
         for name, value in own.items():

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl import entries, patch
+from edl.contract import registry
 from edl.frameworks import FRAMEWORKS
-from edl.inject.admission import Request, validate
-from edl.parse import parse
+from edl.inject.handlers import Request, validate
+from edl.patches import json_patch
+from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.inject.drawn import CASTS, manifests
 from tests.edl.manifests import (
@@ -55,7 +56,7 @@ def test_the_patch_turns_what_was_given_into_what_is_stored(
     # Through JSON, as it comes over the wire: nothing in it is the same object twice.
     before = json.loads(json.dumps(data.draw(manifests(framework))))
     after = created(before)
-    operations = json.loads(json.dumps(patch.diff(before, after)))
+    operations = json.loads(json.dumps(json_patch.diff(before, after)))
     assert jsonpatch.apply_patch(before, operations) == after
 
 
@@ -175,7 +176,7 @@ def test_own_labels_and_annotations_stay(framework: str, data: st.DataObject) ->
         own = {
             name: text
             for name, text in annotations(before).items()
-            if name not in entries.OWNED_ANNOTATIONS
+            if name not in registry.OWNED_ANNOTATIONS
         }
         assert own.items() <= annotations(after).items()
 

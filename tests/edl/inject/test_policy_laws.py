@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Denied
-from edl.inject import ceilings
-from edl.inject.admission import Verdict
-from edl.namespaces import SILENT, NamespacePolicy, read
-from edl.parse import parse
+from edl.inject import namespace_limits
+from edl.inject.handlers import Verdict
+from edl.spec.namespace_policy import SILENT, NamespacePolicy, read
+from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.inject.drawn import CASTS, manifests
 from tests.edl.inject.policies import create, look_again, update
@@ -128,7 +128,7 @@ def test_nothing_is_ever_above_a_ceiling(manifest: Json, policy: NamespacePolicy
         return
     most = parse(verdict.manifest).max
     assert policy.largest_max is None or most <= policy.largest_max
-    used = most * ceilings.gpus(verdict.manifest)
+    used = most * namespace_limits.gpus(verdict.manifest)
     assert policy.gpu_budget is None or used <= policy.gpu_budget
 
 
@@ -141,7 +141,9 @@ def test_an_edit_rises_above_no_ceiling_and_may_always_go_down(
     made = create(job(framework="pytorch", min="1", max="8", **gpu), SILENT).manifest
     old, new = (changed(made, f"metadata labels {contract.MAX}", str(n)) for n in (before, after))
     above = policy.largest_max is not None and after > policy.largest_max
-    hungry = policy.gpu_budget is not None and after * ceilings.gpus(new) > policy.gpu_budget
+    hungry = (
+        policy.gpu_budget is not None and after * namespace_limits.gpus(new) > policy.gpu_budget
+    )
     try:
         update(new, old, policy)
     except Denied:

@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from edl import clearings, reasons
+from edl import reasons
+from edl.annotations import clearings
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
 from edl.model import (
@@ -28,7 +29,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.plan import Placement, Plan
-from edl.resources import Resources
+from edl.quantities import Resources
 
 Choose: TypeAlias = Callable[[Shape, str], str]
 """A node for a pod, or the one that it was given; its room is taken. Empty where none has it."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, Node, Resizing, Role, Shape, Taint, TrainingJob
-from edl.resources import Resources
+from edl.quantities import Resources
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from edl.model import (
     Shape,
     TrainingJob,
 )
-from edl.resources import Resources
+from edl.quantities import Resources
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

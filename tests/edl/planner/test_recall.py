@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from edl.planner.decide import decide
-from edl.planner.memory import Memory
+from edl.planner.plan_cache import Memory
 from edl.planner.policies import POLICIES
 from tests.edl.planner.plans import ALL, sizes
 from tests.edl.planner.states import cluster, node, worker

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from edl.model import Node, Shape
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.simulator import (
     ENDLESS,
     Change,

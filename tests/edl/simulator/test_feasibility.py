@@ -22,7 +22,7 @@ from edl.model import (
     Spread,
     Term,
 )
-from edl.resources import SHARED_GPU, Resources
+from edl.quantities import SHARED_GPU, Resources
 from edl.simulator import (
     CONSTANT,
     Change,

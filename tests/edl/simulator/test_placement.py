@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import ClusterState, JobKey, Pod, Role, Taint, Topology, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.memory import Memory
 from edl.planner.plan import Admission, Evacuation, Placement, Plan, Suspension
+from edl.planner.plan_cache import Memory
 from edl.planner.policies import POLICIES, Policy
 from edl.simulator import (
     Change,
@@ -32,7 +32,7 @@ from edl.simulator import (
     queued,
     simulate,
 )
-from edl.simulator.world import START
+from edl.simulator.scenario import START
 from tests.edl.simulator.test_feasibility import ALONE, host, ruled
 from tests.edl.simulator.worlds import node, nodes, shape, world
 from tests.reasons import because

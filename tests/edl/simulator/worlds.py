@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from edl.model import Node, Shape
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.simulator import (
     LINEAR,
     Amdahl,

@@ -3,7 +3,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.model import Resizing
 from edl.planner.plan import Resize
-from edl.steps.life import live
+from edl.steps.running import live
 from tests.edl.trainings import KEY, NOW, is_stopped, job_patches, patches, role, training, written
 from tests.reasons import because
 

@@ -5,11 +5,11 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.model import ClusterState, Code, Ending, JobKey, Reason, TrainingJob
 from edl.model.last_changes import text_of
-from edl.model.room import Lack, Need, Scarce, Shortage
+from edl.model.scarcity import Lack, Need, Scarce, Shortage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.steps import MOST_EXPLAINED, steps
-from edl.steps.hosts import LEAVE
+from edl.steps.hosts.host_file import LEAVE
 from edl.writes import Create, Patch
 from tests.edl.trainings import (
     KEY,

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from dev.installation import IMAGE
-from edl.inject import admission
-from edl.inject.admission import Context, Request
+from edl.inject import handlers
+from edl.inject.handlers import Context, Request
 from edl.kube.api.client import connect
 from edl.model import Target
 from edl.writes import Json
@@ -44,7 +44,7 @@ def test_a_labelled_job_is_stored_as_the_core_completes_it(
     create(webhook.cluster, namespace, manifest)
     found = read(webhook.cluster, Target("Job", namespace, "mnist"))
     context = Context(frozenset(), IMAGE)
-    wanted = admission.mutate(Request("CREATE", manifest, None, "somebody"), context).manifest
+    wanted = handlers.mutate(Request("CREATE", manifest, None, "somebody"), context).manifest
     assert holds(found["spec"], wanted["spec"])
     assert holds(found["metadata"]["labels"], wanted["metadata"]["labels"])
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from edl import contract
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
-from edl.inject.admission import Context, Request, mutate
+from edl.inject.handlers import Context, Request, mutate
 from edl.kube.cluster import Cluster, RawListing, Selection
 from edl.model import Target
-from edl.namespaces import SILENT, NamespacePolicy
-from edl.parse import parse
+from edl.spec.namespace_policy import SILENT, NamespacePolicy
+from edl.spec.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.cli.context import Connection, Scope

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import Node
-from edl.resources import PODS, Resources
+from edl.quantities import PODS, Resources
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.load_history import Sample

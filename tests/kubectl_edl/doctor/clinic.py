@@ -9,7 +9,7 @@ from typing import Any, cast
 from certs.secrets import ensure, usual
 from edl import contract
 from edl.errors import ClusterError, Forbidden
-from edl.inject.admission import Context, Request, mutate
+from edl.inject.handlers import Context, Request, mutate
 from edl.kube.cluster import Cluster
 from edl.model import Target
 from edl.writes import Json

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.inject.admission import Context, Request, mutate
+from edl.inject.handlers import Context, Request, mutate
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.resources.yaml_writer import dump

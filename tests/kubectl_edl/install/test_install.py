@@ -11,11 +11,11 @@ import yaml
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict
-from edl.inject import ttl
+from edl.inject.pods import ttl
 from edl.kube.cluster import Cluster, Selection
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
-from edl.spec import HELD_TTL
+from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
 from manifests import installation, values
 from tests.kubectl_edl.fenced import Behind

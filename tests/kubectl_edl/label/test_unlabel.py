@@ -6,7 +6,7 @@ import yaml
 
 from edl import contract
 from edl.kube.cluster import Selection
-from edl.spec import HELD_TTL
+from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
 from tests.kubectl_edl.fenced import overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist

@@ -5,7 +5,8 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from edl import contract, start_refusals
+from edl import contract
+from edl.annotations import start_refusals
 from edl.model import (
     ClusterState,
     Code,
@@ -18,7 +19,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.plan import Admission, Held, Plan
-from edl.resources import Resources
+from edl.quantities import Resources
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.table import Layout
 from kubectl_edl.queue.view import queue_report

@@ -30,7 +30,7 @@ def put(folder: Path, path: str, text: str = "") -> Path:
     [
         ("README.md", True),
         ("edl", False),
-        ("edl/contract.py", False),
+        ("edl/contract/__init__.py", False),
         ("edl/kube/writer/executor.py", False),
         ("edl/kube/__pycache__/act.pyc", True),
         ("sandbox/cli.py", True),

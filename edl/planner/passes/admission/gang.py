@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Domain, Reason, Resizing, Role, Topology, TrainingJob
-from edl.planner.packing.fit import Fit, Want, place, unplace
-from edl.planner.packing.orders import orders
-from edl.planner.snapshot import last_reasons
-from edl.planner.snapshot.back_off import failed_starts
+from edl.planner.packing.pack_order import orders
+from edl.planner.packing.pod_class import Fit, Want, place, unplace
+from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.budgets import Bill, Line
 from edl.planner.snapshot.growth_gates import rest_after_return
-from edl.planner.snapshot.standing import ROLES, Seat, Standing, start_size, target
+from edl.planner.snapshot.quota_balance import Bill, Line
+from edl.planner.snapshot.restart_backoff import failed_starts
+from edl.planner.snapshot.role_allocation import ROLES, Seat, Standing, start_size, target
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Gang(msgspec.Struct, frozen=True):
     @property
     def why(self) -> Reason | None:
         """Why it was stopped to start again."""
-        return next((role.last for role in self.roles if last_reasons.restarts(role)), None)
+        return next((role.last for role in self.roles if last_resizes.restarts(role)), None)
 
     @property
     def reason(self) -> Reason:
@@ -96,7 +96,7 @@ def returns(board: Board, job: TrainingJob) -> bool:
     """Whether this job was stopped a moment ago, to start again at other sizes."""
     return any(
         role.suspended
-        and last_reasons.restarts(role)
+        and last_resizes.restarts(role)
         and not board.past(role.resized_at, board.limits.gang_limit)
         for role in job.live
     )
@@ -160,7 +160,7 @@ def stand_up(board: Board, found: Gang, placed: Sequence[Sequence[int]]) -> list
 def _most_at_start(found: Gang, role: Role, size: int) -> int:
     if role.wanted is not None or role.resizing is Resizing.FIXED:
         # A manual size that is larger by now comes at once, as far as there is room.
-        return start_size(role) if last_reasons.for_manual_size(role) else size
+        return start_size(role) if last_resizes.for_manual_size(role) else size
     # Who was stopped for a size has grown to it already, or made room: more would be taken again.
     most = min(role.size, role.max) if found.why else role.max
     return max(size, most if role.remaining is None else min(most, role.remaining))

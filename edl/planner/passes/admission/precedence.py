@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.feasibility.devices import Horizon
-from edl.planner.packing.fit import Fit, Want
+from edl.feasibility.gpu_shares import Horizon
+from edl.planner.packing.pod_class import Fit, Want
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.ledger import Promise
-from edl.planner.snapshot.standing import NOWHERE, Seat, Standing
+from edl.planner.snapshot.decisions import Promise
+from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
 
 if TYPE_CHECKING:
-    from edl.planner.packing.grid import Ints
+    from edl.planner.packing.node_capacity import Ints
 
 
 @dataclass(slots=True)

@@ -17,18 +17,18 @@ from typing import Final
 import numpy as np
 
 from edl import reasons
-from edl.planner.packing.fit import Fit, Want
-from edl.planner.packing.grid import Ints
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import Fit, Want
 from edl.planner.passes.growth import Ceiling, extend
-from edl.planner.passes.rebalancing.deferred import Deferred
-from edl.planner.passes.rebalancing.givers import Givers
-from edl.planner.passes.rebalancing.repack import one_more
+from edl.planner.passes.pending_turns import hold_back
+from edl.planner.passes.rebalancing.cooldown_holds import Deferred
+from edl.planner.passes.rebalancing.defragment import one_more
+from edl.planner.passes.rebalancing.donors import Givers
 from edl.planner.passes.reclaim import Claim, make_room
-from edl.planner.passes.turns import hold_back
-from edl.planner.snapshot import last_reasons
+from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.board import Board
-from edl.planner.snapshot.extras import Extras, Rules
-from edl.planner.snapshot.standing import Standing
+from edl.planner.snapshot.reclaimable import Extras, Rules
+from edl.planner.snapshot.role_allocation import Standing
 
 _LOOKS: Final = 8_192
 """At so many givers a plan looks in its searches for several to one taker; the next one goes on."""
@@ -133,7 +133,7 @@ class Rebalance:
             one for one in self.board.standings if one.moved and one.grows and not one.starts
         ]
         gives = self.board.policy.gives
-        gave = [one for one in growing if last_reasons.balanced(gives, one.role)]
+        gave = [one for one in growing if last_resizes.balanced(gives, one.role)]
         for standing in gave if len(gave) < len(growing) else ():
             hold_back(self.board, standing)
 

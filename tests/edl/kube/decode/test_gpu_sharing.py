@@ -12,7 +12,7 @@ from edl.kube.decode import gpu_sharing, job_facts, object_facts
 from edl.kube.decode.pod_shapes import Shapes
 from edl.kube.state.observe import Snapshot, observe
 from edl.model import Device, Held, Share, TrainingJob
-from edl.resources import SHARED_GPU, Resources, amount_text
+from edl.quantities import SHARED_GPU, Resources, amount_text
 from tests.edl.kube import manifests
 
 GIB = 2**30

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from edl.form import MOST_REPLICAS
 from edl.kube.decode import job_status
+from edl.spec.manifest_reader import MOST_REPLICAS
 from edl.writes import Json
 
 

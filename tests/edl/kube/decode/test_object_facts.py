@@ -9,9 +9,9 @@ from edl import contract, node_affinity
 from edl.kube.decode import object_facts
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import Shapes
-from edl.merge import merged
 from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
-from edl.resources import Resources
+from edl.patches.merge_patch import merged
+from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job_pod

@@ -10,7 +10,7 @@ from edl.kube.cluster import RawListing, Selection
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Charge, Shape, Toleration
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.state.test_quota_usage import NOW, TEAM, only, quota, state_of

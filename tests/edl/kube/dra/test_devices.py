@@ -11,7 +11,7 @@ from edl.kube.cache.informers import DEVICES
 from edl.kube.state.incremental_state import Census
 from edl.kube.state.observe import observe
 from edl.model import Caveat, CaveatCode, ClusterState, DeviceTemplate, Node, Target
-from edl.resources import DEVICE_CLASS
+from edl.quantities import DEVICE_CLASS
 from edl.writes import Json
 from tests import devices
 from tests.devices import DRIVER, asking, claiming, gpus, resource_slice

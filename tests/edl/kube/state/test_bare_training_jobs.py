@@ -12,7 +12,7 @@ from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.decode.pod_shapes import Shapes
 from edl.kube.state.observe import Snapshot, observe
 from edl.model import ClusterState, Owner, Resizing, Target
-from edl.namespaces import NamespacePolicy
+from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube import manifests
 

@@ -9,7 +9,7 @@ from edl.model import ClusterState, Node, Scaling, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
-from edl.resources import Resources
+from edl.quantities import Resources
 from tests.edl.trainings import LONG_AGO, NOW, pods, role, training
 
 TOMORROW = NOW + timedelta(days=1)

@@ -16,7 +16,7 @@ from edl.kube.decode.pod_shapes import Shapes
 from edl.kube.state.incremental_state import Census
 from edl.kube.state.observe import observe
 from edl.model import ClusterState
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.world import BODIES, REQUIRED, World, apart_from, job

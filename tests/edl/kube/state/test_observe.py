@@ -25,7 +25,7 @@ from edl.model import (
     Topology,
     TrainingJob,
 )
-from edl.resources import Resources
+from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member

@@ -9,7 +9,7 @@ from edl.kube.decode import namespace_quotas
 from edl.kube.decode.namespace_quotas import NamespaceRules, QuotaFacts, RangeFacts
 from edl.kube.state.pod_admission import Admitted, admit, kept
 from edl.model import Charge
-from edl.resources import SHARED_GPU, Resources
+from edl.quantities import SHARED_GPU, Resources
 
 Field = Any
 

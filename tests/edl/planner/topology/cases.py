@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Role, Topology, TrainingJob
-from edl.model.room import Shortage
+from edl.model.scarcity import Shortage
 from edl.planner.plan import Plan
-from edl.resources import Resources
+from edl.quantities import Resources
 from tests.edl.planner.plans import plan_for
 from tests.edl.planner.states import at, busy, cluster, job, node, pod, role, room, shape
 

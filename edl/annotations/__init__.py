@@ -1,0 +1,1 @@
+"""Typed values that decisions keep on Jobs and pods, as text."""

@@ -1,0 +1,108 @@
+"""What a training job went through, kept on its Jobs: Events are gone after an hour.
+
+An operation is one line of an annotation, written by the very patch that carries it out, so that it
+costs no write of its own and is never lost or told twice.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from edl import contract
+from edl.model import Code, Role
+from edl.model.reason_codes import code_of
+from edl.spec.yaml_values import whole
+
+MOST: Final = 50
+LONGEST: Final = 4096
+"""Characters of a Job's whole history; the oldest entries go first."""
+_LONGEST_MESSAGE: Final = 200
+_FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class Operation(StrEnum):
+    """What was done to a role."""
+
+    STARTED = "started"
+    RESTARTED = "restarted"
+    RESUMED = "resumed"
+    """Started again, after it was paused or went back to the queue."""
+    GROWN = "grown"
+    SHRUNK = "shrunk"
+    REMOVED = "removed"
+    """Named pods left."""
+    FAILED = "failed"
+    """A growth that did not come in time, and was taken back."""
+    SUSPENDED = "suspended"
+    ENDED = "ended"
+
+
+class OperationPhase(StrEnum):
+    """What became of an operation, in et-operator's words."""
+
+    STARTING = "Starting"
+    RUNNING = "Running"
+    SCALING = "Scaling"
+    SCALE_SUCCEEDED = "ScaleSucceeded"
+    SCALE_FAILED = "ScaleFailed"
+    SUSPENDED = "Suspended"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One operation: the role's size before and after it, and why.
+
+    `code` is None in a line of an unknown release.
+    """
+
+    at: datetime
+    operation: Operation
+    before: int
+    after: int
+    code: Code | None
+    message: str
+
+
+def annotation(role: Role, entries: Sequence[Entry]) -> dict[str, str]:
+    """The history of `role` with these entries as an annotation; nothing without entries."""
+    if not entries:
+        return {}
+    lines = [*role.history.splitlines(), *map(_line, entries)][-MOST:]
+    while len(lines) > 1 and sum(len(line) + 1 for line in lines) > LONGEST:
+        del lines[0]
+    return {contract.HISTORY: "\n".join(lines)}
+
+
+def entries(history: str) -> tuple[Entry, ...]:
+    """The oldest first. Lines that are none of ours are left out."""
+    found = (_entry(line) for line in history.splitlines())
+    return tuple(entry for entry in found if entry)
+
+
+def _line(entry: Entry) -> str:
+    message = " ".join(entry.message.split())
+    if len(message) > _LONGEST_MESSAGE:
+        message = message[: _LONGEST_MESSAGE - 1] + "…"
+    at = entry.at.astimezone(UTC).strftime(_FORM)
+    code = f" {entry.code}" if entry.code else ""
+    return f"{at} {entry.operation} {entry.before} {entry.after}{code} {message}".rstrip()
+
+
+def _entry(line: str) -> Entry | None:
+    at, operation, before, after, rest = [*line.split(" ", 4), *[""] * 5][:5]
+    word, _, message = rest.partition(" ")
+    code = code_of(word)
+    said = message if code else rest
+    try:
+        moment = datetime.strptime(at, _FORM).replace(tzinfo=UTC)
+        kind = Operation(operation)
+    except ValueError:
+        return None
+    old, new = whole(before), whole(after)
+    if old is None or new is None:
+        return None
+    return Entry(moment, kind, old, new, code, said)

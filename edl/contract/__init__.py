@@ -1,0 +1,234 @@
+"""Every label, annotation, path and name that users and kubectl-edl agree on: spelled once, here.
+
+`edl.contract.registry` says of each who sets it and what it means.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+PREFIX: Final = "edl.dev/"
+
+# Labels: the user sets them on a Job or a bare pod, the webhook copies them to the pod template.
+FRAMEWORK: Final = "edl.dev/framework"
+JOB: Final = "edl.dev/job"
+ROLE: Final = "edl.dev/role"
+MIN: Final = "edl.dev/min"
+MAX: Final = "edl.dev/max"
+GPU: Final = "edl.dev/gpu"
+GPU_MEMORY: Final = "edl.dev/gpu-memory"
+
+# Annotations: the user's.
+ROLES: Final = "edl.dev/roles"
+MODE: Final = "edl.dev/mode"
+REPLICAS: Final = "edl.dev/replicas"
+PAUSED: Final = "edl.dev/paused"
+SCALE_TIMEOUT: Final = "edl.dev/scale-timeout"
+SCALE_FALLBACK: Final = "edl.dev/scale-fallback"
+REMOVE: Final = "edl.dev/remove"
+PROGRESS: Final = "edl.dev/progress"
+DURATION: Final = "edl.dev/duration"
+COOLDOWN: Final = "edl.dev/cooldown"
+REQUIRED_TOPOLOGY: Final = "edl.dev/required-topology"
+PREFERRED_TOPOLOGY: Final = "edl.dev/preferred-topology"
+SLOTS: Final = "edl.dev/slots"
+PORT: Final = "edl.dev/port"
+CLEAN_UP: Final = "edl.dev/clean-up"
+RESTART: Final = "edl.dev/restart"
+TTL: Final = "edl.dev/ttl-seconds-after-finished"
+GPU_LIMIT: Final = "edl.dev/gpu-limit"
+GPU_CLASS: Final = "edl.dev/gpu-class"
+KUBESHARE: Final = "edl.dev/kubeshare"
+RANK: Final = "edl.dev/rank"
+SIZE: Final = "edl.dev/size"
+
+# Annotations of Paddle's mode cloud, by the words of its EDL controller's spec.
+PORTS_NUM: Final = "edl.dev/ports-num"
+PORTS_NUM_FOR_SPARSE: Final = "edl.dev/ports-num-for-sparse"
+PASSES: Final = "edl.dev/passes"
+ENTRYPOINT: Final = "edl.dev/entrypoint"
+WORKSPACE: Final = "edl.dev/workspace"
+ETCD_IMAGE: Final = "edl.dev/etcd-image"
+
+TUNER_SERVER_KEY: Final = "tuner-server-key"
+"""training-operator's own name, on a pod template: the label of MXNet's tuning servers."""
+
+# Annotations: ours. Nobody else can write them; the webhook puts them back.
+INJECTED_MAX: Final = "edl.dev/injected-max"
+COMPLETED_BY: Final = "edl.dev/completed-by"
+STARTED_AT: Final = "edl.dev/started-at"
+FAILURES_AT_START: Final = "edl.dev/failures-at-start"
+RESIZED_AT: Final = "edl.dev/resized-at"
+REASON: Final = "edl.dev/reason"
+MESSAGE: Final = "edl.dev/message"
+LAST_CHANGE: Final = "edl.dev/last-change"
+HISTORY: Final = "edl.dev/history"
+SCALING: Final = "edl.dev/scaling"
+ASSIGNED_NODES: Final = "edl.dev/assigned-nodes"
+CLEARED: Final = "edl.dev/cleared"
+START_REFUSED: Final = "edl.dev/start-refused"
+SETTINGS: Final = "edl.dev/settings"
+MISSING_RIGHTS: Final = "edl.dev/missing-rights"
+CLUSTER: Final = "edl.dev/cluster"
+WORKERS: Final = "edl.dev/workers"
+NEW_WORKER: Final = "edl.dev/new-worker"
+WORKER_HOSTS: Final = "edl.dev/worker-hosts"
+HOSTFILE: Final = "edl.dev/hostfile"
+MPI_HOSTFILE: Final = "edl.dev/mpi-hostfile"
+DISCOVER_HOSTS: Final = "edl.dev/discover-hosts"
+KUBEXEC_SCRIPT: Final = "edl.dev/kubexec-script"
+LEAVING: Final = "edl.dev/leaving"
+PUBLISHED_AT: Final = "edl.dev/published-at"
+CONFIRMED_AT: Final = "edl.dev/confirmed-at"
+ASSIGNED_NODE: Final = "edl.dev/assigned-node"
+PLACED_AT: Final = "edl.dev/placed-at"
+
+# Namespaces: labels, then annotations.
+KUBEXEC: Final = "edl.dev/kubexec"
+HOST: Final = "edl.dev/host"
+"""Label of bare pods: the host name under which kubexec.sh finds them."""
+INJECTION: Final = "edl.dev/injection"
+DEFAULT_FRAMEWORK: Final = "edl.dev/default-framework"
+DEFAULT_MIN: Final = "edl.dev/default-min"
+DEFAULT_MAX: Final = "edl.dev/default-max"
+DEFAULT_PRIORITY: Final = "edl.dev/default-priority"
+DEFAULT_GPU_CLASS: Final = "edl.dev/default-gpu-class"
+LARGEST_MAX: Final = "edl.dev/largest-max"
+GPU_BUDGET: Final = "edl.dev/gpu-budget"
+
+HOSTS_GATE: Final = "edl.dev/hosts"
+"""Scheduling gate of a launcher's pods; the patch that writes the first host list removes it."""
+PLACEMENT_GATE: Final = "edl.dev/placement"
+"""Scheduling gate of pods that the plan gives a node each; the patch that writes it removes it."""
+
+ENABLED: Final = "enabled"
+DISABLED: Final = "disabled"
+TRUE: Final = "true"
+
+# Names around a training job.
+MANAGED_BY: Final = "kubectl-edl"
+SYSTEM_NAMESPACE: Final = "edl-system"
+LAUNCHER_CLUSTER_ROLE: Final = "edl-launcher"
+PEERS_CLUSTER_ROLE: Final = "edl-peers"
+RECONCILER_LEASE: Final = "edl-reconciler"
+RECONCILER_USER: Final = "system:serviceaccount:edl-system:edl-reconciler"
+
+# Paths that users' images and commands know (et-operator, Horovod, Open MPI, AIACC).
+EDL_DIRECTORY: Final = "/etc/edl"
+EDL_HOSTFILE: Final = "/etc/edl/hostfile"
+EDL_DISCOVER_HOSTS: Final = "/etc/edl/discover_hosts.sh"
+EDL_WORKER_HOSTS: Final = "/etc/edl/worker_hosts"
+MPI_DIRECTORY: Final = "/etc/mpi"
+MPI_HOSTFILE_PATH: Final = "/etc/mpi/hostfile"
+MPI_KUBEXEC: Final = "/etc/mpi/kubexec.sh"
+JOB_DIRECTORY: Final = "/job"
+JOB_HOSTFILE: Final = "/job/hostfile"
+KUBECTL_DIRECTORY: Final = "/opt/kube"
+SSH_DIRECTORY: Final = "/root/.ssh"
+
+# Environment variables.
+COMPLETION_INDEX_ENV: Final = "JOB_COMPLETION_INDEX"
+CLUSTER_ENV: Final = "EDL_CLUSTER"
+TF_CONFIG_ENV: Final = "TF_CONFIG"
+RSH_AGENT_ENV: Final = "OMPI_MCA_plm_rsh_agent"
+DEFAULT_HOSTFILE_ENV: Final = "OMPI_MCA_orte_default_hostfile"
+MX_CONFIG_ENV: Final = "MX_CONFIG"
+DMLC_PS_ROOT_URI_ENV: Final = "DMLC_PS_ROOT_URI"
+DMLC_PS_ROOT_PORT_ENV: Final = "DMLC_PS_ROOT_PORT"
+DMLC_NUM_SERVER_ENV: Final = "DMLC_NUM_SERVER"
+DMLC_NUM_WORKER_ENV: Final = "DMLC_NUM_WORKER"
+DMLC_ROLE_ENV: Final = "DMLC_ROLE"
+DMLC_USE_KUBERNETES_ENV: Final = "DMLC_USE_KUBERNETES"
+DMLC_WORKER_ID_ENV: Final = "DMLC_WORKER_ID"
+ELASTIC_TRAINING_ENV: Final = "ELASTIC_TRAINING_ENABLED"
+WORKER_HOST_FILE_ENV: Final = "WORKER_HOST_FILE"
+NEW_WORKER_ENV: Final = "NEW_WORKER"
+DMLC_TUNER_TRACKER_URI_ENV: Final = "DMLC_TUNER_TRACKER_URI"
+DMLC_TUNER_TRACKER_PORT_ENV: Final = "DMLC_TUNER_TRACKER_PORT"
+DMLC_TUNER_SERVER_KEY_ENV: Final = "DMLC_TUNER_SERVER_KEY"
+PET_NNODES_ENV: Final = "PET_NNODES"
+PET_NPROC_PER_NODE_ENV: Final = "PET_NPROC_PER_NODE"
+PET_RDZV_BACKEND_ENV: Final = "PET_RDZV_BACKEND"
+PET_RDZV_ENDPOINT_ENV: Final = "PET_RDZV_ENDPOINT"
+PET_RDZV_ID_ENV: Final = "PET_RDZV_ID"
+PET_RDZV_CONF_ENV: Final = "PET_RDZV_CONF"
+PET_MAX_RESTARTS_ENV: Final = "PET_MAX_RESTARTS"
+PET_MONITOR_INTERVAL_ENV: Final = "PET_MONITOR_INTERVAL"
+
+# Pod labels by which v1 images of Paddle list their peers.
+PADDLE_TRAINER_LABEL: Final = "paddle-job"
+PADDLE_PSERVER_LABEL: Final = "paddle-job-pserver"
+PADDLE_MASTER_LABEL: Final = "paddle-job-master"
+
+# Kubernetes' own names.
+COMPLETION_INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
+JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
+JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
+"""The Job controller's finalizer: it takes it off once it has counted the pod."""
+KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
+HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
+"""Annotations of Jobs for which an installation waits."""
+
+# KubeShare 2.0 (labels) and 1.0 (annotations).
+SHARED_GPU_LIMIT: Final = "sharedgpu/gpu_limit"
+SHARED_GPU_REQUEST: Final = "sharedgpu/gpu_request"
+SHARED_GPU_MEMORY: Final = "sharedgpu/gpu_mem"
+SHARED_GPU_MODEL: Final = "sharedgpu/gpu_model"
+SHARED_GPU_UUID: Final = "sharedgpu/gpu_uuid"
+"""Annotation that KubeShare's scheduler writes: the GPU, or the GPUs with commas."""
+SHARED_GPU_PRIORITY: Final = "sharedgpu/priority"
+SHARED_GPU_GROUP: Final = (
+    "sharedgpu/group_name",
+    "sharedgpu/group_headcount",
+    "sharedgpu/group_threshold",
+)
+SHARED_GPU_NODE: Final = "SharedGPU"
+"""Label of the nodes whose GPUs KubeShare 2.0 hands out, with the value `true`."""
+KUBESHARE_SCHEDULER: Final = "kubeshare-scheduler"
+KUBESHARE_1: Final = {
+    "kubeshare/gpu_limit": SHARED_GPU_LIMIT,
+    "kubeshare/gpu_request": SHARED_GPU_REQUEST,
+    "kubeshare/gpu_mem": SHARED_GPU_MEMORY,
+}
+KUBESHARE_1_ALONE: Final = (
+    "kubeshare/GPUID",
+    "kubeshare/sched_affinity",
+    "kubeshare/sched_anti-affinity",
+    "kubeshare/sched_exclusion",
+)
+"""1.0's annotations that 2.0 has no word for."""
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+GPU_CLAIM: Final = "edl-gpus"
+"""In pods, the ResourceClaim of the GPUs that `edl.dev/gpu` asks for."""
+
+
+class CleanUp(StrEnum):
+    """What happens to the pods that still run when the deciding role has ended."""
+
+    RUNNING = "Running"
+    ALL = "All"
+    NONE = "None"
+
+
+class Restart(StrEnum):
+    """What happens when a pod fails, in the words of the kubeflow operators."""
+
+    ALWAYS = "Always"
+    ON_FAILURE = "OnFailure"
+    NEVER = "Never"
+    EXIT_CODE = "ExitCode"
+
+
+class KubeShare(StrEnum):
+    """In which KubeShare's words a share is asked for."""
+
+    ONE = "1"
+    TWO = "2"
+
+
+IMMUTABLE: Final = (
+    *(FRAMEWORK, JOB, ROLE, ROLES, MODE, PORT),
+    *(PORTS_NUM, PORTS_NUM_FOR_SPARSE, PASSES, ENTRYPOINT, WORKSPACE, ETCD_IMAGE),
+    *(GPU, GPU_CLASS, GPU_LIMIT, GPU_MEMORY, KUBESHARE),
+)
+"""Labels and annotations that never change after creation: the pods were made from them."""

@@ -1,0 +1,1 @@
+"""What several source kinds have in common: templates, replicas, policies."""

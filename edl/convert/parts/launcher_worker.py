@@ -1,0 +1,58 @@
+"""A launcher and workers that wait for its commands: what MPIJob and et-operator have in common."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract
+from edl.convert.parts import (
+    pod_templates,
+    replica_bounds,
+    replica_specs,
+    restart_policy,
+    role_part,
+)
+from edl.convert.parts.object_metadata import Metadata
+from edl.convert.parts.replica_bounds import Sizes
+from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.run_policy import RunPolicy
+from edl.convert.tracked_object import Fields
+from edl.convert.training_manifest import Part
+from edl.frameworks import FRAMEWORKS
+from edl.spec import namespace_policy
+from edl.writes import Json
+
+ROLES: Final = {"launcher": "launcher", "worker": "worker"}
+_DISCOVERY: Final = ("/etc/mpi/discover_hosts.sh", contract.EDL_DISCOVER_HOSTS)
+
+
+def launcher(replica: Replica, failing: tuple[str, Json], policy: RunPolicy) -> Part:
+    """`failing` as `role_part.of` takes it."""
+    replica = replica_specs.with_template(
+        replica, _with_discovery(replica.fields, replica.template)
+    )
+    return role_part.of(replica, replica_bounds.exactly(replica.size), failing, policy)
+
+
+def workers(replica: Replica, sizes: Sizes, policy: RunPolicy) -> Part:
+    """A worker that fails is made again, whatever the source says."""
+    restart_policy.remark_on_worker(replica.fields, replica.restart)
+    return role_part.of(replica, sizes, restart_policy.replaced(replica.restart), policy)
+
+
+def attached(document: Fields, meta: Metadata, framework: str, wanted: str) -> Mapping[str, str]:
+    """The annotation for kubexec or ssh."""
+    if wanted == "kubexec":
+        namespace = meta.namespace or "NAMESPACE"
+        what = "the launcher reaches its workers by exec, which their namespace must allow"
+        document.note("", what, namespace_policy.allow_kubexec(namespace))
+    usual = FRAMEWORKS[framework].mode("", tuple(ROLES))
+    return {} if usual and usual.name == wanted else {contract.MODE: wanted}
+
+
+def _with_discovery(fields: Fields, template: Json) -> Json:
+    """The discovery script stands beside et-operator's hostfile here."""
+    old, new = _DISCOVERY
+    if not any(old in text for text in pod_templates.texts(template)):
+        return template
+    fields.note("template", f"{old} is {new} here: the command says so now")
+    return pod_templates.replaced(template, old, new)

@@ -1,0 +1,120 @@
+"""The metadata of a source object, as far as its Jobs take it over."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from edl import contract
+from edl.convert.tracked_object import Fields
+from edl.writes import Json
+
+_SERVERS: Final = (
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
+    "clusterName",
+)
+"""What an API server writes, as `kubectl get -o yaml` prints it."""
+_ENDS: Final = frozenset({"succeeded", "succeed", "failed", "done", "complete", "completed"})
+"""What the operators' statuses call an end, in their phases or conditions."""
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """What each Job of the training job gets; `others` are fields taken over as they are."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    others: Mapping[str, Any]
+    own: Mapping[str, str]
+    """Annotations that only the source's module understands; they go no further."""
+    annotated: Fields
+    """The annotations, for what there is to say of them."""
+    fields: Fields
+    """The whole, likewise."""
+
+    def of(self, name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Json:
+        """A Job's metadata: the source's, and what is added."""
+        own: Json = {"name": name} if name else {}
+        if self.namespace:
+            own["namespace"] = self.namespace
+        own |= self.others
+        for place, values in (
+            ("labels", {**self.labels, **labels}),
+            ("annotations", {**self.annotations, **annotations}),
+        ):
+            if values:
+                own[place] = values
+        return own
+
+
+def read(document: Fields, own: Sequence[str] = ()) -> Metadata:
+    """The object's metadata; annotations named in `own` are the source's module's.
+
+    Leaves the object's status out: it is the old object's.
+    """
+    ended = _end(document.value("status"))
+    if ended:
+        way_out = "leave it out where it must not run again"
+        document.note("status", f"it has ended ({ended}), and its Jobs start over", way_out)
+    elif document.has("status"):
+        document.note("", "left out status: describes the old object")
+    metadata = document.fields("metadata")
+    _leave_out(metadata, _SERVERS, "written by the API server")
+    metadata.drop("finalizers", instead="they belong to the old operator")
+    annotated = metadata.fields("annotations")
+    _leave_out(annotated, (_LAST_APPLIED,), "written by kubectl apply")
+    # Taken first: the rest is what every Job gets.
+    kept = {name: annotated.text(name) for name in own if name in annotated.names()}
+    return Metadata(
+        name=metadata.text("name"),
+        namespace=metadata.text("namespace"),
+        labels=_labels(metadata.fields("labels")),
+        own=kept,
+        annotations=_texts(annotated),
+        annotated=annotated,
+        fields=metadata,
+        others={
+            name: value
+            for name in ("generateName", "ownerReferences")
+            if (value := metadata.value(name)) is not None
+        },
+    )
+
+
+def _end(status: Any) -> str:  # noqa: ANN401 (JSON)
+    """How the old object has ended, in its own words; empty while it has not."""
+    found = status if isinstance(status, dict) else {}
+    conditions = found.get("conditions")
+    said = [found.get("phase"), found.get("state"), found.get("launcherStatus")]
+    said += [
+        one.get("type")
+        for one in (conditions if isinstance(conditions, list) else ())
+        if isinstance(one, dict) and one.get("status") == "True"
+    ]
+    return next((str(word) for word in said if str(word).lower() in _ENDS), "")
+
+
+def _leave_out(fields: Fields, names: Sequence[str], why: str) -> None:
+    found = [name for name in names if fields.value(name) is not None]
+    if found:
+        fields.note("", f"left out {', '.join(found)}: {why}")
+
+
+def _labels(fields: Fields) -> Mapping[str, str]:
+    fields.drop(
+        contract.KUEUE_QUEUE, instead="kubectl-edl queues the Job; a PriorityClass orders it"
+    )
+    return _texts(fields)
+
+
+def _texts(fields: Fields) -> Mapping[str, str]:
+    return {name: fields.text(name) for name in fields.names()}

@@ -1,0 +1,219 @@
+"""Pod templates: taken over whole, with what a Job says elsewhere taken out."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from edl import contract
+from edl.convert import template_schema
+from edl.convert.diagnostics import Place
+from edl.convert.tracked_object import Fields
+from edl.spec.yaml_values import whole
+from edl.writes import Json
+
+_OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+_POLICIES: Final = ("Always", "OnFailure", "Never")
+_KUEUE: Final[Mapping[str, str]] = {
+    "kueue.x-k8s.io/podset-required-topology": contract.REQUIRED_TOPOLOGY,
+    "kueue.x-k8s.io/podset-preferred-topology": contract.PREFERRED_TOPOLOGY,
+}
+"""Annotations of Kueue's topology-aware scheduling, and ours in their place."""
+_EMPTY: Final[Json] = {"spec": {"containers": []}}
+
+
+def read(fields: Fields, name: str = "template") -> Json:
+    """The template as it stands; what of it is looked at has the right shape."""
+    template: Json | None = fields.shaped(name, template_schema.TEMPLATE)
+    if template is None and fields.has(name):
+        return _EMPTY
+    template = template or {}
+    metadata = template.get("metadata") or {}
+    if metadata.get("creationTimestamp", "") is None:
+        # What kubectl get prints of every template.
+        template["metadata"] = metadata = without(metadata, "creationTimestamp")
+    if not (template.get("spec") or {}).get("containers"):
+        fields.wrong(name, "has no containers", "a pod template: spec.containers with one at least")
+        return _EMPTY
+    _note_topologies(fields, name, metadata.get("annotations") or {})
+    return todays(fields, name, template if metadata else without(template, "metadata"))
+
+
+def _note_topologies(fields: Fields, name: str, annotations: Mapping[str, str]) -> None:
+    """Ours are the training job's: which roles are to be together, its user says."""
+    for theirs, ours in _KUEUE.items():
+        if theirs in annotations:
+            what = f"{theirs} is Kueue's, and does nothing here"
+            fields.note(name, what, f"annotate the Jobs with {ours}: {annotations[theirs]}")
+
+
+def todays(fields: Fields, name: str, template: Json) -> Json:
+    """A template in which resources have the names that the API server takes."""
+    renamed = template | {"spec": _with_todays_gpus(template["spec"])}
+    if renamed != template:
+        fields.note(name, f"{_OLD_GPU} is {contract.GPU_RESOURCE} today")
+    return renamed
+
+
+def _with_todays_gpus(pod: Json) -> Json:
+    return pod | {
+        place: [_with_todays_gpu(container) for container in pod[place]]
+        for place in ("initContainers", "containers")
+        if pod.get(place)
+    }
+
+
+def _with_todays_gpu(container: Json) -> Json:
+    resources = container.get("resources") or {}
+    renamed = resources | {
+        place: {
+            contract.GPU_RESOURCE if name == _OLD_GPU else name: amount
+            for name, amount in resources[place].items()
+        }
+        for place in ("limits", "requests")
+        if resources.get(place)
+    }
+    return container if renamed == resources else container | {"resources": renamed}
+
+
+def restart_of(fields: Fields, template: Json, name: str = "template") -> tuple[str, Json]:
+    """The pods' restart policy, and the template without it."""
+    spec = template["spec"]
+    policy = spec.get("restartPolicy") or ""
+    if policy not in ("", *_POLICIES):
+        fields.wrong(name, f'unknown restartPolicy "{policy}"', f"one of {', '.join(_POLICIES)}")
+    return policy, template | {"spec": without(spec, "restartPolicy")}
+
+
+def without(part: Json, name: str) -> Json:
+    return {field: value for field, value in part.items() if field != name}
+
+
+def containers(template: Json) -> list[Json]:
+    found: list[Json] = template["spec"]["containers"]
+    return found
+
+
+def main_container(template: Json, name: str) -> Json:
+    """The container of that name, else the first one."""
+    found = containers(template)
+    return next((one for one in found if one.get("name") == name), found[0] if found else {})
+
+
+def port_named(container: Json, name: str) -> int | None:
+    """The number of a container's port."""
+    ports: list[Json] = container.get("ports") or []
+    number = next((port.get("containerPort") for port in ports if port.get("name") == name), None)
+    return number if isinstance(number, int) else None
+
+
+def with_default(fields: Fields, template: Json, field: str, value: str) -> Json:
+    """What the whole training job said of its pods, unless the template says it itself."""
+    spec = template["spec"]
+    own = spec.get(field)
+    if own and value and own != value:
+        fields.note("", f'{field} "{own}" of the template wins over "{value}"')
+    return template if own or not value else template | {"spec": spec | {field: value}}
+
+
+def with_restart(template: Json, policy: str) -> Json:
+    """The pods' restart policy, first in the spec."""
+    return template | {"spec": {"restartPolicy": policy} | template["spec"]}
+
+
+def with_env(template: Json, env: Mapping[str, str | Json]) -> Json:
+    """Variables for every container, in front of the user's own, which win.
+
+    A text is a value, an object says where it comes from.
+    """
+    changed = [_with_env(container, env) for container in containers(template)]
+    return template | {"spec": template["spec"] | {"containers": changed}}
+
+
+def _with_env(container: Json, env: Mapping[str, str | Json]) -> Json:
+    own = container.get("env") or []
+    names = {entry.get("name") for entry in own}
+    new = [
+        {"name": name, "value" if isinstance(said, str) else "valueFrom": said}
+        for name, said in env.items()
+        if name not in names
+    ]
+    return container | {"env": [*new, *own]} if new else container
+
+
+def env_names(template: Json) -> frozenset[str]:
+    """The user's own variables."""
+    entries = (entry for one in containers(template) for entry in one.get("env") or ())
+    return frozenset(str(entry.get("name")) for entry in entries)
+
+
+def with_first(template: Json, change: Callable[[Json], Json]) -> Json:
+    """The template with its first container changed."""
+    changed = [change(one) if index == 0 else one for index, one in enumerate(containers(template))]
+    return template | {"spec": template["spec"] | {"containers": changed}}
+
+
+def with_volume(template: Json, volume: Json, mount: Json) -> Json:
+    """A volume more, mounted into the first container."""
+    mounted = with_first(
+        template, lambda one: one | {"volumeMounts": [*(one.get("volumeMounts") or []), mount]}
+    )
+    spec = mounted["spec"]
+    return mounted | {"spec": spec | {"volumes": [*(spec.get("volumes") or []), volume]}}
+
+
+def annotated(template: Json, annotations: Mapping[str, str]) -> Json:
+    """The pods' own annotations win."""
+    metadata = template.get("metadata") or {}
+    own = metadata.get("annotations") or {}
+    return {"metadata": metadata | {"annotations": {**annotations, **own}}} | without(
+        template, "metadata"
+    )
+
+
+def gpus(template: Json, resource: str) -> int:
+    """Whole GPUs that its containers ask for; the largest amount of one."""
+    limits = (_limits(container) for container in containers(template))
+    return max((whole(str(limit.get(resource, 0))) or 0 for limit in limits), default=0)
+
+
+def _limits(container: Json) -> Json:
+    limits: Json = (container.get("resources") or {}).get("limits") or {}
+    return limits
+
+
+def texts(value: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
+    """Every text in a part of a template."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+
+
+def replaced(template: Json, old: str, new: str) -> Json:
+    """The template with `new` for `old` in every text."""
+    return {name: _replaced(inner, old, new) for name, inner in template.items()}
+
+
+def _replaced(part: Any, old: str, new: str) -> Any:  # noqa: ANN401 (JSON)
+    if isinstance(part, str):
+        return part.replace(old, new)
+    if isinstance(part, dict):
+        return replaced(part, old, new)
+    if isinstance(part, list):
+        return [_replaced(inner, old, new) for inner in part]
+    return part
+
+
+def differences(one: Any, other: Any) -> Iterator[Place]:  # noqa: ANN401 (JSON)
+    """Where `one` says what `other` does not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name, inner in one.items():
+            yield from ((name, *place) for place in differences(inner, other.get(name)))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, inner in enumerate(one):
+            yield from ((index, *place) for place in differences(inner, other[index]))
+    elif one != other and one is not None:
+        yield ()

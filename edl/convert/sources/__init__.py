@@ -1,0 +1,1 @@
+"""The source kinds, one module per kind."""

@@ -1,0 +1,104 @@
+"""et-operator's TrainingJob: kai.alibabacloud.com/v1alpha1, as Horovod's or AIACC's elastic cast.
+
+Fields: AliyunContainerService/et-operator api/v1alpha1.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from edl import contract
+from edl.convert import training_manifest
+from edl.convert.parts import (
+    launcher_worker,
+    object_metadata,
+    pod_templates,
+    replica_bounds,
+    replica_specs,
+    restart_policy,
+    run_policy,
+    sshd,
+)
+from edl.convert.parts.object_metadata import Metadata
+from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.run_policy import RunPolicy
+from edl.convert.source_kind import Source
+from edl.convert.tracked_object import Fields
+from edl.convert.training_manifest import Part, Training
+from edl.writes import Json
+
+API: Final = "kai.alibabacloud.com"
+_SUSPENDED: Final = "job-supervisor.kube-ai.io/job-suspended"
+_SUPERVISOR: Final = "job-supervisor.kube-ai.io/job-status"
+_SSH_SECRET: Final = "arena.kubeflow.org/ssh-secret"  # noqa: S105 (an annotation's name)
+_RETRIES: Final = 6
+_AIACC: Final = ("aiacc", "perseus")
+"""What AIACC's images and commands are called; et-operator itself has no word for the framework."""
+
+
+def read(document: Fields) -> Sequence[Json]:
+    meta = object_metadata.read(document, own=(_SUSPENDED, _SUPERVISOR, _SSH_SECRET))
+    spec = document.fields("spec")
+    policy = run_policy.read(spec)
+    mode = spec.choice("launcherAttachMode", ("ssh", "kubexec")) or "ssh"
+    found = sshd.replaced(
+        replica_specs.read(spec.fields("etReplicaSpecs"), launcher_worker.ROLES, ""), mode
+    )
+    again = spec.choice("restartPolicy", ("Never", "OnFailure"))
+    cast = tuple(
+        _launcher(replica, again, policy)
+        if replica.role == "launcher"
+        else _workers(replica, policy)
+        for replica in found
+    )
+    framework = _framework(found)
+    annotations = {
+        **policy.annotations,
+        **_own(meta),
+        **launcher_worker.attached(document, meta, framework, mode),
+        **_slots(spec),
+    }
+    return training_manifest.manifests(Training(meta, framework, cast, annotations))
+
+
+def _own(meta: Metadata) -> Mapping[str, str]:
+    """The operator's annotations: whether it is suspended, and its ssh keys."""
+    if _SSH_SECRET in meta.own:
+        what = "the launcher and its workers get a key pair of their own"
+        way_out = f"mount your Secret at {contract.SSH_DIRECTORY} to keep its keys"
+        meta.annotated.lose(_SSH_SECRET, what, way_out)
+    if _SUPERVISOR in meta.own:
+        meta.annotated.note(_SUPERVISOR, "written by the job supervisor: left out")
+    suspended = meta.own.get(_SUSPENDED) == contract.TRUE
+    return {contract.PAUSED: contract.TRUE} if suspended else {}
+
+
+def _launcher(replica: Replica, again: str, policy: RunPolicy) -> Part:
+    """Either of two policies may start it again; the limit is the training job's, else six."""
+    restart_policy.remark_on(replica.fields, replica.restart, serves=False)
+    limit = _RETRIES if policy.retries is None else policy.retries
+    wanted = again if again == "OnFailure" else replica.restart or "Never"
+    return launcher_worker.launcher(replica, restart_policy.restarted(wanted, limit), policy)
+
+
+def _workers(replica: Replica, policy: RunPolicy) -> Part:
+    limits = replica_bounds.read(replica.fields, "minReplicas", "maxReplicas")
+    if limits.most is None:
+        what = "maxReplicas was absent, and growth by ScaleOut without an end"
+        replica.fields.note("", what, f"it is {contract.MAX} here: raise it before creating")
+    return launcher_worker.workers(replica, limits.around(replica.fields, replica.size), policy)
+
+
+def _slots(spec: Fields) -> Mapping[str, str]:
+    """Without a number, both operators count the GPUs of a worker, and else 1."""
+    slots = spec.whole("slotsPerWorker", least=1)
+    return {} if slots is None else {contract.SLOTS: str(slots)}
+
+
+def _framework(found: Sequence[Replica]) -> str:
+    texts = (text for replica in found for text in pod_templates.texts(replica.template))
+    if any(word in text.lower() for text in texts for word in _AIACC):
+        return "aiacc"
+    return "horovod"
+
+
+SOURCE: Final = Source(apis=((API, "TrainingJob"),), versions=("v1alpha1",), read=read)

@@ -1,0 +1,107 @@
+"""Kubeflow's PaddleJob: kubeflow.org/v1, its workers, as Paddle's trainers in mode collective.
+
+Workers run `paddle.distributed.launch`. Launchers take from the list of trainers, which they have
+here, how many they are and where they meet; who finds itself to be the first one keeps their store
+(3.3.1). A Master beside them makes each pod a server and a trainer at once: no mode here is that.
+
+Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: its
+pkg/controller.v1/paddlepaddle.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from edl import contract
+from edl.convert import training_manifest
+from edl.convert.parts import (
+    object_metadata,
+    pod_templates,
+    replica_bounds,
+    replica_specs,
+    restart_policy,
+    role_part,
+    run_policy,
+)
+from edl.convert.parts.rendezvous_port import Port
+from edl.convert.parts.replica_bounds import Bounds
+from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.run_policy import RunPolicy
+from edl.convert.source_kind import Source
+from edl.convert.tracked_object import Fields
+from edl.convert.training_manifest import Part, Training
+from edl.spec import addresses
+from edl.writes import Json
+
+_ROLES: Final = {"worker": "trainer"}
+_PORT: Final = Port("paddle", "master", 6170)
+"""Not the operator's 36543, which no template says: where our trainers listen."""
+_HOST: Final = "POD_IP"
+_NAMESPACE: Final = "PADDLE_JOB_NAMESPACE"
+"""A name that no template has: what refers to it stands before the user's own variables."""
+
+
+def read(document: Fields) -> Sequence[Json]:
+    meta = object_metadata.read(document)
+    spec = document.fields("spec")
+    policy = run_policy.read(spec)
+    found = replica_specs.read(spec.fields("paddleReplicaSpecs"), _ROLES, "OnFailure")
+    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
+    limits = _limits(spec.fields("elasticPolicy"))
+    told = [_told(replica, meta.name) for replica in found]
+    cast = tuple(_part(replica, policy, limits) for replica in told)
+    annotations = policy.annotations | _PORT.annotations(found)
+    return training_manifest.manifests(Training(meta, "paddle", cast, annotations))
+
+
+def _part(replica: Replica, policy: RunPolicy, limits: Bounds) -> Part:
+    main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
+    failing = restart_policy.restarted(replica.restart, policy.retries, main)
+    restart_policy.remark_on(replica.fields, replica.restart, serves=False)
+    return role_part.of(replica, limits.around(replica.fields, replica.size), failing, policy)
+
+
+def _limits(elastic: Fields) -> Bounds:
+    """What the operator only wrote down: a PaddleJob never changed its size by itself."""
+    elastic.drop("metrics", instead="idle room and queued jobs decide: no metric does")
+    if elastic.whole("maxRestarts") is not None:
+        elastic.note("maxRestarts", "it was never counted", "backoffLimit limits restarts")
+    return replica_bounds.read(elastic, "minReplicas", "maxReplicas")
+
+
+def _told(replica: Replica, job: str) -> Replica:
+    if _HOST in pod_templates.env_names(replica.template):
+        what = f"its own {_HOST} hides the name by which a launcher knows that it is the first"
+        replica.fields.lose("template", what, "leave it out")
+    env = _env(job, _PORT.of(replica) or _PORT.usual)
+    return replica_specs.with_template(replica, pod_templates.with_env(replica.template, env))
+
+
+def _env(job: str, port: int) -> Mapping[str, str | Json]:
+    """The operator's words. Launchers compare the name in POD_IP with that of the first trainer."""
+
+    def host(index: int | str) -> str:
+        return addresses.host(job, index, job, f"$({_NAMESPACE})")
+
+    return {
+        "PYTHONUNBUFFERED": "1",
+        _NAMESPACE: {"fieldRef": {"fieldPath": "metadata.namespace"}},
+        _HOST: host(f"$({contract.COMPLETION_INDEX_ENV})"),
+        "PADDLE_JOB_ID": job,
+        "PADDLE_MASTER": f"{host(0)}:{port}",
+        # As many as there are at each start.
+        "PADDLE_NNODES": "$(PADDLE_TRAINERS_NUM)",
+    }
+
+
+def _has_workers_alone(document: Json) -> bool:
+    spec = document.get("spec")
+    specs = spec.get("paddleReplicaSpecs") if isinstance(spec, dict) else None
+    return "master" not in map(str.lower, specs if isinstance(specs, dict) else ())
+
+
+SOURCE: Final = Source(
+    apis=(("kubeflow.org", "PaddleJob"),),
+    versions=("v1",),
+    read=read,
+    fits=_has_workers_alone,
+)

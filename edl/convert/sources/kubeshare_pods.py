@@ -1,0 +1,140 @@
+"""KubeShare's SharePods (1.0), and pods with its labels (2.0): a Job of one pod, of no framework.
+
+Words: NTHU-LSALAB/KubeShare README and pkg/apis, of each version.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from edl import contract
+from edl.convert import template_schema, training_manifest
+from edl.convert.parts import (
+    gpu_share_labels,
+    object_metadata,
+    pod_templates,
+    replica_bounds,
+    restart_policy,
+)
+from edl.convert.parts.gpu_share_labels import Share
+from edl.convert.parts.object_metadata import Metadata
+from edl.convert.source_kind import Source
+from edl.convert.tracked_object import Fields
+from edl.convert.training_manifest import Part, Training
+from edl.writes import Json
+
+_PREFIXES: Final = ("kubeshare", "sharedgpu")
+"""1.0's, and 2.0's; a SharePod of the time between had 2.0's as annotations."""
+_HOST_LABEL: Final = "kubernetes.io/hostname"
+_DEVICES: Final = ("kubeshare/GPUID", "sharedgpu/GPUID", "sharedgpu/nodeName")
+_AFFINITIES: Final = tuple(
+    f"kubeshare/sched_{word}" for word in ("affinity", "anti-affinity", "exclusion")
+)
+_WRITTEN: Final = ("sharedgpu/gpu_uuid", "sharedgpu/gpu_manager_port", "sharedgpu/cell_id")
+"""By KubeShare's scheduler, when it binds."""
+_GROUP: Final = "sharedgpu/group_name"
+
+
+def read_share_pod(document: Fields) -> Sequence[Json]:
+    """Its metadata is its pod's; its share stands in annotations."""
+    meta = _metadata(document, _AFFINITIES)
+    words = meta.annotations
+    share = next(
+        (one for prefix in _PREFIXES if (one := gpu_share_labels.of(words, prefix)).labels),
+        Share(words),
+    )
+    # What is left of 2.0's words is read from labels alone.
+    labels = {name: text for name, text in share.rest.items() if _is_two(name)}
+    kept = {name: text for name, text in share.rest.items() if name not in labels}
+    return _job(document, replace(meta, annotations=kept), share, {**meta.labels, **labels})
+
+
+def read_pod(document: Fields) -> Sequence[Json]:
+    """Its share stands in labels; what the contract cannot say of it stays on the pod."""
+    meta = _metadata(document)
+    if _GROUP in meta.labels:
+        what = "KubeShare still waits for the whole group, and the queue starts each Job by itself"
+        document.note("", what, f"group {meta.labels[_GROUP]}: apply all of them")
+    share = gpu_share_labels.of(meta.labels, "sharedgpu")
+    kept = {name: text for name, text in share.rest.items() if not _is_two(name)}
+    return _job(document, replace(meta, labels=kept), share, share.rest)
+
+
+def _metadata(document: Fields, affinities: Sequence[str] = ()) -> Metadata:
+    meta = object_metadata.read(document, own=(*_DEVICES, *affinities, *_WRITTEN))
+    _drop(meta, _DEVICES, "KubeShare chooses the device")
+    _drop(meta, affinities, f"give the pods labels and a pod affinity, or {_GROUP}")
+    if any(name in meta.own for name in _WRITTEN):
+        what = "left out what KubeShare's scheduler wrote; variables and mounts of its stay"
+        meta.annotated.note("", what, "convert the file that the pod was made from")
+    return meta
+
+
+def is_sharing(document: Json) -> bool:
+    """A user's own pod with 2.0's labels; a controller's pods belong to their controller."""
+    found = document.get("metadata")
+    meta = found if isinstance(found, dict) else {}
+    labels = meta.get("labels")
+    names = labels if isinstance(labels, dict) else {}
+    ours = contract.FRAMEWORK in names or meta.get("ownerReferences")
+    return any(map(_is_two, names)) and not ours
+
+
+def _is_two(name: str) -> bool:
+    return name.startswith("sharedgpu/")
+
+
+def _drop(meta: Metadata, names: Sequence[str], instead: str) -> None:
+    for name in names:
+        if name in meta.own:
+            meta.annotated.lose(name, f'"{meta.own[name]}" is not carried', instead)
+
+
+def _job(
+    document: Fields, meta: Metadata, share: Share, pod_labels: Mapping[str, str]
+) -> Sequence[Json]:
+    """The pod's annotations go to the pod alone, its labels to both."""
+    spec = document.shaped("spec", template_schema.POD) or {}
+    if not spec.get("containers"):
+        document.wrong("spec", "has no containers", "a pod's spec")
+        return ()
+    bare = {"spec": _without_node(document, spec)}
+    policy, template = pod_templates.restart_of(document, bare, "spec")
+    said = {"labels": dict(pod_labels), "annotations": dict(meta.annotations)}
+    own = {place: words for place, words in said.items() if words}
+    template = ({"metadata": own} if own else {}) | template
+    restart, job = restart_policy.restarted(policy or "OnFailure", None)
+    if not policy:
+        document.note("spec", "restartPolicy was Always, a pod's default, and is OnFailure")
+    elif policy == "Always":
+        what = "restartPolicy Always also starts a pod again that ended well"
+        document.lose_at(("spec", "restartPolicy"), what, "a Job never does: it is OnFailure now")
+    part = Part(
+        "worker",
+        replica_bounds.exactly(1),
+        pod_templates.with_restart(template, restart),
+        job=job,
+        labels=share.labels,
+        annotations=share.annotations,
+    )
+    return training_manifest.manifests(Training(replace(meta, annotations={}), "none", (part,)))
+
+
+def _without_node(document: Fields, spec: Json) -> Json:
+    """A pod with a node's name passes every scheduler by, KubeShare's too."""
+    node = spec.get("nodeName")
+    if not node:
+        return spec
+    what = f"{node} is asked for by {_HOST_LABEL} now, so that a scheduler sees the pod"
+    document.note("spec", what)
+    selector = {**(spec.get("nodeSelector") or {}), _HOST_LABEL: node}
+    return pod_templates.without(spec, "nodeName") | {"nodeSelector": selector}
+
+
+SHARE_POD: Final = Source(
+    apis=(("kubeshare.nthu", "SharePod"), ("sharedgpu.goc", "SharePod")),
+    versions=("v1",),
+    read=read_share_pod,
+)
+POD: Final = Source(apis=(("", "Pod"),), versions=("v1",), read=read_pod, fits=is_sharing)

@@ -1,0 +1,157 @@
+"""MPIJob: kubeflow.org v1alpha1, v1alpha2, v1 and v2beta1, as Horovod's launcher and workers.
+
+Up to v1 the launcher reaches its workers by exec, since v2beta1 by ssh.
+
+Fields: kubeflow/mpi-operator pkg/apis/kubeflow, kubeflow/training-operator pkg/apis.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from edl import contract
+from edl.convert import training_manifest
+from edl.convert.parts import (
+    launcher_worker,
+    object_metadata,
+    pod_templates,
+    replica_bounds,
+    replica_specs,
+    restart_policy,
+    run_policy,
+    sshd,
+)
+from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.run_policy import RunPolicy
+from edl.convert.source_kind import Source
+from edl.convert.sources import mpi_v1alpha1
+from edl.convert.tracked_object import Fields
+from edl.convert.training_manifest import Part, Training
+from edl.spec import addresses
+from edl.writes import Json
+
+_FRAMEWORK: Final = "horovod"
+_NO_PROCESSING_UNITS: Final = ("kubeflow.org/v1", "kubeflow.org/v2beta1")
+"""Their slots are 1 unless said; older ones count the workers' GPUs, as we do."""
+_KEYS: Final = "ssh-auth"
+_INSIDE: Final = ".ssh"
+"""sshd trusts no directory that others can write, as a volume itself is."""
+_KEY_FILES: Final = [
+    {"key": addresses.SSH_PRIVATE_KEY, "path": f"{_INSIDE}/id_rsa"},
+    {"key": addresses.SSH_PUBLIC_KEY, "path": f"{_INSIDE}/id_rsa.pub"},
+    {"key": addresses.SSH_PUBLIC_KEY, "path": f"{_INSIDE}/authorized_keys"},
+    {"key": addresses.SSH_CONFIG, "path": f"{_INSIDE}/config"},
+]
+_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+_ROLE_ENV: Final = "K_MPI_JOB_ROLE"
+_PATIENT: Final = "-o ConnectionAttempts=10"
+_IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "OpenMPI": {
+        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+        "OMPI_MCA_plm_rsh_args": _PATIENT,
+    },
+    "Intel": {
+        "I_MPI_HYDRA_HOST_FILE": contract.EDL_HOSTFILE,
+        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _PATIENT,
+    },
+    "MPICH": {"HYDRA_HOST_FILE": contract.EDL_HOSTFILE, "HYDRA_LAUNCH_EXTRA_ARGS": _PATIENT},
+}
+"""Launcher variables of v2beta1; Hydra's host lists are `host:slots`, as et-operator's."""
+
+
+def read(document: Fields) -> Sequence[Json]:
+    version = document.said("apiVersion")
+    meta = object_metadata.read(document)
+    spec = document.fields("spec")
+    if version == "kubeflow.org/v1alpha1":
+        found = mpi_v1alpha1.read(spec)
+    else:
+        found = replica_specs.read(spec.fields("mpiReplicaSpecs"), launcher_worker.ROLES, "")
+    policy = run_policy.read(spec)
+    mode = "ssh" if version == "kubeflow.org/v2beta1" else "kubexec"
+    annotations = policy.annotations | _slots(spec, found, version)
+    annotations |= launcher_worker.attached(document, meta, _FRAMEWORK, mode)
+    if mode == "ssh":
+        spec.drop("runLauncherAsWorker", instead="add one to the workers' replicas")
+        found = _with_keys(spec, _with_implementation(spec, found), meta.name)
+    _note_waiting(spec)
+    found = _with_main_container(spec, sshd.replaced(found, mode))
+    _note_elastic(document, found)
+    cast = tuple(_part(replica, policy) for replica in found)
+    return training_manifest.manifests(Training(meta, _FRAMEWORK, cast, annotations))
+
+
+def _part(replica: Replica, policy: RunPolicy) -> Part:
+    if replica.role == "worker":
+        return launcher_worker.workers(replica, replica_bounds.exactly(replica.size), policy)
+    restart_policy.remark_on(replica.fields, replica.restart, serves=False)
+    failing = restart_policy.counted(replica.restart, policy.retries)
+    return launcher_worker.launcher(replica, failing, policy)
+
+
+def _slots(spec: Fields, found: Sequence[Replica], version: str) -> dict[str, str]:
+    slots = spec.whole("slotsPerWorker", least=1)
+    if slots is None and version in _NO_PROCESSING_UNITS:
+        gpus = [pod_templates.gpus(one.template, contract.GPU_RESOURCE) for one in found]
+        slots = 1 if max(gpus, default=0) > 1 else None
+    return {} if slots is None else {contract.SLOTS: str(slots)}
+
+
+def _with_keys(spec: Fields, found: Sequence[Replica], training_job: str) -> tuple[Replica, ...]:
+    """The key pair where the source's images look for it, if that is not where ours is."""
+    directory = spec.text("sshAuthMountPath").rstrip("/")
+    if directory in ("", contract.SSH_DIRECTORY):
+        return tuple(found)
+    volume = {
+        "name": _KEYS,
+        "secret": {"secretName": addresses.ssh_secret(training_job), "items": _KEY_FILES},
+    }
+    mount = {"name": _KEYS, "mountPath": directory, "subPath": _INSIDE}
+    return tuple(
+        replica_specs.with_template(one, pod_templates.with_volume(one.template, volume, mount))
+        for one in found
+    )
+
+
+def _with_implementation(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:
+    """What mpi-operator's images are told of their role and of their MPI."""
+    name = spec.choice("mpiImplementation", tuple(_IMPLEMENTATIONS)) or "OpenMPI"
+    said = {"launcher": _IMPLEMENTATIONS[name]}
+    env = {one.role: {_ROLE_ENV: one.role, **said.get(one.role, {})} for one in found}
+    return tuple(
+        replica_specs.with_template(one, pod_templates.with_env(one.template, env[one.role]))
+        for one in found
+    )
+
+
+def _note_waiting(spec: Fields) -> None:
+    policy = spec.choice("launcherCreationPolicy", ("AtStartup", "WaitForWorkersReady"))
+    if policy == "AtStartup":
+        spec.note("launcherCreationPolicy", "the launcher starts when its workers are ready")
+    spec.flag("waitForWorkers")
+
+
+def _note_elastic(document: Fields, found: Sequence[Replica]) -> None:
+    """Only its command says that an MPIJob is elastic; its operator never resized one."""
+    texts = (text for one in found for text in pod_templates.texts(one.template))
+    if any("min-np" in text or "max-np" in text for text in texts):
+        way_out = f"write {contract.MIN} and {contract.MAX} on its Job, worker=MIN..MAX on both"
+        document.note("", "horovodrun takes fewer or more workers than this one number", way_out)
+
+
+def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:
+    """The container in which kubectl exec runs a command, and kubexec.sh with it."""
+    name = spec.text("mainContainer")
+    if not name:
+        return tuple(found)
+    note = {_DEFAULT_CONTAINER: name}
+    return tuple(
+        replica_specs.with_template(one, pod_templates.annotated(one.template, note))
+        for one in found
+    )
+
+
+SOURCE: Final = Source(
+    apis=(("kubeflow.org", "MPIJob"),),
+    versions=("v1alpha1", "v1alpha2", "v1", "v2beta1"),
+    read=read,
+)

@@ -1,0 +1,182 @@
+"""PyTorchJob: kubeflow.org/v1, with and without an elastic policy.
+
+torchrun's agents are equals, so Master and Worker are one Job, whose index 0 is the master. The
+variables that the training operator sets beside PET_* stand in the template.
+
+Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: pkg/controller.v1/pytorch.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract
+from edl.convert import training_manifest
+from edl.convert.diagnostics import Place
+from edl.convert.parts import (
+    object_metadata,
+    pod_templates,
+    replica_bounds,
+    replica_specs,
+    restart_policy,
+    role_part,
+    run_policy,
+)
+from edl.convert.parts.rendezvous_port import Port
+from edl.convert.parts.replica_bounds import Sizes
+from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.run_policy import RunPolicy
+from edl.convert.source_kind import Source
+from edl.convert.tracked_object import Fields
+from edl.convert.training_manifest import Part, Training
+from edl.spec.yaml_values import whole
+from edl.writes import Json
+
+_ROLES: Final = {"master": "master", "worker": "worker"}
+_PORT: Final = Port("pytorch", "pytorchjob-port", 23456)
+_FIRST_DECIDES: Final = {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
+_BACKENDS: Final = ("c10d", "etcd", "etcd-v2")
+
+
+class _Words(msgspec.Struct, frozen=True):
+    """What is said by variables of the pods, and by annotations of the Job."""
+
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def __or__(self, other: "_Words") -> "_Words":
+        return _Words({**self.env, **other.env}, {**self.annotations, **other.annotations})
+
+
+def read(document: Fields) -> Sequence[Json]:
+    meta = object_metadata.read(document)
+    spec = document.fields("spec")
+    policy = run_policy.read(spec)
+    found = replica_specs.read(spec.fields("pytorchReplicaSpecs"), _ROLES, "OnFailure")
+    is_elastic = "elasticPolicy" in spec.names()
+    elastic = spec.fields("elasticPolicy")
+    limits = replica_bounds.read(elastic, "minReplicas", "maxReplicas")
+    said = _elastic(elastic, meta.name) | _processes(elastic, "nProcPerNode")
+    said |= _processes(spec, "nprocPerNode")
+    if not found:
+        return ()
+    size = sum(replica.size for replica in found)
+    port = _port(found, said, is_elastic=is_elastic)
+    kept = _kept(found, port)
+    run_policy.remark_on_retries(policy, spec, [kept.restart])
+    if not is_elastic and any(replica.role == "master" for replica in found):
+        said = _classic(meta.name, size, port or _PORT.usual, said) | said
+    elif port and contract.PORT not in said.annotations:
+        said |= _Words(annotations={contract.PORT: str(port)})
+    part = _part(kept, limits.around(kept.fields, size), policy, said)
+    if any(replica.role == "master" for replica in found):
+        part = training_manifest.saying(part, _FIRST_DECIDES)
+    annotations = {**policy.annotations, **said.annotations}
+    return training_manifest.manifests(Training(meta, "pytorch", (part,), annotations))
+
+
+def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, said: _Words) -> Part:
+    main = pod_templates.main_container(replica.template, _PORT.container).get("name", "")
+    failing = restart_policy.restarted(replica.restart, policy.retries, main)
+    restart_policy.remark_on(replica.fields, replica.restart, serves=False)
+    template = pod_templates.with_env(replica.template, said.env)
+    return role_part.of(replica_specs.with_template(replica, template), sizes, failing, policy)
+
+
+def _port(found: Sequence[Replica], said: _Words, *, is_elastic: bool) -> int | None:
+    """Where all meet: asked is first who listens, the master, or worker 0 where it is elastic."""
+    if contract.PORT in said.annotations:
+        return int(said.annotations[contract.PORT])
+    asked = sorted(found, key=lambda replica: replica.role, reverse=is_elastic)
+    return next((port for replica in asked if (port := _PORT.of(replica))), None)
+
+
+def _kept(found: Sequence[Replica], port: int | None) -> Replica:
+    """The one template that is left: the workers'. What the master's said otherwise is lost."""
+    kept = next((replica for replica in found if replica.role == "worker"), found[0])
+    for other in found:
+        what = "the Worker's template says it otherwise, and Master and Worker are one Job here"
+        for place in _differences(other, kept, port):
+            way_out = "let the program look at RANK: 0 is the master"
+            other.fields.lose_at(("template", *place), what, way_out)
+        if other.restart != kept.restart:
+            what = f"{other.restart} here and {kept.restart} in Worker"
+            other.fields.lose("restartPolicy", what, "both are one Job, which has one policy")
+    return replace(kept, role="worker")
+
+
+def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[Place]:
+    """Not the port at which all meet: it is said to all of them."""
+    bare = replica_specs.with_template(other, _PORT.without(other.template, port or 0))
+    if _PORT.of(bare):
+        return pod_templates.differences(other.template, kept.template)
+    rest = _PORT.without(kept.template, _PORT.of(kept) or 0)
+    return pod_templates.differences(bare.template, rest)
+
+
+def _classic(name: str, size: int, port: int, said: _Words) -> _Words:
+    """What a program without torchrun reads."""
+    processes = int(said.annotations.get(contract.SLOTS, "1"))
+    return _Words(
+        env={
+            "PYTHONUNBUFFERED": "1",
+            "MASTER_ADDR": f"{name}-0",
+            "MASTER_PORT": str(port),
+            "WORLD_SIZE": str(size * processes),
+            "RANK": f"$({contract.COMPLETION_INDEX_ENV})",
+        }
+    )
+
+
+def _processes(fields: Fields, name: str) -> _Words:
+    """Processes a pod: a number, or what torchrun finds out itself (auto, cpu, gpu)."""
+    value = fields.value(name)
+    if value is None:
+        return _Words()
+    text = str(value)
+    if whole(text):
+        return _Words(annotations={contract.SLOTS: text})
+    if text not in ("auto", "cpu", "gpu"):
+        fields.wrong(name, f'"{text}"', "auto, cpu, gpu or a whole number from 1")
+    return _Words(env={contract.PET_NPROC_PER_NODE_ENV: text})
+
+
+def _elastic(fields: Fields, name: str) -> _Words:
+    fields.drop("metrics", instead="idle room and queued jobs decide: no metric does")
+    port = fields.whole("rdzvPort", least=1)
+    annotations = {} if port is None else {contract.PORT: str(port)}
+    env = {
+        contract.PET_RDZV_BACKEND_ENV: fields.choice("rdzvBackend", _BACKENDS),
+        contract.PET_RDZV_ENDPOINT_ENV: _endpoint(fields, name, port),
+        contract.PET_RDZV_ID_ENV: fields.text("rdzvId"),
+        contract.PET_RDZV_CONF_ENV: ",".join(_conf(fields)),
+    }
+    if env[contract.PET_RDZV_BACKEND_ENV] == "c10d":
+        del env[contract.PET_RDZV_BACKEND_ENV]  # It is so anyway.
+    restarts_ = fields.whole("maxRestarts")
+    said = {name: text for name, text in env.items() if text}
+    if restarts_ is not None:
+        said[contract.PET_MAX_RESTARTS_ENV] = str(restarts_)
+        what = "every worker that comes or goes costs each of the others one restart"
+        fields.note("maxRestarts", what, "too few end a training that is resized often")
+    if fields.flag("standalone"):
+        said["PET_STANDALONE"] = ""
+    return _Words(said, annotations)
+
+
+def _endpoint(fields: Fields, name: str, port: int | None) -> str:
+    """Worker 0 keeps the store here, too; only another host must be said."""
+    host = fields.text("rdzvHost")
+    if not host or host == f"{name}-worker-0":
+        return ""
+    return f"{host}:{port or _PORT.usual}"
+
+
+def _conf(fields: Fields) -> Iterator[str]:
+    for entry in fields.entries("rdzvConf"):
+        yield f"{entry.text('key')}={entry.text('value')}"
+
+
+SOURCE: Final = Source(apis=(("kubeflow.org", "PyTorchJob"),), versions=("v1",), read=read)

@@ -1,0 +1,106 @@
+"""TFJob: kubeflow.org v1alpha2 to v1, and DRAGON's, which is v1 with bounds and GPU shares.
+
+Fields: kubeflow/training-operator pkg/apis/tensorflow and pkg/apis/kubeflow.org/v1,
+NTHU-LSALAB/DRAGON pkg/apis/tensorflow/v1.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from edl import contract
+from edl.convert import training_manifest
+from edl.convert.parts import (
+    object_metadata,
+    pod_templates,
+    replica_bounds,
+    replica_specs,
+    restart_policy,
+    role_part,
+    run_policy,
+)
+from edl.convert.parts.rendezvous_port import Port
+from edl.convert.parts.replica_specs import Replica
+from edl.convert.parts.run_policy import RunPolicy
+from edl.convert.source_kind import Source
+from edl.convert.tracked_object import Fields
+from edl.convert.training_manifest import Part, Training
+from edl.frameworks import FRAMEWORKS
+from edl.writes import Json
+
+_ROLES: Final = {
+    "chief": "chief",
+    "master": "chief",
+    "worker": "worker",
+    "ps": "ps",
+    "evaluator": "evaluator",
+}
+_FRAMEWORK: Final = FRAMEWORKS["tensorflow"]
+_PORT: Final = Port("tensorflow", "tfjob-port", _FRAMEWORK.port)
+_DRAGON_KUBESHARE: Final = "DRAGON_KUBESHARE"
+"""DRAGON's switch between whole GPUs and shares; here the template alone says it."""
+
+
+def read(document: Fields) -> Sequence[Json]:
+    meta = object_metadata.read(document, own=(_DRAGON_KUBESHARE,))
+    if _DRAGON_KUBESHARE in meta.own:
+        meta.annotated.note(_DRAGON_KUBESHARE, "what the pods ask for says it here")
+    spec = document.fields("spec")
+    policy = run_policy.read(spec)
+    found = replica_specs.read(spec.fields("tfReplicaSpecs"), _ROLES, "Never")
+    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
+    limits = replica_bounds.read(spec, "min-instances", "max-instances")
+    cast = _with_success(spec, tuple(_part(replica, policy, limits) for replica in found))
+    roles = [part.role for part in cast]
+    if "worker" not in roles:
+        limits.lose(spec, "there is no Worker that they could bound")
+    annotations = policy.annotations | _PORT.annotations(found) | _mode(spec, roles)
+    return training_manifest.manifests(Training(meta, _FRAMEWORK.name, cast, annotations))
+
+
+def _part(replica: Replica, policy: RunPolicy, limits: replica_bounds.Bounds) -> Part:
+    kind = _FRAMEWORK.kinds[replica.role]
+    failing = restart_policy.restarted(
+        replica.restart, policy.retries, _main(replica).get("name", "")
+    )
+    restart_policy.remark_on(replica.fields, replica.restart, serves=kind.serves)
+    around = limits.around(replica.fields, replica.size) if kind.resizable else None
+    return role_part.of(replica, around or replica_bounds.exactly(replica.size), failing, policy)
+
+
+def _with_success(spec: Fields, cast: tuple[Part, ...]) -> tuple[Part, ...]:
+    """AllWorkers counts only without a chief, and a Job can say it of a fixed number."""
+    policy = spec.choice("successPolicy", ("AllWorkers",))
+    worker = training_manifest.named(cast, "worker")
+    if not policy:
+        return cast
+    if not worker or _FRAMEWORK.decider([part.role for part in cast]) != "worker":
+        spec.note("successPolicy", f"{policy} never counted beside a chief, which decides")
+        return cast
+    if not worker.sizes.fixed:
+        what = "AllWorkers of a number that changes cannot be said to a Job"
+        spec.lose("successPolicy", what, "worker 0 decides, or write spec.successPolicy yourself")
+        return cast
+    all_of_them = {"successPolicy": {"rules": [{"succeededCount": worker.sizes.begin}]}}
+    changed = training_manifest.saying(worker, all_of_them)
+    return tuple(changed if part is worker else part for part in cast)
+
+
+def _main(replica: Replica) -> Json:
+    return pod_templates.main_container(replica.template, _PORT.container)
+
+
+def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
+    if not spec.flag("enableDynamicWorker"):
+        return {}
+    if _FRAMEWORK.mode("sparse", roles) is None:
+        what = "a worker map without gaps cannot be said without parameter servers"
+        spec.lose("enableDynamicWorker", what, "the workers restart together at each resize")
+        return {}
+    return {contract.MODE: "sparse"}
+
+
+SOURCE: Final = Source(
+    apis=(("kubeflow.org", "TFJob"),),
+    versions=("v1alpha2", "v1beta1", "v1beta2", "v1"),
+    read=read,
+)

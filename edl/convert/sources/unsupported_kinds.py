@@ -1,0 +1,32 @@
+"""Training jobs of the same systems that nobody reads here: known by name, so that it can be said.
+
+Applied again, each of them would be run by its operator, beside the Jobs that came of the others.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl.convert.diagnostics import Remark
+
+_NO_FRAMEWORK: Final = "has no framework here"
+_UNREAD: Final[Mapping[tuple[str, str], str]] = {
+    ("kubeflow.org", "XGBoostJob"): _NO_FRAMEWORK,
+    ("kubeflow.org", "JAXJob"): _NO_FRAMEWORK,
+    ("kubeflow.org", "ChainerJob"): _NO_FRAMEWORK,
+    ("kubeflow.org", "Caffe2Job"): _NO_FRAMEWORK,
+    ("kubeflow.org", "PaddleJob"): "with a Master has no mode here",
+    ("xgboostjob.kubeflow.org", "XGBoostJob"): _NO_FRAMEWORK,
+    ("trainer.kubeflow.org", "TrainJob"): "says its framework in a runtime, which is not read",
+    ("mlkube.io", "TfJob"): "is older than what is read",
+    ("tensorflow.org", "TfJob"): "is older than what is read",
+    ("batch.paddlepaddle.org", "PaddleJob"): "of paddle-operator is not read",
+    ("elasticdeeplearning.ai", "AITrainingJob"): "is not read",
+}
+"""Why, by API group and kind; what is no training job is not among them."""
+_WAY_OUT: Final = "its operator would run it: leave it out, or write its Jobs yourself"
+
+
+def remark(group: str, kind: str) -> Remark | None:
+    """What there is to say of a document that no source reads; None for what is none of ours."""
+    why = _UNREAD.get((group, kind))
+    return Remark(("kind",), f"{kind} {why}: left as it is", _WAY_OUT) if why else None

@@ -1,0 +1,65 @@
+"""What the parts of a pod template that are looked at must be; the rest is nobody's business."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from edl.convert.diagnostics import Place, Remark
+
+Shape: TypeAlias = Any
+"""`str`, `dict`, `{field: Shape}`, `[Shape]` for a list of them, or `{...: Shape}` for a map."""
+
+_WITH_NAME: Final[Shape] = {"name": str}
+RESOURCES: Final[Shape] = {"limits": dict, "requests": dict}
+NAMED: Final[Shape] = [_WITH_NAME]
+MOUNTS: Final[Shape] = [{"name": str, "mountPath": str}]
+TEXTS: Final[Shape] = {...: str}
+CONTAINER: Final[Shape] = {
+    "name": str,
+    "image": str,
+    "command": [str],
+    "args": [str],
+    "env": NAMED,
+    "ports": NAMED,
+    "resources": RESOURCES,
+    "volumeMounts": MOUNTS,
+}
+POD: Final[Shape] = {
+    "containers": [CONTAINER],
+    "initContainers": [CONTAINER],
+    "volumes": NAMED,
+    "restartPolicy": str,
+    "priorityClassName": str,
+    "schedulerName": str,
+    "nodeName": str,
+    "nodeSelector": TEXTS,
+    "subdomain": str,
+    "serviceAccountName": str,
+}
+METADATA: Final[Shape] = {"labels": TEXTS, "annotations": TEXTS}
+TEMPLATE: Final[Shape] = {"metadata": METADATA, "spec": POD}
+
+_WORDS: Final[Mapping[type, str]] = {
+    str: "a text",
+    int: "a whole number",
+    dict: "an object",
+    list: "a list",
+}
+
+
+def misfits(value: object, shape: Shape, place: Place) -> Iterator[Remark]:
+    """What is of another kind than it must be; null is as good as absent."""
+    kind = shape if isinstance(shape, type) else type(shape)
+    if value is None:
+        return
+    if not isinstance(value, kind):
+        yield Remark(place, f"{value!r} is not {_WORDS[kind]}", f"it must be {_WORDS[kind]}")
+    elif isinstance(shape, list) and isinstance(value, list):
+        for index, item in enumerate(value):
+            if item is None:
+                yield Remark((*place, index), "null in a list", "remove it")
+            yield from misfits(item, shape[0], (*place, index))
+    elif isinstance(shape, dict) and isinstance(value, dict):
+        for name, item in value.items():
+            inner = shape.get(..., shape.get(name))
+            if inner is not None:
+                yield from misfits(item, inner, (*place, name))

@@ -1,0 +1,172 @@
+"""Reading a document field by field, so that no field can be lost silently.
+
+Every field that a reader takes is carried or remarked upon; whatever nobody took is dropped, and
+said to be, by construction.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from edl.convert import template_schema
+from edl.convert.diagnostics import Place, Remark
+from edl.convert.template_schema import Shape
+from edl.writes import Json
+
+_NOT_CARRIED: Final = "a Job has nothing for it: leave it out, or write it into the Job yourself"
+
+
+class Report:
+    """What was found in one document, and every object of it that was opened."""
+
+    def __init__(self) -> None:
+        self.dropped: Final[list[Remark]] = []
+        self.notes: Final[list[Remark]] = []
+        self.wrong: Final[list[Remark]] = []
+        self.opened: Final[list[Fields]] = []
+
+    def finish(self) -> None:
+        """What nobody has taken is dropped."""
+        for fields in self.opened:
+            self.dropped.extend(fields.leftovers())
+
+
+class Fields:
+    """One object of a document. What has the wrong type is reported, and reads as absent."""
+
+    def __init__(self, found: Mapping[str, Any], place: Place, report: Report) -> None:
+        self.place: Final = place
+        self._found: Final = found
+        self._left: Final = {name: None for name, value in found.items() if value is not None}
+        self._report: Final = report
+        report.opened.append(self)
+
+    # -- taking ------------------------------------------------------------------------------------
+
+    def names(self) -> tuple[str, ...]:
+        """What nobody has taken yet, in the document's order."""
+        return tuple(self._left)
+
+    def has(self, name: str) -> bool:
+        """Whether it stands there, taken or not."""
+        return self._found.get(name) is not None
+
+    def value(self, name: str) -> Any:  # noqa: ANN401 (JSON)
+        """A field as a whole, None without it; what is returned belongs to the caller."""
+        self._left.pop(name, None)
+        return copy.deepcopy(self._found.get(name))
+
+    def said(self, name: str) -> str:
+        """A text that stays to be taken, or was taken before."""
+        value = self._found.get(name)
+        return value if isinstance(value, str) else ""
+
+    def is_array(self, name: str) -> bool:
+        """Whether a field that has two forms is a list; it stays to be taken."""
+        return isinstance(self._found.get(name), list)
+
+    def text(self, name: str) -> str:
+        return str(self._typed(name, str, "a text") or "")
+
+    def flag(self, name: str) -> bool:
+        return bool(self._typed(name, bool, "true or false"))
+
+    def whole(self, name: str, least: int = 0) -> int | None:
+        value = self._typed(name, int, "a whole number")
+        if value is not None and (isinstance(value, bool) or value < least):
+            self.wrong(name, f"{value!r}", f"a whole number from {least}")
+            return None
+        return value if value is None else int(value)
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """One of the choices; empty without the field."""
+        text = self.text(name)
+        if text and text not in choices:
+            self.wrong(name, f'unknown "{text}"', f"one of {', '.join(choices)}")
+            return ""
+        return text
+
+    def object(self, name: str) -> Json:
+        """An object as a whole, empty without it."""
+        found: Json = copy.deepcopy(self._typed(name, dict, "an object")) or {}
+        return found
+
+    def shaped(self, name: str, shape: Shape) -> Any:  # noqa: ANN401 (JSON)
+        """A field as a whole; None without it, and where a part of it has not the shape."""
+        found = self.value(name)
+        misfits = tuple(template_schema.misfits(found, shape, (*self.place, name)))
+        self._report.wrong.extend(misfits)
+        return None if misfits else found
+
+    def fields(self, name: str) -> "Fields":
+        """An object to be read field by field in its turn."""
+        return Fields(self._typed(name, dict, "an object") or {}, (*self.place, name), self._report)
+
+    def entries(self, name: str) -> "list[Fields]":
+        """A list of objects to be read field by field."""
+        items = self._typed(name, list, "a list") or []
+        for index, item in enumerate(items):
+            if not isinstance(item, dict):
+                self._wrong((name, index), f"{item!r}", "an object")
+        return [
+            Fields(item, (*self.place, name, index), self._report)
+            for index, item in enumerate(items)
+            if isinstance(item, dict)
+        ]
+
+    # -- telling -----------------------------------------------------------------------------------
+
+    def drop(self, name: str, what: str = "", instead: str = _NOT_CARRIED) -> None:
+        """A field that is known and not carried; nothing to say without it."""
+        value = self.value(name)
+        if value is not None:
+            said = what or f"{_shown(value)} is not carried"
+            self._report.dropped.append(Remark((*self.place, name), said, instead))
+
+    def lose(self, name: str, what: str, instead: str) -> None:
+        """A field that was taken, and is not carried as it stands."""
+        self.lose_at((name,) if name else (), what, instead)
+
+    def lose_at(self, steps: Place, what: str, instead: str) -> None:
+        """The same, of a part of a field."""
+        self._report.dropped.append(Remark((*self.place, *steps), what, instead))
+
+    def note(self, name: str, what: str, instead: str = "") -> None:
+        """Something to know about a field that loses nothing; an empty name is the object."""
+        self._report.notes.append(Remark(self._at(name), what, instead))
+
+    def wrong(self, name: str, what: str, allowed: str) -> None:
+        """The document cannot be converted."""
+        self._report.wrong.append(Remark(self._at(name), what, allowed))
+
+    def leftovers(self) -> "tuple[Remark, ...]":
+        return tuple(
+            Remark((*self.place, name), f"{_shown(self._found[name])} is not carried", _NOT_CARRIED)
+            for name in self._left
+        )
+
+    def _at(self, name: str) -> Place:
+        return (*self.place, name) if name else self.place
+
+    def _wrong(self, steps: Place, what: str, allowed: str) -> None:
+        self._report.wrong.append(Remark((*self.place, *steps), what, allowed))
+
+    def _typed(self, name: str, kind: type, allowed: str) -> Any:  # noqa: ANN401 (JSON)
+        self._left.pop(name, None)
+        value = self._found.get(name)
+        if value is not None and not isinstance(value, kind):
+            self.wrong(name, f"{_shown(value)}", allowed)
+            return None
+        return value
+
+
+_LONGEST: Final = 40
+
+
+def _shown(value: object) -> str:
+    """A value in a message: short, and as its author wrote it."""
+    if isinstance(value, dict | list):
+        return "what stands here"
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = {"True": "true", "False": "false"}.get(text, text)
+    return text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…"'

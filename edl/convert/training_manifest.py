@@ -1,0 +1,102 @@
+"""A training job as the source meant it, and the labelled Jobs that say the same."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract
+from edl.convert.parts.object_metadata import Metadata
+from edl.convert.parts.replica_bounds import Sizes
+from edl.convert.tracked_object import Fields
+from edl.frameworks import FRAMEWORKS
+from edl.writes import Json
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One role. `job` is what its Job's spec says besides the size and the template.
+
+    `labels` and `annotations` are added to the Job's.
+    """
+
+    role: str
+    sizes: Sizes
+    template: Json
+    job: Json = msgspec.field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def seat(self) -> str:
+        """`worker=1..12`, as the annotation `edl.dev/roles` says it."""
+        least, most = self.sizes.least, self.sizes.most
+        return f"{self.role}={most}" if self.sizes.fixed else f"{self.role}={least}..{most}"
+
+
+class Training(msgspec.Struct, frozen=True):
+    """All roles of a training job. `annotations` stand on each of its Jobs."""
+
+    metadata: Metadata
+    framework: str
+    parts: tuple[Part, ...]
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """By the contract's names."""
+
+
+_NAMES: Final = {"apiVersion": "batch/v1", "kind": "Job"}
+
+
+def manifests(training: Training) -> tuple[Json, ...]:
+    """One Job a role; a role alone is named as the training job itself. They share nothing.
+
+    None without a name that they could have in common, which is reported.
+    """
+    if len(training.parts) > 1 and not training.metadata.name:
+        _miss_name(training.metadata.fields)
+        return ()
+    cast = ",".join(part.seat for part in training.parts)
+    return tuple(copy.deepcopy(_job(training, part, cast)) for part in training.parts)
+
+
+def _miss_name(metadata: Fields) -> None:
+    """Said once, of the source: what each Job's own name would lack is no help."""
+    name, what = "", "has no name"
+    if metadata.has("generateName"):
+        name, what = "generateName", "gives no address"
+    metadata.wrong(name, what, "peers find each other by name: set metadata.name")
+
+
+def _job(training: Training, part: Part, cast: str) -> Json:
+    alone = len(training.parts) == 1
+    name = training.metadata.name
+    annotations = {} if alone else {contract.ROLES: cast}
+    return _NAMES | {
+        "metadata": training.metadata.of(
+            name if alone else f"{name}-{part.role}",
+            {**_labels(training, part, alone=alone), **part.labels},
+            {**annotations, **training.annotations, **part.annotations},
+        ),
+        "spec": {"parallelism": part.sizes.begin, **part.job, "template": part.template},
+    }
+
+
+def _labels(training: Training, part: Part, *, alone: bool) -> Mapping[str, str]:
+    labels = {contract.FRAMEWORK: training.framework}
+    if not alone:
+        labels |= {contract.JOB: training.metadata.name}
+    if not alone or part.role != FRAMEWORKS[training.framework].worker:
+        labels |= {contract.ROLE: part.role}
+    if not part.sizes.fixed:
+        labels |= {contract.MIN: str(part.sizes.least), contract.MAX: str(part.sizes.most)}
+    return labels
+
+
+def named(parts: Sequence[Part], role: str) -> Part | None:
+    return next((part for part in parts if part.role == role), None)
+
+
+def saying(part: Part, job: Json) -> Part:
+    """The part with more to say in its Job's spec."""
+    return replace(part, job=part.job | job)

@@ -1,0 +1,217 @@
+"""Who is beside whom: pods counted by domain, as far as rules ask for it.
+
+The rules are kube-scheduler's (plugins PodTopologySpread, InterPodAffinity and NodePorts). What it
+knows and we do not counts as fitting: a namespaceSelector with terms, labels that number the pods
+of one template, pods of others that wait for a node. Preferences do not bind.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from edl.feasibility.constraints import Binding, Count, Domains, Level, Near
+from edl.feasibility.eligibility import Eligibility, Mask
+from edl.model import (
+    ClusterState,
+    Node,
+    Port,
+    Role,
+    Rules,
+    Selector,
+    Selectors,
+    Shape,
+    Spread,
+    Term,
+)
+
+_EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 — compared with, never bound to
+_SOME_ADDRESS: Final = ""
+
+
+class _Matching(NamedTuple):
+    """Pods that all of these select."""
+
+    selectors: tuple[Selector, ...]
+
+
+class _Repelling(NamedTuple):
+    """Pods with this anti-affinity: whom it selects stays away from them."""
+
+    term: Term
+
+
+_Mark: TypeAlias = _Matching | _Repelling | Port
+"""What a pod has, and a rule counts. A port with _SOME_ADDRESS: whatever its address."""
+
+
+class Crowd:
+    """A `Binding` for each shape with rules; their counts follow what the grid takes and gives."""
+
+    def __init__(
+        self, nodes: Sequence[Node], eligibility: Eligibility, all_rules: Iterable[Rules]
+    ) -> None:
+        self._nodes = nodes
+        self._eligibility = eligibility
+        known = dict.fromkeys(all_rules)
+        self._selectors = Selectors(found for one in known for found in one.selectors)
+        self._terms: defaultdict[Selector, list[Term]] = defaultdict(list)
+        for term in dict.fromkeys(term for one in known for term in one.apart):
+            self._terms[term.selector].append(term)
+        self._together = dict.fromkeys(
+            tuple(term.selector for term in one.near) for one in known if len(one.near) > 1
+        )
+        self._domains: dict[object, Domains] = {}
+        self._counts: dict[object, Count] = {}
+        self._by_mark: defaultdict[_Mark, list[Count]] = defaultdict(list)
+        self._bindings: dict[Shape, Binding] = {}
+
+    def binding(self, shape: Shape) -> Binding | None:
+        """What binds pods of this shape; it counts those that come and go."""
+        return self._bindings.get(shape)
+
+    def bind(self, shapes: Iterable[Shape]) -> None:
+        """Make what binds each shape; first of all the counts, then who counts in which."""
+        found = [(shape, shape.rules) for shape in dict.fromkeys(shapes) if shape.rules]
+        for shape, rules in found:
+            self._bindings[shape] = self._made(shape, rules)
+        for shape, rules in found:
+            self._bindings[shape].carried = self.carried(rules)
+
+    def carried(self, rules: Rules) -> tuple[Count, ...]:
+        """The counts in which a pod counts."""
+        marks = self._marks(rules)
+        return tuple(count for mark in marks for count in self._by_mark.get(mark, ()))
+
+    def _made(self, shape: Shape, rules: Rules) -> Binding:
+        matching = tuple(self._selectors.matching(rules.namespace, rules.labels))
+        apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.apart]
+        apart += [
+            self._count(_Repelling(term), term.key)
+            for selector in matching
+            for term in self._terms.get(selector, ())
+        ]
+        apart += [self._count(port, None) for own in rules.ports for port in _taken_by(own)]
+        return Binding(
+            apart=tuple(dict.fromkeys(apart)),
+            near=self._near(rules, matching),
+            levels=tuple(self._levels(shape, rules, matching)),
+        )
+
+    def _near(self, rules: Rules, matching: Sequence[Selector]) -> Near | None:
+        if not rules.near:
+            return None
+        mark = _Matching(tuple(term.selector for term in rules.near))
+        first = all(selector in matching for selector in mark.selectors)
+        return Near(tuple(self._count(mark, term.key) for term in rules.near), first)
+
+    def _levels(self, shape: Shape, rules: Rules, matching: Sequence[Selector]) -> Iterator[Level]:
+        keys = tuple(spread.key for spread in rules.spread)
+        for spread in rules.spread:
+            domains = self._spread_over(shape, spread, keys)
+            mark = _Matching((spread.selector,)) if spread.selector else None
+            own = int(spread.selector in matching)
+            yield Level(self._counted(mark, domains), spread.skew, spread.domains, own)
+
+    def _count(self, mark: _Mark, key: str | None) -> Count:
+        """By the domains of a label; without one, by node."""
+        return self._counted(mark, self._by_label(key))
+
+    def _counted(self, mark: _Mark | None, domains: Domains) -> Count:
+        name = (mark, id(domains))
+        if name not in self._counts:
+            self._counts[name] = Count(domains)
+            if mark is not None:
+                self._by_mark[mark].append(self._counts[name])
+        return self._counts[name]
+
+    def _by_label(self, key: str | None) -> Domains:
+        if key not in self._domains:
+            values = [_value(node, key) for node in self._nodes]
+            self._domains[key] = _domains(values)
+        return self._domains[key]
+
+    def _spread_over(self, shape: Shape, spread: Spread, keys: tuple[str, ...]) -> Domains:
+        """Nodes with the labels of all of a pod's spreads, and that its policies honour."""
+        affinity = (shape.node_selector, shape.affinity) if spread.by_affinity else None
+        tolerations = shape.tolerations if spread.by_taints else None
+        name = (spread.key, keys, affinity, tolerations)
+        if name not in self._domains:
+            there = self._honoured(shape, spread).tolist()
+            values = [
+                _value(node, spread.key) if may and all(_value(node, key) for key in keys) else None
+                for node, may in zip(self._nodes, there, strict=True)
+            ]
+            self._domains[name] = _domains(values)
+        return self._domains[name]
+
+    def _honoured(self, shape: Shape, spread: Spread) -> Mask:
+        found: Mask = np.ones(len(self._nodes), dtype=np.bool_)
+        if spread.by_affinity:
+            found &= self._eligibility.selected(shape)
+        if spread.by_taints:
+            found &= self._eligibility.tolerated(shape)
+        return found
+
+    def _marks(self, rules: Rules) -> Iterator[_Mark]:
+        matching = set(self._selectors.matching(rules.namespace, rules.labels))
+        yield from (_Matching((selector,)) for selector in matching)
+        yield from (_Matching(group) for group in self._together if matching.issuperset(group))
+        yield from (_Repelling(term) for term in dict.fromkeys(rules.apart))
+        yield from dict.fromkeys(mark for port in rules.ports for mark in _held_by(port))
+
+
+def _value(node: Node, key: str | None) -> str | None:
+    return node.name if key is None else (node.labels or {}).get(key)
+
+
+def _domains(values: Sequence[str | None]) -> Domains:
+    numbers: dict[str | None, int] = {}
+    of = [-1 if value is None else numbers.setdefault(value, len(numbers)) for value in values]
+    return Domains(of, np.array(of, dtype=np.int64), len(numbers))
+
+
+def _held_by(port: Port) -> tuple[Port, ...]:
+    return (port, port._replace(address=_SOME_ADDRESS))
+
+
+def _taken_by(port: Port) -> tuple[Port, ...]:
+    """Whoever has one of these has taken it."""
+    if port.address == _EVERY_ADDRESS:
+        return (port._replace(address=_SOME_ADDRESS),)
+    return (port, port._replace(address=_EVERY_ADDRESS))
+
+
+def gathered(state: ClusterState, nodes: Sequence[Node], eligibility: Eligibility) -> Crowd | None:
+    """The crowd as it stands, or nothing where no rule asks: the usual case."""
+    roles = [role for job in state.jobs for role in job.roles if role.shape.rules]
+    shapes = [role.shape for role in roles]
+    shapes += [demand.shape for demand in state.demands if demand.shape.rules]
+    if not shapes:
+        return None
+    own = [shape.rules for shape in shapes if shape.rules]
+    crowd = Crowd(nodes, eligibility, [*own, *(one.rules for one in state.neighbours)])
+    crowd.bind(shapes)
+    rows = {node.name: row for row, node in enumerate(nodes)}
+    for role in roles:
+        _stand(crowd, role, rows)
+    carried: dict[Rules, tuple[Count, ...]] = {}
+    for one in state.neighbours:
+        if one.rules not in carried:
+            carried[one.rules] = crowd.carried(one.rules)
+        if one.node in rows:
+            for count in carried[one.rules]:
+                count.stand(rows[one.node], one.pods, one.leaving, others=True)
+    return crowd
+
+
+def _stand(crowd: Crowd, role: Role, rows: dict[str, int]) -> None:
+    """The pods of a role that hold a node; what the plan makes of them follows."""
+    if not role.pods or role.shape.rules is None:
+        return
+    carried = crowd.carried(role.shape.rules)
+    for pod in role.pods:
+        if pod.node in rows and not pod.ended:
+            for count in carried:
+                count.stand(rows[pod.node], 1, int(pod.terminating), others=False)

@@ -1,0 +1,37 @@
+"""Jobs that never start on the nodes that there are: not even with all of them, and all quotas."""
+
+from msgspec.structs import replace
+
+from edl.model import ClusterState, Node, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.settings import Settings
+from edl.quantities import Resources
+
+
+def is_hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> bool:
+    """Whether an empty cluster would not start it either.
+
+    Where rules about other pods or shares of devices decide, that is not known: without the others
+    there is nothing to be near.
+    """
+    if any(role.shape.rules or role.shape.share for role in job.live):
+        return False
+    plan = decide(_emptied(state, job), settings.value(), settings.limits)
+    # What waits for time only may start later.
+    return not plan.admissions and plan.recheck_after is None
+
+
+def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:
+    return replace(
+        state,
+        nodes=tuple(map(_empty, state.nodes)),
+        jobs=(job,),
+        demands=(),
+        bare=(),
+        budgets=tuple(replace(budget, others=0) for budget in state.budgets),
+        neighbours=(),
+    )
+
+
+def _empty(node: Node) -> Node:
+    return replace(node, used=Resources(), leaving=Resources(), schedulable=True)

@@ -1,0 +1,98 @@
+"""Why `mutate` writes what it writes, place by place; what the contract knows, in its own words.
+
+A place is a path of names, from the Job, from the pod's metadata or from its spec; items of lists
+go by their names. `*` is any one name, and of two places that fit the first one counts. Words with
+`{meaning}` need an entry of the contract for the last name, `{files}` for files in a directory.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract
+from edl.contract import registry
+
+_RANKS: Final = "pods here are ranks, one index each: as many completions as pods"
+_GPU: Final = f"whole GPUs that {contract.GPU} asks for, limited as they are requested"
+_CLAIM: Final = f"the devices of {contract.GPU_CLASS} that {contract.GPU} asks for"
+_SHARE: Final = f"{contract.GPU} by KubeShare's name, or a name of 1.0 as 2.0 has it"
+_ACCOUNT: Final = "an account of the training job's own, with just the rights that its pods need"
+_RESTART: Final = f"{contract.RESTART} as fields of a Job"
+_IDENTITY: Final = (contract.FRAMEWORK, contract.JOB, contract.ROLE)
+
+JOB: Final[Mapping[str, str]] = {
+    f"metadata annotations {contract.PAUSED}": "`suspend: true` of its user is a wish to wait",
+    "metadata annotations *": "{meaning}",
+    **dict.fromkeys(
+        (f"metadata labels {name}" for name in (*_IDENTITY, contract.MIN, contract.MAX)),
+        "the default, written out",
+    ),
+    "spec suspend": "it is queued, and starts when the minimum of every role fits at once",
+    "spec parallelism": _RANKS,
+    "spec completions": _RANKS,
+    "spec completionMode": _RANKS,
+    "spec backoffLimit": (
+        "Kubernetes' 6 retries for each replica, as evicted pods count as failures; "
+        f"none where {contract.RESTART} is Never"
+    ),
+    "spec ttlSecondsAfterFinished": f"{contract.TTL} counts when the whole training has ended",
+    "spec podFailurePolicy": _RESTART,
+    "spec podReplacementPolicy": _RESTART,
+    "spec successPolicy": "these indexes decide when the Job is done",
+}
+
+POD_METADATA: Final[Mapping[str, str]] = {
+    f"labels {contract.SHARED_GPU_LIMIT}": _SHARE,
+    f"labels {contract.SHARED_GPU_REQUEST}": _SHARE,
+    f"labels {contract.SHARED_GPU_MEMORY}": _SHARE,
+    **{f"labels {name}": "the pods of a training job are found by it" for name in _IDENTITY},
+    "labels *": "{meaning}",
+    **{f"annotations {name}": _SHARE for name in contract.KUBESHARE_1},
+    "annotations *": "{meaning}",
+}
+
+_CONTAINER: Final[Mapping[str, str]] = {
+    f"env {contract.COMPLETION_INDEX_ENV}": "its index, defined before the variables that use it",
+    "env *": "{meaning}",
+    "ports *": "where its peers reach it",
+    "command": "what this role runs when neither command nor args say otherwise",
+    "lifecycle preStop": "it leaves its peers well before it is ended",
+    "volumeMounts *": "{files}",
+    f"resources limits {contract.GPU_RESOURCE}": _GPU,
+    f"resources requests {contract.GPU_RESOURCE}": _GPU,
+    f"resources claims {contract.GPU_CLAIM}": _CLAIM,
+}
+POD: Final[Mapping[str, str]] = {
+    **{f"initContainers * {place}": why for place, why in _CONTAINER.items()},
+    **{f"containers * {place}": why for place, why in _CONTAINER.items()},
+    "volumes *": "{files}",
+    f"resourceClaims {contract.GPU_CLAIM}": _CLAIM,
+    "schedulingGates *": "{meaning}",
+    "serviceAccountName": _ACCOUNT,
+    "serviceAccount": _ACCOUNT,
+    "restartPolicy": _RESTART,
+    "shareProcessNamespace": "as process 1 a program may be deaf to SIGTERM, or end with 0 at it",
+    "subdomain": "its pods have addresses: HOST.SUBDOMAIN.NAMESPACE.svc",
+    "hostname": "the address that its peers expect",
+    "affinity nodeAffinity": "whole GPUs, so not on nodes whose GPUs KubeShare shares",
+    "affinity podAffinity": "prefers nodes that run pods of its training job already",
+    f"nodeSelector {contract.SHARED_GPU_NODE}": "only nodes whose GPUs KubeShare shares",
+    "priorityClassName": "its namespace's default",
+    "schedulerName": "KubeShare's scheduler hands out shares of GPUs",
+}
+
+NEW_IN_POD: Final[Mapping[str, str]] = {
+    "initContainers *": "gives the launcher kubectl, from kubectl-edl's own image",
+    "containers *": "its framework's own, beside the user's",
+}
+"""Places in the pod's spec that count only where there was nothing: whole containers."""
+
+DROPPED: Final = "written by kubectl-edl alone"
+"""Of an annotation that is taken away."""
+
+PROGRAMS: Final = {contract.KUBECTL_DIRECTORY: "kubectl, for the launcher"}
+"""Of directories whose files are in no contract."""
+
+OWN_VOLUME: Final = "the pod's own volume of this name stands where live files would"
+"""Of a mount of what its user has named as we would."""
+
+MEANINGS: Final = {entry.name: entry.meaning for entry in registry.ENTRIES}

@@ -1,0 +1,219 @@
+"""Admission without HTTP: a request in, a verdict out, or `Denied` with every finding."""
+
+from typing import Literal
+
+import msgspec
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.inject import (
+    manifest_types,
+    namespace_defaults,
+    namespace_limits,
+    release_skew,
+    restored_fields,
+    update_policy,
+)
+from edl.inject.mutate_job import complete
+from edl.inject.pods import gpus, kubeshare, scheduling_gates, ttl
+from edl.inject.warnings import request_warnings, topology_warnings, unknown_keys
+from edl.model.object_refs import JOB_TYPE
+from edl.spec import index_rules, namespace_policy
+from edl.spec.namespace_policy import SILENT, NamespacePolicy
+from edl.spec.parser import parse
+from edl.writes import Json
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One admission request for a Job, a pod or a Namespace. `old` is None on CREATE."""
+
+    operation: Literal["CREATE", "UPDATE"]
+    manifest: Json
+    old: Json | None
+    user: str
+    policy: NamespacePolicy = SILENT
+    """Of the namespace that the Job or pod is in."""
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What the installation knows: `trusted` users may move sizes and write our annotations."""
+
+    trusted: frozenset[str]
+    image: str
+    """Our own image, from which a launcher takes kubectl."""
+    release: str = ""
+    """What tells our rules from another release's, where both serve; empty where one does."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The manifest as it shall be stored, and what its user should know."""
+
+    manifest: Json
+    warnings: tuple[str, ...] = ()
+
+
+def mutate(request: Request, context: Context) -> Verdict:
+    """Complete a new object, or hold an update to the contract. Raises Denied."""
+    _check_shapes(request)
+    if _is_made_from_template(request.manifest):
+        return Verdict(_tracked(request))
+    if _is_unlabelled(request):
+        return _unlabelled(request, context)
+    if request.operation == "UPDATE" and request.old is not None:
+        return _update(request, request.old, trusted=request.user in context.trusted)
+    return _create(request.manifest, context, request.policy)
+
+
+def validate(request: Request, context: Context) -> None:
+    """The last look, after every other webhook. Raises Denied where one of them undid our work."""
+    _check_shapes(request)
+    if request.manifest.get("kind") == "Namespace":
+        namespace_policy.check(request.manifest, request.old)
+        return
+    if _is_unlabelled(request) or _is_made_from_template(request.manifest):
+        return
+    if request.operation == "UPDATE" and request.old is not None:
+        handed_back = update_policy.is_handed_back(request.manifest, request.old)
+        if not handed_back and not _is_leaving(request.manifest):
+            update_policy.check(request.manifest, request.old, request.policy)
+        return
+    if release_skew.completed_by(request.manifest) != context.release:
+        release_skew.check(request.manifest)
+        return
+    manifest = _as_it_was_completed(request.manifest)
+    # Another replica may have completed it by the defaults of a moment ago: these are no change.
+    if _create(manifest, context, request.policy.without_defaults).manifest != manifest:
+        what = "another webhook changed what kubectl-edl completed"
+        raise Denied([Finding("spec", what, "exclude objects with the label edl.dev/framework")])
+
+
+def advise(request: Request) -> tuple[str, ...]:
+    """What the user of an object without our label should know. It is never refused."""
+    if manifest_types.is_labelled(request.manifest):
+        return ()
+    try:
+        _check_shapes(request)
+    except Denied:
+        return ()
+    return unknown_keys.unheeded(request.manifest, request.old)
+
+
+def _check_shapes(request: Request) -> None:
+    manifest_types.check(request.manifest)
+    if request.old is not None:
+        manifest_types.check(request.old)
+
+
+def _as_it_was_completed(manifest: Json) -> Json:
+    """Under generateName the API server gives the name between the two looks."""
+    metadata = manifest.get("metadata") or {}
+    if "generateName" not in metadata or contract.JOB in update_policy.labels(manifest):
+        return manifest
+    nameless = {field: value for field, value in metadata.items() if field != "name"}
+    return manifest | {"metadata": nameless}
+
+
+def _is_unlabelled(request: Request) -> bool:
+    manifests = (request.manifest, request.old or {})
+    return not any(contract.FRAMEWORK in update_policy.labels(manifest) for manifest in manifests)
+
+
+def _is_made_from_template(manifest: Json) -> bool:
+    """A pod of a Job: its template was completed."""
+    owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
+    jobs = (owner for owner in owners if (owner.get("apiVersion"), owner.get("kind")) == JOB_TYPE)
+    return manifest.get("kind") == "Pod" and any(jobs)
+
+
+def _tracked(request: Request) -> Json:
+    """All that a Job's pod may still need: to be bound by KubeShare."""
+    if request.operation != "CREATE" or _is_unlabelled(request):
+        return request.manifest
+    return kubeshare.with_tracking(request.manifest)
+
+
+def _is_leaving(manifest: Json) -> bool:
+    """Nobody may keep the garbage collector from taking its finalizers off."""
+    return bool((manifest.get("metadata") or {}).get("deletionTimestamp"))
+
+
+def _unlabelled(request: Request, context: Context) -> Verdict:
+    """An object of a stranger, or a new Job of a namespace that opted in as a whole."""
+    manifest, policy = request.manifest, request.policy
+    if request.operation != "CREATE" or not namespace_defaults.adopts(manifest, policy):
+        return Verdict(manifest)
+    try:
+        labelled = namespace_defaults.adopted(manifest, policy)
+    except Denied as misfit:
+        if not namespace_defaults.asks(manifest):
+            return Verdict(manifest, namespace_defaults.left_alone(misfit, policy))
+        raise Denied([*misfit.findings, namespace_defaults.origin(policy)]) from None
+    try:
+        return _create(labelled, context, policy)
+    except Denied as denied:
+        # The framework fits: its origin is news only where the Job has no label of kubectl-edl.
+        origin = () if namespace_defaults.asks(manifest) else (namespace_defaults.origin(policy),)
+        raise Denied([*denied.findings, *origin]) from None
+
+
+def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Verdict:
+    update_policy.refuse_other_queues(manifest)
+    clean, warnings = namespace_defaults.given(
+        update_policy.without_ours(ttl.hold(manifest)), policy
+    )
+    unreadable = namespace_limits.unreadable(policy)
+    try:
+        spec = parse(clean)
+    except Denied as denied:
+        raise Denied([*denied.findings, *unreadable]) from None
+    if _is_to_be_paused(manifest):
+        clean = update_policy.paused(clean)
+    done = release_skew.marked(complete(clean, spec, context.image), context.release)
+    own = [*index_rules.findings(clean, spec), *gpus.findings(_pod(clean), spec.gpu)]
+    if findings := [*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)]:
+        raise Denied(findings)
+    lost = kubeshare.warnings(clean, spec)
+    return Verdict(
+        done,
+        (
+            *update_policy.forgery_warnings(manifest, done),
+            *ttl.warnings(manifest, done),
+            *unknown_keys.warnings(manifest),
+            *warnings,
+            *lost,
+            *namespace_policy.withheld(spec, policy),
+            *request_warnings.warnings(manifest, spec),
+            *topology_warnings.warnings(done, spec),
+        ),
+    )
+
+
+def _pod(manifest: Json) -> Json:
+    """The spec of its pods."""
+    spec: Json = manifest.get("spec") or {}
+    if manifest.get("kind") == "Pod":
+        return spec
+    found: Json = (spec.get("template") or {}).get("spec") or {}
+    return found
+
+
+def _is_to_be_paused(manifest: Json) -> bool:
+    """Suspended by its user: not yet by us, and a pod has no such field."""
+    ours_already = contract.INJECTED_MAX in update_policy.annotations(manifest)
+    suspended = (manifest.get("spec") or {}).get("suspend")
+    return bool(suspended) and not ours_already and manifest.get("kind") != "Pod"
+
+
+def _update(request: Request, old: Json, *, trusted: bool) -> Verdict:
+    manifest = request.manifest
+    if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
+        return Verdict(manifest)
+    if update_policy.is_handed_back(manifest, old):
+        return Verdict(scheduling_gates.give_back(ttl.give_back(manifest, old), old))
+    if contract.KUEUE_QUEUE not in update_policy.labels(old):
+        update_policy.refuse_other_queues(manifest)
+    update_policy.check_identity(manifest, old)
+    held, warnings = update_policy.held(ttl.hold(manifest, old), old)
+    update_policy.check(held, old, request.policy)
+    back, lost = restored_fields.warnings(manifest, old), unknown_keys.warnings(manifest, old)
+    return Verdict(held, (*warnings, *back, *lost, *topology_warnings.late(held, old)))

@@ -1,0 +1,154 @@
+"""The types of what the core reads in a manifest: objects, lists and texts where they belong.
+
+The API server sends nothing else; a file that is injected offline, or somebody who only plays the
+API server, may. Looked at once, at the door: inside, nobody doubts a list.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from types import NoneType
+from typing import Annotated, Any, Final, TypeAlias
+
+import msgspec
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.spec.yaml_values import misread
+from edl.writes import Json
+
+Shape: TypeAlias = "type[str | int] | dict[str, Shape] | list[Shape]"
+"""A scalar, an object with these members of these shapes (and any other), a list of one shape."""
+
+_MAP: Final[Shape] = {}
+_TEXTS: Final[dict[str, Shape]] = {}
+"""An object of texts alone: annotations. Known by being this very value."""
+_LABELS: Final[dict[str, Shape]] = {}
+"""Labels: short texts. Known likewise."""
+_LONGEST: Final = 63
+"""Characters of a label's value. The API server looks at that only after its webhooks."""
+_MOST: Final = 100
+_META: Final[Shape] = {
+    "labels": _LABELS,
+    "annotations": _TEXTS,
+    "finalizers": [str],
+    "ownerReferences": [_MAP],
+}
+_CONTAINER: Final[Shape] = {
+    "name": str,
+    "env": [{"name": str}],
+    "ports": [{"name": str}],
+    "volumeMounts": [{"name": str, "mountPath": str}],
+    "resources": {"limits": _MAP, "requests": _MAP, "claims": [{"name": str}]},
+    "lifecycle": _MAP,
+}
+_TERM: Final[Shape] = {"matchExpressions": [_MAP], "matchFields": [_MAP]}
+_NODE_AFFINITY: Final[Shape] = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]}
+}
+_POD: Final[Shape] = {
+    **dict.fromkeys(
+        (
+            *("hostname", "nodeName", "priorityClassName", "restartPolicy", "schedulerName"),
+            *("serviceAccount", "serviceAccountName", "subdomain"),
+        ),
+        str,
+    ),
+    "affinity": {"nodeAffinity": _NODE_AFFINITY},
+    "containers": [_CONTAINER],
+    "initContainers": [_CONTAINER],
+    "nodeSelector": _MAP,
+    "overhead": _MAP,
+    "resourceClaims": [{"name": str, "resourceClaimTemplateName": str}],
+    "schedulingGates": [_MAP],
+    "volumes": [{"name": str}],
+}
+_JOB: Final[Shape] = {
+    "backoffLimit": int,
+    "completions": int,
+    "managedBy": str,
+    "parallelism": int,
+    "suspend": bool,
+    "template": {"metadata": _META, "spec": _POD},
+}
+_SPECS: Final[dict[str, Shape]] = {"Job": _JOB, "Pod": _POD, "Namespace": _MAP}
+
+
+def _whole(spec: Shape) -> Shape:
+    return {"kind": str, "metadata": _META, "spec": spec}
+
+
+def _compiled(shape: Shape) -> Any:  # noqa: ANN401 - a type
+    """The shape as a type of msgspec, which checks it in a twentieth of the time."""
+    if shape is _TEXTS:
+        return dict[str, str]
+    if shape is _LABELS:
+        return dict[str, Annotated[str, msgspec.Meta(max_length=_LONGEST)]]
+    if shape is _MAP:
+        return dict[str, Any]
+    if isinstance(shape, dict):
+        members = [(name, _compiled(inner) | None, None) for name, inner in shape.items()]
+        return msgspec.defstruct("Checked", members)
+    return list[_compiled(shape[0])] if isinstance(shape, list) else shape  # type: ignore[misc]
+
+
+_COMPILED: Final = {kind: _compiled(_whole(spec)) for kind, spec in _SPECS.items()}
+_WORDS: Final[dict[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a fraction",
+    NoneType: "null",
+}
+
+
+def check(manifest: Json) -> None:
+    """Raises Denied, with the first hundred paths, for a misshapen Job, pod or Namespace."""
+    found = manifest.get("kind")
+    kind = found if isinstance(found, str) and found in _SPECS else "Job"
+    try:
+        msgspec.convert(manifest, _COMPILED[kind])
+    except msgspec.ValidationError:
+        if findings := list(islice(_misfits("", manifest, _whole(_SPECS[kind])), _MOST)):
+            raise Denied(findings) from None
+
+
+def is_labelled(manifest: Json | None) -> bool:
+    """Whether it carries `edl.dev/framework`, whatever its shape is otherwise."""
+    metadata = (manifest or {}).get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return isinstance(labels, dict) and contract.FRAMEWORK in labels
+
+
+def _misfits(path: str, value: Any, shape: Shape) -> Iterator[Finding]:  # noqa: ANN401 - JSON
+    belongs = shape if isinstance(shape, type) else type(shape)
+    found = type(value)
+    if found is not belongs:
+        yield Finding(path, _WORDS[found], f"{_WORDS[belongs]} belongs here")
+    elif shape is _TEXTS or shape is _LABELS:
+        yield from _no_texts(path, value)
+        yield from _too_long(path, value) if shape is _LABELS else ()
+    elif isinstance(shape, dict):
+        for name, inner in shape.items():
+            # The API server reads a member that is null as one that is not there.
+            if (member := value.get(name)) is not None:
+                yield from _misfits(f"{path}.{name}" if path else name, member, inner)
+    elif isinstance(shape, list):
+        for index, item in enumerate(value):
+            yield from _misfits(f"{path}[{index}]", item, shape[0])
+
+
+def _no_texts(path: str, values: Json) -> Iterator[Finding]:
+    """The API server reads null as empty, which no name of ours may be."""
+    for name, value in values.items():
+        null = value is None and not name.startswith(contract.PREFIX)
+        if not isinstance(value, str) and not null:
+            yield misread(f"{path}[{name}]", value)
+
+
+def _too_long(path: str, labels: Json) -> Iterator[Finding]:
+    for name, value in labels.items():
+        if isinstance(value, str) and len(value) > _LONGEST:
+            what = f'"{value[:_LONGEST]}…" has {len(value)} characters'
+            yield Finding(f"{path}[{name}]", what, f"at most {_LONGEST}")

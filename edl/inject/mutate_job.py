@@ -1,0 +1,82 @@
+"""A labelled Job or bare pod, completed: the same input always gives the same output."""
+
+from typing import Final
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import Needs
+from edl.inject.pods import env_limits, gpus, kubeshare, mutate_pod, scheduling_gates
+from edl.inject.pods.failure_policy import with_retries
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+_FIRST_DECIDES: Final = {"rules": [{"succeededIndexes": "0"}]}
+_ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
+
+
+def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
+    """`manifest` with everything that `spec` needs; `image` is where a launcher takes kubectl.
+
+    Raises Denied where no container could start with it, or no etcd stores it.
+    """
+    needs = FRAMEWORKS[spec.framework].describe(spec)
+    job = manifest.get("spec") or {}
+    template = manifest if manifest.get("kind") == "Pod" else job.get("template") or {}
+    env_limits.check(template.get("spec") or {}, spec, needs)
+    template = _with_pod(template, spec, needs, image)
+    if manifest.get("kind") == "Pod":
+        return template
+    done = manifest | {"metadata": _labelled(manifest.get("metadata") or {}, spec)}
+    return done | {"spec": _sized(job | {"template": template, "suspend": True}, spec, needs)}
+
+
+def _labelled(metadata: Json, spec: JobSpec) -> Json:
+    """The defaults written out: what `spec.parallelism` said at creation would soon be lost."""
+    own = metadata.get("labels") or {}
+    bounds = {contract.MIN: str(spec.min), contract.MAX: str(spec.max)}
+    labels = _identity(spec) | bounds | own
+    annotations = (metadata.get("annotations") or {}) | {contract.INJECTED_MAX: str(spec.max)}
+    return metadata | {"labels": labels, "annotations": annotations}
+
+
+def _identity(spec: JobSpec) -> dict[str, str]:
+    identity = {contract.FRAMEWORK: spec.framework, contract.ROLE: spec.role}
+    # Under generateName the name is not known yet; the reconciler then takes the Job's own.
+    identity |= {contract.JOB: spec.job} if spec.job else {}
+    if spec.rank is None or not spec.tandem:
+        return identity
+    host = addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)
+    return identity | {contract.HOST: host}
+
+
+def _sized(job: Json, spec: JobSpec, needs: Needs) -> Json:
+    job = with_retries(job, spec)
+    if not spec.tandem:
+        return job
+    size = job.get("parallelism") or 1
+    ranked = {"parallelism": size, "completions": size, "completionMode": "Indexed"}
+    return _success(needs) | job | ranked
+
+
+def _success(needs: Needs) -> Json:
+    if needs.first_decides:
+        return {"successPolicy": _FIRST_DECIDES}
+    return {"successPolicy": _ANY_DECIDES} if needs.any_decides else {}
+
+
+def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
+    """A pod template, or a bare pod: its metadata and its spec."""
+    metadata = kubeshare.with_share(template.get("metadata") or {}, spec)
+    labels = dict(needs.labels) | _identity(spec) | (metadata.get("labels") or {})
+    completed = mutate_pod.complete(template.get("spec") or {}, spec, needs, image)
+    metadata = metadata | {"labels": labels}
+    if needs.annotations:
+        annotations = metadata.get("annotations") or {}
+        metadata = metadata | {"annotations": annotations | dict(needs.annotations)}
+    if needs.gated:
+        kubeshare.check_gated(labels, spec)
+    return template | {
+        "metadata": metadata,
+        "spec": scheduling_gates.with_placement(gpus.placed(completed, labels), spec, labels),
+    }

@@ -1,0 +1,151 @@
+"""What a namespace gives its Jobs: ours without a label, bounds, a priority. The user's own wins.
+
+A default never makes a good Job a bad one: one that does not fit is left out, with a warning.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
+from edl.inject import update_policy
+from edl.model.object_refs import CRON_JOB_TYPE
+from edl.spec.job_spec import JobSpec
+from edl.spec.namespace_policy import NamespacePolicy
+from edl.spec.parser import parse
+from edl.writes import Json
+
+_MAKES_OURS: Final = CRON_JOB_TYPE
+"""The one controller whose Jobs are its user's own; any other sizes and suspends them itself."""
+
+
+def adopts(manifest: Json, policy: NamespacePolicy) -> bool:
+    """Whether an object without `edl.dev/framework` is to be ours."""
+    if not policy.adopts or manifest.get("kind") != "Job":
+        return False
+    return not (
+        update_policy.labels(manifest).get(contract.INJECTION) == contract.DISABLED
+        or contract.KUEUE_QUEUE in update_policy.labels(manifest)
+        or update_policy.manager(manifest)
+        or _is_made_by_a_controller(manifest)
+        or any(hook in update_policy.annotations(manifest) for hook in contract.HOOKS)
+    )
+
+
+def _is_made_by_a_controller(manifest: Json) -> bool:
+    owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
+    return any(
+        owner.get("controller") and (owner.get("apiVersion"), owner.get("kind")) != _MAKES_OURS
+        for owner in owners
+    )
+
+
+def asks(manifest: Json) -> bool:
+    """Whether its user speaks to us, if only by another label or annotation."""
+    written = (*update_policy.labels(manifest), *update_policy.annotations(manifest))
+    return any(name.startswith(contract.PREFIX) for name in written)
+
+
+def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
+    """With the namespace's framework. Raises Denied where it does not fit."""
+    labelled = _labelled(manifest, {contract.FRAMEWORK: policy.framework})
+    parse(update_policy.without_ours(labelled))
+    return labelled
+
+
+def origin(policy: NamespacePolicy) -> Finding:
+    """Where the framework came from that a user never wrote."""
+    return Finding(
+        f"metadata.labels[{contract.FRAMEWORK}]",
+        f'"{policy.framework}" is {policy.says(contract.DEFAULT_FRAMEWORK)}',
+        f"name another, or opt out by {contract.INJECTION}: {contract.DISABLED}",
+    )
+
+
+def left_alone(misfit: Denied, policy: NamespacePolicy) -> tuple[str, ...]:
+    """Warnings for an object that stays as it is; the API server cuts each after 256 letters."""
+    what = (
+        f"an ordinary Job, not elastic: it does not fit {policy.framework}, the default of "
+        f"{policy}; {contract.INJECTION}: {contract.DISABLED} says that it need not"
+    )
+    return (what, *(str(finding) for finding in misfit.findings))
+
+
+def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
+    """A labelled object with what it leaves to its namespace, and warnings for what cannot be."""
+    if manifest.get("kind") != "Job":
+        return manifest, ()
+    return _with_bounds(_with_gpu_class(_with_priority(manifest, policy), policy), policy)
+
+
+def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:
+    """Of whole GPUs, where it fits; a Job that names a class has decided."""
+    own = update_policy.annotations(manifest)
+    if not policy.default_gpu_class or contract.GPU_CLASS in own:
+        return manifest
+    classed = update_policy.annotated(manifest, {contract.GPU_CLASS: policy.default_gpu_class})
+    return classed if _readable(classed) else manifest
+
+
+def _with_priority(manifest: Json, policy: NamespacePolicy) -> Json:
+    spec = manifest.get("spec") or {}
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    if not policy.default_priority or pod.get("priorityClassName") or pod.get("priority"):
+        return manifest
+    pod = pod | {"priorityClassName": policy.default_priority}
+    return manifest | {"spec": spec | {"template": template | {"spec": pod}}}
+
+
+def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
+    if policy.default_min is None and policy.default_max is None:
+        return manifest, ()
+    spec = _readable(manifest)
+    if spec is None or not _leaves_its_bounds(manifest, spec):
+        return manifest, ()
+    low, high = _bounds(manifest, spec, policy)
+    bounded = _labelled(manifest, {contract.MIN: str(low), contract.MAX: str(high)})
+    try:
+        parse(bounded)
+    except Denied as denied:
+        return manifest, tuple(f"{low}..{high}, {policy}: {one}" for one in denied.findings)
+    return bounded, ()
+
+
+def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
+    own = update_policy.labels(manifest)
+    said = contract.ROLES in update_policy.annotations(manifest) or {
+        contract.MIN,
+        contract.MAX,
+    } <= {*own}
+    return not said and FRAMEWORKS[spec.framework].kinds[spec.role].resizable
+
+
+def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:
+    """Wide enough for what the Job says itself, and no wider than its work items."""
+    own = update_policy.labels(manifest)
+    high = spec.max
+    if contract.MAX not in own:
+        high = max(high, policy.default_max or 0, policy.default_min or 0)
+        items = (manifest.get("spec") or {}).get("completions")
+        if not spec.tandem:
+            high = min(high, items or high)
+    low = spec.min
+    if contract.MIN not in own and policy.default_min is not None:
+        low = min(policy.default_min, high)
+    return low, high
+
+
+def _readable(manifest: Json) -> JobSpec | None:
+    try:
+        return parse(manifest)
+    except Denied:
+        return None
+
+
+def _labelled(manifest: Json, added: Mapping[str, str]) -> Json:
+    metadata = manifest.get("metadata") or {}
+    return manifest | {
+        "metadata": metadata | {"labels": {**added, **update_policy.labels(manifest)}}
+    }

@@ -1,0 +1,112 @@
+"""The ceilings of a namespace: how large a Job may be there, and the words when it is larger."""
+
+from decimal import Decimal
+from typing import Final
+
+from edl import contract, device_templates
+from edl.errors import Denied, Finding
+from edl.quantities import pod_requests
+from edl.spec.job_spec import JobSpec
+from edl.spec.manifest_reader import Form
+from edl.spec.namespace_policy import NamespacePolicy
+from edl.spec.yaml_values import whole
+from edl.writes import Json
+
+_SHARES: Final = (contract.SHARED_GPU_REQUEST, contract.SHARED_GPU_LIMIT)
+_SHARES_1: Final = tuple(
+    old for new in _SHARES for old in contract.KUBESHARE_1 if contract.KUBESHARE_1[old] == new
+)
+"""KubeShare 1.0's words, where a Job is asked for in them."""
+_NOTHING: Final = Decimal(0)
+
+
+def unreadable(policy: NamespacePolicy) -> list[Finding]:
+    """What the namespace says and nobody can read: it may have been a ceiling, so it is one."""
+    return [
+        Finding(f"{policy} {finding.path}", finding.what, finding.allowed)
+        for finding in policy.findings
+    ]
+
+
+def exceeded(given: Json, done: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
+    """Which ceilings a Job or pod is above: as its user gave it, and completed."""
+    return [*_too_many(given, spec, policy), *_too_many_gpus(done, spec, policy)]
+
+
+def outgrown(new: Json, old: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
+    """The ceilings that an update rises above. What was too large before may stay, and shrink."""
+    if not policy.limits:
+        return []
+    before = _max(old)
+    larger = spec.max > before
+    hungrier = spec.max * gpus(new) > before * gpus(old)
+    return [
+        *(unreadable(policy) if larger or hungrier else ()),
+        *(_too_many(new, spec, policy) if larger else ()),
+        *(_too_many_gpus(new, spec, policy) if hungrier else ()),
+    ]
+
+
+def gpus(manifest: Json) -> Decimal:
+    """GPUs of one pod of a completed Job, or of a bare pod; a share counts as its fraction.
+
+    Raises Denied for requests that are no quantities.
+    """
+    template = manifest if manifest.get("kind") == "Pod" else _template(manifest)
+    metadata = template.get("metadata") or {}
+    words = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
+    share = next((words[name] for name in (*_SHARES, *_SHARES_1) if name in words), "0")
+    try:
+        pod = template.get("spec") or {}
+        whole = pod_requests(pod).get(contract.GPU_RESOURCE) + device_templates.gpus(pod)
+    except ValueError as error:
+        raise Denied([Finding("spec.template.spec", str(error))]) from error
+    return whole + _number(share)
+
+
+def _template(manifest: Json) -> Json:
+    return (manifest.get("spec") or {}).get("template") or {}
+
+
+def _number(share: str) -> Decimal:
+    # KubeShare's own pattern; its scheduler refuses anything else.
+    return Decimal(share) if share.replace(".", "", 1).isdecimal() else _NOTHING
+
+
+def _max(manifest: Json) -> int:
+    """The max that the webhook wrote out."""
+    text = ((manifest.get("metadata") or {}).get("labels") or {}).get(contract.MAX, "")
+    return whole(text) or 0
+
+
+def _too_many(given: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
+    most = policy.largest_max
+    if most is None or spec.max <= most:
+        return []
+    what = f"{spec.max} is above {most}, {policy.says(contract.LARGEST_MAX)}"
+    return [Finding(_path_of_max(given), what, f"at most {most}")]
+
+
+def _path_of_max(manifest: Json) -> str:
+    form = Form(manifest)
+    if contract.MAX in form.labels:
+        return form.label_path(contract.MAX)
+    if contract.ROLES in form.annotations:
+        return form.annotation_path(contract.ROLES)
+    return form.annotation_path(contract.SIZE) if form.is_pod else "spec.parallelism"
+
+
+def _too_many_gpus(done: Json, spec: JobSpec, policy: NamespacePolicy) -> list[Finding]:
+    budget = policy.gpu_budget
+    if budget is None:
+        return []
+    each = gpus(done)
+    if spec.max * each <= budget:
+        return []
+    what = (
+        f"{spec.max} × {each:f} GPUs are {spec.max * each:f}, above {budget:f}, "
+        f"{policy.says(contract.GPU_BUDGET)}"
+    )
+    pods = int(budget // each)
+    allowed = f"a max of {pods} with as many a pod" if pods else f"at most {budget:f} GPUs"
+    return [Finding(f"metadata.labels[{contract.GPU}]", what, allowed)]

@@ -1,0 +1,69 @@
+"""Variables that are too long, one by one or all together, for Linux or for etcd."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import Needs
+from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+MOST_CONTAINERS: Final = 1_000
+"""Of a pod, beside ours. Each is completed by itself, and may be as short as three bytes."""
+_LARGEST: Final = 1_572_864
+"""Bytes of an object that etcd takes, by its default (--max-request-bytes)."""
+_REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+
+
+def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
+    """Raises Denied where no container could start at `max`, or no etcd stores the pod's spec."""
+    _check_containers(pod, needs)
+    findings = [
+        addresses.too_many_hosts(
+            f"{name} would name so many hosts that it has {len(value)} characters"
+        )
+        for name, value in _longest(spec, needs)
+        if len(name) + len(value) + 2 > addresses.LONGEST_VARIABLE
+    ]
+    if findings:
+        raise Denied(findings)
+
+
+def _check_containers(pod: Json, needs: Needs) -> None:
+    """Every container is told the same: computed before it is written into each."""
+    fields = ("containers", "initContainers")
+    names = [one.get("name") for field in fields for one in pod.get(field) or ()]
+    ours = [KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
+    # A name stands once in a pod that was completed; in what is hostile it may stand in each.
+    containers = len(names) - sum(name in names for name in ours)
+    if containers > MOST_CONTAINERS:
+        raise Denied(
+            [Finding("spec.containers", f"{containers} containers", f"at most {MOST_CONTAINERS}")]
+        )
+    told = sum(len(env.name) + len(env.value) for env in needs.env)
+    if told * containers > _LARGEST:
+        what = f"{containers} containers, each told {told} characters in variables"
+        raise Denied(
+            [Finding("spec.containers", what, "fewer of them: etcd stores no such object")]
+        )
+
+
+def _longest(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:
+    """The variables as a container would see them after a start at max."""
+    told = _told(spec) if any(env.annotation for env in needs.env) else {}
+    values: dict[str, str] = {}
+    for env in needs.env:
+        text = told.get(env.annotation, env.value)
+        # The kubelet expands what stands before it, and leaves the rest as it is.
+        values[env.name] = _REFERENCE.sub(lambda found: values.get(found[1], found[0]), text)
+        yield env.name, values[env.name]
+
+
+def _told(spec: JobSpec) -> Mapping[str, str]:
+    """The pod annotations that a start at max writes."""
+    at_start = FRAMEWORKS[spec.framework].at_start
+    return at_start(addresses.members(spec)) if at_start else {}

@@ -1,0 +1,48 @@
+"""What happens when a pod fails: the Job's own words for it.
+
+kubeflow's operators (tf-operator, mxnet-operator) and et-operator say `restartPolicy` a replica:
+Always, OnFailure, Never, ExitCode. A Job says it with three fields; docs/failures.md has the table.
+"""
+
+from typing import Final
+
+from edl.contract import Restart
+from edl.spec.job_spec import POD_POLICIES, RETRIES, JobSpec
+from edl.writes import Json
+
+_IGNORE_DISRUPTIONS: Final = {
+    "action": "Ignore",
+    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+}
+"""Who was preempted, evicted or lost its node has not failed."""
+_PERMANENT: Final = list(range(1, 128))
+"""tf-operator, train_util.IsRetryableExitCode: 128 and above are signals, and retried."""
+_FAIL_FOR_GOOD: Final = {
+    "action": "FailJob",
+    "onExitCodes": {"operator": "In", "values": _PERMANENT},
+}
+_RULES: Final = {
+    Restart.NEVER: [_IGNORE_DISRUPTIONS],
+    Restart.EXIT_CODE: [_IGNORE_DISRUPTIONS, _FAIL_FOR_GOOD],
+}
+
+
+def with_retries(job: Json, spec: JobSpec) -> Json:
+    """A Job's spec with `edl.dev/restart`, or with retries for each replica."""
+    # Beside a limit for each index the API's default is none at all.
+    if "backoffLimitPerIndex" not in job and job.get("backoffLimit", RETRIES) == RETRIES:
+        # The Job controller counts preempted and evicted pods as failures, too.
+        limit = 0 if spec.restart is Restart.NEVER else RETRIES * spec.max
+        job = job | {"backoffLimit": limit}
+    if spec.restart is None:
+        return job
+    job = job | {"template": _with_policy(job.get("template") or {}, POD_POLICIES[spec.restart])}
+    if spec.restart not in _RULES or "podFailurePolicy" in job:
+        return job
+    # The API server takes no other replacement policy beside it (docs/kubernetes.md 8).
+    rules = {"podFailurePolicy": {"rules": _RULES[spec.restart]}}
+    return job | rules | {"podReplacementPolicy": "Failed"}
+
+
+def _with_policy(template: Json, policy: str) -> Json:
+    return template | {"spec": (template.get("spec") or {}) | {"restartPolicy": policy}}

@@ -1,0 +1,139 @@
+"""GPUs on a pod: whole ones as a resource limit; and the nodes on which its GPUs are.
+
+Nodes with `SharedGPU=true` are KubeShare's: a whole GPU that kube-scheduler gives away there would
+be handed out twice.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from edl import contract, device_templates
+from edl.errors import Finding
+from edl.inject.pods import kubeshare
+from edl.model import DeviceTemplate
+from edl.spec.job_spec import Gpu, JobSpec
+from edl.writes import Json
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PLACES: Final = ("affinity", "nodeSelector", "schedulerName")
+_APART: Final = {
+    "key": contract.SHARED_GPU_NODE,
+    "operator": "NotIn",
+    "values": [contract.TRUE],
+}
+
+
+def with_whole(pod: Json, spec: JobSpec) -> Json:
+    """Whole GPUs on the first container, unless some container asks for GPUs itself."""
+    containers, gpu = pod.get("containers") or [], spec.gpu
+    if not gpu or not gpu.whole or not containers or any(map(_has_gpu, containers)):
+        return pod
+    if found := device_templates.template(spec.job, gpu):
+        return _with_claim(pod, found)
+    amount = {contract.GPU_RESOURCE: str(gpu.whole)}
+    first = containers[0]
+    resources = first.get("resources") or {}
+    # Extended resources are requested as they are limited; the API writes both.
+    with_gpu = resources | {
+        field: (resources.get(field) or {}) | amount for field in ("limits", "requests")
+    }
+    return pod | {"containers": [first | {"resources": with_gpu}, *containers[1:]]}
+
+
+def _with_claim(pod: Json, template: DeviceTemplate) -> Json:
+    """Devices of a DeviceClass: a claim of the pod, which its first container uses."""
+    claims, (first, *others) = pod.get("resourceClaims") or [], pod["containers"]
+    if any(claim.get("name") == contract.GPU_CLAIM for claim in claims):
+        return pod
+    claim = {"name": contract.GPU_CLAIM, "resourceClaimTemplateName": template.name}
+    resources = first.get("resources") or {}
+    used = [*(resources.get("claims") or []), {"name": contract.GPU_CLAIM}]
+    first = first | {"resources": resources | {"claims": used}}
+    return pod | {"containers": [first, *others], "resourceClaims": [*claims, claim]}
+
+
+def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
+    """A share is KubeShare's to give, whole GPUs are the kubelet's: nobody knows of both."""
+    if not (gpu and gpu.request and any(map(_has_gpu, pod.get("containers") or ()))):
+        return []
+    what = f'"{gpu.request}" of a GPU beside whole ones of a container\'s own'
+    allowed = f"remove it, or {contract.GPU_RESOURCE} from the container's limits"
+    return [Finding(f"metadata.labels[{contract.GPU}]", what, allowed)]
+
+
+def placed(pod: Json, labels: Mapping[str, str]) -> Json:
+    """The pod kept on KubeShare's nodes for a share, off them for whole GPUs, else as it is.
+
+    `labels` are the pod's. A user who names the node, or KubeShare's node label, has decided.
+    """
+    if kubeshare.is_share(labels):
+        pod = kubeshare.with_scheduler(pod)
+        return pod if _is_decided(pod) else _on_shared_nodes(pod)
+    whole = any(_has_gpu(container) for container in _containers(pod))
+    return _off_shared_nodes(pod) if whole and not _is_decided(pod) else pod
+
+
+def placed_again(template: Json, old: Json) -> Json:
+    """A pod template that its user applied again, placed as it was before.
+
+    `kubectl apply` puts the terms of an affinity back as they are in the file, all or none, and
+    what pods were placed by is immutable.
+    """
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    again = placed(template.get("spec") or {}, labels)
+    before = old.get("spec") or {}
+    same = all(again.get(field) == before.get(field) for field in _PLACES)
+    return template | {"spec": again} if same else template
+
+
+def _has_gpu(container: Json) -> bool:
+    """Whether it asks for any: templates that serve both kinds of nodes say 0."""
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return str(limits.get(contract.GPU_RESOURCE, 0)) != "0"
+
+
+def _containers(pod: Json) -> Iterator[Json]:
+    for field in ("initContainers", "containers"):
+        yield from pod.get(field) or ()
+
+
+def _is_decided(pod: Json) -> bool:
+    if pod.get("nodeName") or contract.SHARED_GPU_NODE in (pod.get("nodeSelector") or {}):
+        return True
+    expressions = (
+        expression for term in _terms(pod) for expression in term.get("matchExpressions") or ()
+    )
+    return any(expression.get("key") == contract.SHARED_GPU_NODE for expression in expressions)
+
+
+def _terms(pod: Json) -> list[Json]:
+    """The alternatives of the required node affinity."""
+    return list((_node_affinity(pod).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ())
+
+
+def _node_affinity(pod: Json) -> Json:
+    return (pod.get("affinity") or {}).get("nodeAffinity") or {}
+
+
+def _on_shared_nodes(pod: Json) -> Json:
+    selector = pod.get("nodeSelector") or {}
+    return pod | {"nodeSelector": selector | {contract.SHARED_GPU_NODE: contract.TRUE}}
+
+
+def _off_shared_nodes(pod: Json) -> Json:
+    """Any one of the terms suffices (core/v1 NodeSelector): so each of them says it."""
+    affinity = _node_affinity(pod)
+    required = affinity.get(_REQUIRED)
+    terms = [_apart(term) for term in _terms(pod)]
+    if required is not None and not terms:
+        return pod  # The API server refuses it in its own words.
+    terms = terms or [{"matchExpressions": [dict(_APART)]}]
+    with_terms = affinity | {_REQUIRED: (required or {}) | {"nodeSelectorTerms": terms}}
+    return pod | {"affinity": (pod.get("affinity") or {}) | {"nodeAffinity": with_terms}}
+
+
+def _apart(term: Json) -> Json:
+    expressions = term.get("matchExpressions") or []
+    if not expressions and not term.get("matchFields"):
+        return term  # It matches no node, and must go on so.
+    return term | {"matchExpressions": [*expressions, dict(_APART)]}

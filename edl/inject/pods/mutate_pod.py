@@ -1,0 +1,230 @@
+"""Merging what a framework needs into a pod spec. Whatever the user set himself stays.
+
+Everything is written as the API server would default it, so that a second pass finds it equal.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from edl import contract
+from edl.frameworks.base import Companion, Env, LiveFile, Needs
+from edl.inject.pods import gpus, scheduling_gates, ssh_mount
+from edl.inject.pods.mounts import mounted
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+_INDEX_FIELD: Final = f"metadata.annotations['{contract.COMPLETION_INDEX_ANNOTATION}']"
+KUBECTL_CONTAINER: Final = "edl-kubectl"
+_COPYING: Final = {"cpu": "100m", "memory": "128Mi"}
+_NOBODY: Final = 65532
+_NEAR: Final = 50
+"""Weight, of 100, of the wish to run beside one's own training job."""
+
+
+_CONFINED: Final[Json] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+_IDENTITY: Final = ("runAsNonRoot", "runAsUser", "runAsGroup")
+
+
+def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
+    """The pod spec of one role with everything that it needs."""
+    if not pod.get("containers"):
+        return pod  # The API server refuses it in its own words.
+    # Our own container comes first, so that a second pass finds it as complete as the others.
+    done = _with_kubectl(pod, spec, image) if needs.kubectl else pod
+    if needs.lists_pods:
+        done = _with_account(done, addresses.peers_account(spec.job))
+    if needs.companion:
+        done = _with_companion(done, needs.companion)
+    env = _env(spec, needs)
+    done = done | {
+        field: [_with_env(container, env) for container in done[field]]
+        for field in ("initContainers", "containers")
+        if done.get(field)
+    }
+    done = _with_leaving(_with_command(_with_ports(done, needs), needs), needs)
+    if needs.shares_processes:
+        done = {"shareProcessNamespace": True} | done
+    done = _with_files(done, needs.files)
+    if needs.keys:
+        done = ssh_mount.with_keys(done, spec)
+    if needs.gated:
+        done = scheduling_gates.with_gate(done, contract.HOSTS_GATE)
+    if spec.tandem:
+        done = _with_address(_near_its_own(done, spec), spec)
+    return gpus.with_whole(done, spec)
+
+
+def _env(spec: JobSpec, needs: Needs) -> list[Json]:
+    """The index first: after it `$(JOB_COMPLETION_INDEX)` expands (docs/kubernetes.md 6)."""
+    if not spec.tandem:
+        return [_entry(env) for env in needs.env]
+    index: Json = {"name": contract.COMPLETION_INDEX_ENV}
+    index |= _field(_INDEX_FIELD) if spec.rank is None else {"value": str(spec.rank)}
+    return [index, *map(_entry, needs.env)]
+
+
+def _entry(env: Env) -> Json:
+    if env.annotation:
+        return {"name": env.name} | _field(f"metadata.annotations['{env.annotation}']")
+    if env.field:
+        return {"name": env.name} | _field(env.field)
+    # The API server stores no empty text.
+    return {"name": env.name} | ({"value": env.value} if env.value else {})
+
+
+def _field(path: str) -> Json:
+    return {"valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+
+
+def _with_env(container: Json, env: list[Json]) -> Json:
+    own = container.get("env") or []
+    names = {entry.get("name") for entry in own}
+    missing = [entry for entry in env if entry["name"] not in names]
+    if not missing:
+        return container
+    if len(missing) == len(env):
+        return container | {"env": [*missing, *own]}
+    # Where one of ours is the user's own, those of ours that refer to it must follow it.
+    first = [entry for entry in missing if entry["name"] == contract.COMPLETION_INDEX_ENV]
+    return container | {"env": [*first, *own, *missing[len(first) :]]}
+
+
+def _with_ports(pod: Json, needs: Needs) -> Json:
+    first, *others = pod["containers"]
+    own = first.get("ports") or []
+    taken = {port.get("name") for port in own} | {port.get("containerPort") for port in own}
+    missing = [
+        {"containerPort": number, "name": name, "protocol": "TCP"}
+        for name, number in needs.ports
+        if name not in taken and number not in taken
+    ]
+    return pod | {"containers": [first | {"ports": own + missing}, *others]} if missing else pod
+
+
+def _with_command(pod: Json, needs: Needs) -> Json:
+    first, *others = pod["containers"]
+    if not needs.command or first.get("command") or first.get("args"):
+        return pod
+    return pod | {"containers": [first | {"command": list(needs.command)}, *others]}
+
+
+def _with_leaving(pod: Json, needs: Needs) -> Json:
+    """A preStop hook on the first container, unless it has one."""
+    first, *others = pod["containers"]
+    lifecycle = first.get("lifecycle") or {}
+    if not needs.leaving or lifecycle.get("preStop"):
+        return pod
+    hook = {"preStop": {"exec": {"command": list(needs.leaving)}}}
+    return pod | {"containers": [first | {"lifecycle": lifecycle | hook}, *others]}
+
+
+def _with_files(pod: Json, files: Iterable[LiveFile]) -> Json:
+    by_directory: dict[str, list[LiveFile]] = {}
+    for file in files:
+        by_directory.setdefault(file.directory, []).append(file)
+    for directory, members in by_directory.items():
+        source = {"downwardAPI": {"defaultMode": 0o644, "items": [_item(f) for f in members]}}
+        pod = _with_mount(pod, directory, source)
+    return pod
+
+
+def _item(file: LiveFile) -> Json:
+    path = f"metadata.annotations['{file.annotation}']"
+    mode = {"mode": 0o755} if file.executable else {}
+    return {"path": file.name, "fieldRef": {"apiVersion": "v1", "fieldPath": path}} | mode
+
+
+def volume_name(directory: str) -> str:
+    return "edl" + directory.replace("/", "-")
+
+
+def _with_mount(pod: Json, directory: str, source: Json) -> Json:
+    """A volume at `directory` in every container that has nothing there yet."""
+    name = volume_name(directory)
+    volumes = pod.get("volumes") or []
+    if all(volume.get("name") != name for volume in volumes):
+        pod = pod | {"volumes": [*volumes, {"name": name} | source]}
+    mount = {"name": name, "mountPath": directory}
+    return pod | {"containers": [mounted(container, mount) for container in pod["containers"]]}
+
+
+def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
+    """Kubectl from our image, and a ServiceAccount that may exec into the workers."""
+    pod = _with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
+    inits = pod.get("initContainers") or []
+    if all(container.get("name") != KUBECTL_CONTAINER for container in inits):
+        pod = pod | {"initContainers": [_kubectl_container(image), *inits]}
+    return _with_account(pod, addresses.launcher_account(spec.job))
+
+
+def _with_account(pod: Json, account: str) -> Json:
+    if pod.get("serviceAccountName") or pod.get("serviceAccount"):
+        return pod
+    return pod | {"serviceAccountName": account, "serviceAccount": account}
+
+
+def _with_companion(pod: Json, companion: Companion) -> Json:
+    containers = pod["containers"]
+    if any(container.get("name") == companion.name for container in containers):
+        return pod
+    added = {
+        "name": companion.name,
+        "image": companion.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": list(companion.command),
+        "resources": {},
+        "securityContext": _confined(containers[0]),
+        "workingDir": "/tmp",  # noqa: S108 - its own, and writable whoever it runs as
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+    return pod | {"containers": [*containers, added]}
+
+
+def _confined(own: Json) -> Json:
+    """As the strictest namespaces ask for it, where the user's own container is as they ask."""
+    context = own.get("securityContext") or {}
+    return _CONFINED | {name: context[name] for name in _IDENTITY if name in context}
+
+
+def _kubectl_container(image: str) -> Json:
+    directory = contract.KUBECTL_DIRECTORY
+    return {
+        "name": KUBECTL_CONTAINER,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],
+        # Limits and rights as the strictest namespaces ask for them.
+        "resources": {"requests": dict(_COPYING), "limits": dict(_COPYING)},
+        "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _NOBODY},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "volumeMounts": [{"name": volume_name(directory), "mountPath": directory}],
+    }
+
+
+def _with_address(pod: Json, spec: JobSpec) -> Json:
+    """A name in the training job's Service; a bare pod also gets the host name of its rank."""
+    pod = pod | {"subdomain": pod.get("subdomain") or spec.job}
+    if spec.rank is None:
+        return pod
+    name = addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)
+    return pod | {"hostname": pod.get("hostname") or name}
+
+
+def _near_its_own(pod: Json, spec: JobSpec) -> Json:
+    affinity = pod.get("affinity") or {}
+    if "podAffinity" in affinity or "podAntiAffinity" in affinity:
+        return pod
+    term = {
+        "labelSelector": {"matchLabels": {contract.JOB: spec.job}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    wish = [{"weight": _NEAR, "podAffinityTerm": term}]
+    near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wish}}
+    return pod | {"affinity": affinity | near}

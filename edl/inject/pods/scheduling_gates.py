@@ -1,0 +1,88 @@
+"""Scheduling gates in the pod templates of Jobs: what the reconciler opens, pod by pod."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract, frameworks
+from edl.inject.pods import kubeshare
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+FIELD: Final = "schedulingGates"
+
+
+def with_gate(pod: Json, name: str) -> Json:
+    found, gate = pod.get(FIELD) or [], {"name": name}
+    return pod if gate in found else pod | {FIELD: [*found, gate]}
+
+
+def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
+    """The pods of a training job that starts as a whole wait for their nodes.
+
+    So do those that share devices, and those with a topology.
+
+    Not those that the plan does not place: bare pods, whose node their user names, and those that
+    KubeShare's scheduler binds.
+    """
+    placed_by_others = spec.rank is not None or pod.get("nodeName") or kubeshare.binds(pod, labels)
+    roles = [seat.role for seat in spec.cast]
+    together = frameworks.needs_placement(spec.framework, spec.mode, roles)
+    asks = together or spec.topology or kubeshare.is_share(labels)
+    if placed_by_others or not asks:
+        return pod
+    return with_gate(pod, contract.PLACEMENT_GATE)
+
+
+def kept(template: Json, old: Json) -> Json:
+    """A pod template that its user changed, with our gates where they were.
+
+    While a Job is suspended its gates may change: without them its pods would run where, and when,
+    nobody has planned.
+    """
+    before, now = _names(old), _names(template)
+    if all(name in now for name in before if _is_ours(name)):
+        return template
+    names = [name for name in before if name in now or _is_ours(name)]
+    names += [name for name in now if name not in names]
+    spec = (template.get("spec") or {}) | {FIELD: [{"name": name} for name in names]}
+    return template | {"spec": spec}
+
+
+def give_back(new: Json, old: Json) -> Json:
+    """A Job that is handed back has no gate that nobody would open, if its template may change."""
+    spec, status = new.get("spec") or {}, old.get("status") or {}
+    waits = spec.get("suspend") and (old.get("spec") or {}).get("suspend")
+    template = without_ours(spec.get("template") or {})
+    if not waits or status.get("startTime") or template == spec.get("template"):
+        return new
+    return new | {"spec": spec | {"template": template}}
+
+
+def without_ours(template: Json) -> Json:
+    """A pod template, or a bare pod, whose pods wait for nothing of ours."""
+    pod = template.get("spec") or {}
+    found = pod.get(FIELD) or []
+    others = [gate for gate in found if not _is_ours(gate.get("name", ""))]
+    if len(others) == len(found):
+        return template
+    rest = {field: value for field, value in pod.items() if field != FIELD}
+    return template | {"spec": rest | ({FIELD: others} if others else {})}
+
+
+def has_ours(job: Json) -> bool:
+    """Whether the pods of a Job wait for us."""
+    return any(map(_is_ours, _names((job.get("spec") or {}).get("template") or {})))
+
+
+def places(manifest: Json) -> bool:
+    """Whether the pods of a Job, or a bare pod, wait for a node of the plan."""
+    spec = manifest.get("spec") or {}
+    return contract.PLACEMENT_GATE in _names(spec.get("template") or {"spec": spec})
+
+
+def _names(template: Json) -> list[str]:
+    return [gate.get("name", "") for gate in (template.get("spec") or {}).get(FIELD) or ()]
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(contract.PREFIX)

@@ -1,0 +1,46 @@
+"""Two releases serve side by side while one is rolled out: neither refuses the other's work."""
+
+from edl import contract
+from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
+from edl.inject import update_policy
+from edl.writes import Json
+
+
+def marked(manifest: Json, release: str) -> Json:
+    """With the release that completed it, so that no other one completes it again to compare."""
+    return (
+        update_policy.annotated(manifest, {contract.COMPLETED_BY: release}) if release else manifest
+    )
+
+
+def completed_by(manifest: Json) -> str:
+    return update_policy.annotations(manifest).get(contract.COMPLETED_BY, "")
+
+
+def check(manifest: Json) -> None:
+    """Raises Denied for an object of another release without what every release relies on."""
+    if manifest.get("kind") == "Pod":
+        return
+    spec = manifest.get("spec") or {}
+    framework = FRAMEWORKS.get(update_policy.labels(manifest)[contract.FRAMEWORK])
+    ranked = framework is not None and framework.ranked
+    findings = [
+        Finding(path, what, "another webhook changed what kubectl-edl completed")
+        for path, what, holds in (
+            ("spec.suspend", "it is not true", spec.get("suspend") is True),
+            (
+                "spec.completionMode",
+                "it is not Indexed",
+                not ranked or spec.get("completionMode") == "Indexed",
+            ),
+            (
+                f"metadata.annotations[{contract.INJECTED_MAX}]",
+                "it is missing",
+                contract.INJECTED_MAX in update_policy.annotations(manifest),
+            ),
+        )
+        if not holds
+    ]
+    if findings:
+        raise Denied(findings)

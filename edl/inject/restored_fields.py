@@ -1,0 +1,85 @@
+"""What an update asked for and did not get, and the command of `kubectl edl` that does it."""
+
+from typing import Final
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import RoleKind
+from edl.inject.update_policy import WRITTEN_OUT, annotations, labels
+from edl.writes import Json
+
+_SIZES: Final = ("parallelism", "completions")
+
+
+def warnings(new: Json, old: Json) -> tuple[str, ...]:
+    """A sentence for each: `guard.held` has put the old values back."""
+    return (*_sizes(new, old), *_labels(new, old))
+
+
+def _sizes(new: Json, old: Json) -> tuple[str, ...]:
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    changed = [name for name in _SIZES if name in before and after.get(name) != before[name]]
+    sizes = {(before[name], after.get(name)) for name in changed}
+    if len(sizes) == 1:  # one size under two names
+        ((was, wanted),) = sizes
+        verb = "stays" if len(changed) == 1 else "stay"
+        fields = " and ".join(f"spec.{name}" for name in changed)
+        return (f"{fields} {verb} {was}: {_way_out(old, changed, wanted)}",)
+    return tuple(
+        f"spec.{name} stays {before[name]}: {_way_out(old, [name], after.get(name))}"
+        for name in changed
+    )
+
+
+def _labels(new: Json, old: Json) -> tuple[str, ...]:
+    """Labels that were taken off, and come back.
+
+    A file that is put in the place of the Job need not have them; a change of the Job itself, which
+    our annotations are still on, meant it.
+    """
+    if contract.INJECTED_MAX not in annotations(new):
+        return ()
+    _, job = _named(old)
+    ways = {
+        name: f"kubectl edl scale {job} --{flag} N{_which(old)} changes it, "
+        for name, flag in ((contract.MIN, "min"), (contract.MAX, "max"))
+    }
+    return tuple(
+        f"{name} stays {labels(old)[name]}: {ways.get(name, '')}"
+        f"kubectl edl unlabel {job} takes all of ours off"
+        for name in WRITTEN_OUT
+        if name in labels(old) and name not in labels(new)
+    )
+
+
+def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
+    role, kind = _role(old)
+    if "parallelism" not in changed and not _is_ranked(old):
+        return "these are work items, and their number is the Job's from its creation on"
+    if kind is not None and not kind.resizable:
+        return f"{role} is never resized"
+    held = f"kubectl edl scale {_named(old)[1]} {wanted or 'N'}{_which(old)} holds a size"
+    return f"kubectl-edl sizes this Job; {held}"
+
+
+def _which(manifest: Json) -> str:
+    """The option for its role, where the training job has several."""
+    own, job = _named(manifest)
+    return f" --role {_role(manifest)[0]}" if own != job else ""
+
+
+def _role(manifest: Json) -> tuple[str, RoleKind | None]:
+    framework = FRAMEWORKS.get(labels(manifest).get(contract.FRAMEWORK, ""))
+    role = labels(manifest).get(contract.ROLE) or (framework.worker if framework else "")
+    return role, framework.kinds.get(role) if framework else None
+
+
+def _is_ranked(manifest: Json) -> bool:
+    framework = FRAMEWORKS.get(labels(manifest).get(contract.FRAMEWORK, ""))
+    return framework is None or framework.ranked
+
+
+def _named(manifest: Json) -> tuple[str, str]:
+    """The Job's own name, and its training job's."""
+    own = (manifest.get("metadata") or {}).get("name", "")
+    return own, labels(manifest).get(contract.JOB) or own

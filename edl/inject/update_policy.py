@@ -1,0 +1,240 @@
+"""What an update may change after creation, and what belongs to the reconciler."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract
+from edl.contract import registry
+from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
+from edl.inject import namespace_limits
+from edl.inject.pods import gpus, scheduling_gates
+from edl.spec import index_rules
+from edl.spec.job_spec import JobSpec
+from edl.spec.namespace_policy import NamespacePolicy
+from edl.spec.parser import parse
+from edl.spec.yaml_values import whole
+from edl.writes import Json
+
+WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
+"""Labels that the webhook fills in: a user's file need not have them."""
+
+
+def labels(manifest: Json) -> Mapping[str, str]:
+    return (manifest.get("metadata") or {}).get("labels") or {}
+
+
+def annotations(manifest: Json) -> Mapping[str, str]:
+    return (manifest.get("metadata") or {}).get("annotations") or {}
+
+
+def manager(manifest: Json) -> str:
+    """Who runs a Job instead of the Job controller; empty for that one."""
+    owner: str = (manifest.get("spec") or {}).get("managedBy") or ""
+    return "" if owner == contract.JOB_CONTROLLER else owner
+
+
+def refuse_other_queues(manifest: Json) -> None:
+    """Raises Denied for a Job that another controller runs or queues, or that opts out of us."""
+    findings = []
+    if owner := manager(manifest):
+        what = f'this Job belongs to "{owner}"'
+        findings.append(Finding("spec.managedBy", what, f"remove it, or {contract.FRAMEWORK}"))
+    if contract.KUEUE_QUEUE in labels(manifest):
+        path = f"metadata.labels[{contract.KUEUE_QUEUE}]"
+        what = "this Job waits in a Kueue queue"
+        findings.append(Finding(path, what, f"remove it, or {contract.FRAMEWORK}: one queue a Job"))
+    if labels(manifest).get(contract.INJECTION, contract.ENABLED) != contract.ENABLED:
+        path = f"metadata.labels[{contract.INJECTION}]"
+        what = f'"{labels(manifest)[contract.INJECTION]}" beside {contract.FRAMEWORK}'
+        findings.append(Finding(path, what, "remove one of them"))
+    if findings:
+        raise Denied(findings)
+
+
+def without_ours(manifest: Json) -> Json:
+    """A new manifest without annotations that only we may write, on it and on its template."""
+    clean = _without_owned(manifest)
+    spec = clean.get("spec") or {}
+    if not spec.get("template"):
+        return clean
+    return clean | {"spec": spec | {"template": _without_owned(spec["template"])}}
+
+
+def _without_owned(part: Json) -> Json:
+    metadata = part.get("metadata") or {}
+    found = metadata.get("annotations") or {}
+    kept = {name: text for name, text in found.items() if name not in registry.OWNED_ANNOTATIONS}
+    return (
+        part if len(kept) == len(found) else part | {"metadata": metadata | {"annotations": kept}}
+    )
+
+
+def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
+    """A warning for each annotation of ours that was given and is not stored as it was given."""
+    pairs = (
+        (annotations(given), annotations(stored)),
+        (annotations(_template(given)), annotations(_template(stored))),
+    )
+    names = sorted(
+        name
+        for before, after in pairs
+        for name in registry.OWNED_ANNOTATIONS & before.keys()
+        if after.get(name) != before[name]
+    )
+    return tuple(
+        f"{name} is written by kubectl-edl alone: your value was dropped" for name in names
+    )
+
+
+def _template(manifest: Json) -> Json:
+    return (manifest.get("spec") or {}).get("template") or {}
+
+
+def paused(manifest: Json) -> Json:
+    """`suspend: true` in the user's words becomes ours."""
+    return annotated(manifest, {contract.PAUSED: contract.TRUE})
+
+
+def annotated(manifest: Json, added: Mapping[str, str]) -> Json:
+    metadata = manifest.get("metadata") or {}
+    return manifest | {"metadata": metadata | {"annotations": {**annotations(manifest), **added}}}
+
+
+def is_handed_back(new: Json, old: Json) -> bool:
+    """Whether its user takes everything of ours off a Job, to have it as an ordinary one again."""
+    names = (*labels(new), *annotations(new))
+    stays = any(name.startswith(contract.PREFIX) for name in names)
+    return contract.FRAMEWORK in labels(old) and not stays
+
+
+def check_identity(new: Json, old: Json) -> None:
+    """Raises Denied where a label or annotation changed from which the pods were made."""
+    if contract.FRAMEWORK not in labels(old):
+        path = f"metadata.labels[{contract.FRAMEWORK}]"
+        name = (old.get("metadata") or {}).get("name", "")
+        what = "an existing Job cannot be completed any more, its pod template is immutable"
+        raise Denied([Finding(path, what, f"kubectl edl label {name} --recreate …")])
+    findings = [
+        Finding(
+            f"metadata.{place}[{name}]",
+            f'"{after.get(name, "")}" was "{before.get(name, "")}"',
+            f"it cannot change after creation: {_way_out(name, after, old)}",
+        )
+        for place, before, after in (
+            ("labels", labels(old), labels(new)),
+            ("annotations", annotations(old), annotations(new)),
+        )
+        for name in contract.IMMUTABLE
+        if before.get(name) != after.get(name) and not (name in WRITTEN_OUT and name not in after)
+    ]
+    if findings:
+        raise Denied(findings)
+
+
+def _way_out(name: str, after: Mapping[str, str], old: Json) -> str:
+    if name == contract.FRAMEWORK and name not in after:
+        return f"kubectl edl unlabel {_name(old)} takes all of ours off, and the Job runs on"
+    return "delete the Job and recreate it"
+
+
+def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
+    """`new` with everything put back that is not its user's to change, and a warning for each."""
+    metadata = new.get("metadata") or {}
+    written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
+    kept = new | {"metadata": metadata | {"labels": {**written_out, **labels(new)}}}
+    kept = _with_owned_of(kept, old)
+    template = _template(new)
+    if template:
+        template = gpus.placed_again(_with_owned_of(template, _template(old)), _template(old))
+        template = scheduling_gates.kept(template, _template(old))
+    spec = (new.get("spec") or {}) | ({"template": template} if template else {})
+    warnings = [*forgery_warnings(new, kept | {"spec": spec})]
+    old_spec = old.get("spec") or {}
+    sizes = {name: old_spec[name] for name in ("parallelism", "completions") if name in old_spec}
+    if spec.get("suspend") and not old_spec.get("suspend"):
+        kept = paused(kept)
+        warnings.append(
+            f"paused, as {contract.PAUSED}: kubectl edl resume {_name(old)} continues it"
+        )
+    elif old_spec.get("suspend") and not spec.get("suspend"):
+        warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
+    suspend = {"suspend": bool(old_spec.get("suspend"))}
+    return kept | {"spec": spec | sizes | suspend}, tuple(warnings)
+
+
+def _with_owned_of(part: Json, old: Json) -> Json:
+    metadata = part.get("metadata") or {}
+    mine = {name: text for name, text in annotations(part).items() if not _is_ours(name)}
+    ours = {name: text for name, text in annotations(old).items() if _is_ours(name)}
+    if mine | ours == annotations(part):
+        return part
+    return part | {"metadata": metadata | {"annotations": mine | ours}}
+
+
+def _is_ours(name: str) -> bool:
+    return name in registry.OWNED_ANNOTATIONS
+
+
+def _why_suspended(old: Json) -> str:
+    if annotations(old).get(contract.PAUSED) == contract.TRUE:
+        return f"{_name(old)} is paused; kubectl edl resume {_name(old)} continues it"
+    return f"{_name(old)} waits for its turn; see kubectl edl queue"
+
+
+def _name(manifest: Json) -> str:
+    name = (manifest.get("metadata") or {}).get("name", "")
+    return labels(manifest).get(contract.JOB) or name
+
+
+def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
+    """Raises Denied where the labels no longer parse, or bounds leave what the pods were made for.
+
+    Nor may a Job grow above its namespace's ceilings. What was wrong before may stay wrong: an old
+    object must not become untouchable.
+    """
+    try:
+        spec = parse(new)
+    except Denied as denied:
+        before = _findings(old)
+        findings = [finding for finding in denied.findings if finding not in before]
+        if findings:
+            raise Denied(findings) from None
+        return
+    most = whole(annotations(old).get(contract.INJECTED_MAX, ""))
+    if most is not None and spec.max > most:
+        path = f"metadata.labels[{contract.MAX}]"
+        allowed = f"at most {most}: its pods were completed for that many; recreate it for more"
+        raise Denied([Finding(path, f"{spec.max}", allowed)])
+    if findings := [*_too_low(new, old, spec), *namespace_limits.outgrown(new, old, spec, policy)]:
+        raise Denied(findings)
+
+
+def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
+    """What a min that its user has lowered would leave."""
+    if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
+        return []
+    if spec.min >= (low := fewest(old, FRAMEWORKS[spec.framework].fewest)):
+        return index_rules.findings(new, spec)
+    allowed = f"at least {low}: its pods wait for so many; recreate it for fewer"
+    return [Finding(f"metadata.labels[{contract.MIN}]", f"{spec.min}", allowed)]
+
+
+def fewest(job: Json, variable: str) -> int:
+    """How many pods must come together, as `variable` tells them; 0 where it is not set."""
+    containers = (_template(job).get("spec") or {}).get("containers") or ()
+    told = (
+        str(env.get("value") or "").partition(":")[0]
+        for container in containers
+        for env in container.get("env") or ()
+        if env.get("name") == variable
+    )
+    return next((number for text in told if (number := whole(text)) is not None), 0)
+
+
+def _findings(manifest: Json) -> tuple[Finding, ...]:
+    try:
+        parse(manifest)
+    except Denied as denied:
+        return denied.findings
+    return ()

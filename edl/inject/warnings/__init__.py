@@ -1,0 +1,1 @@
+"""What a user should know about a manifest that is valid."""

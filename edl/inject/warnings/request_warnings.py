@@ -1,0 +1,67 @@
+"""Pods that ask for nothing: they fit anywhere, so an elastic role of them starts at its max."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edl import contract
+from edl.model import Role, TrainingJob
+from edl.quantities import CPU, MEMORY, SHARED_GPU
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+
+def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
+    """A warning for an elastic Job whose pods request neither CPU nor memory nor GPUs.
+
+    Its namespace's quotas and LimitRanges are not known here.
+    """
+    if contract.INJECTED_MAX in ((manifest.get("metadata") or {}).get("annotations") or {}):
+        return ()  # completed before, and said then
+    template = (manifest.get("spec") or {}).get("template") or {}
+    fixed = spec.rank is not None or spec.min == spec.max
+    if fixed or spec.gpu or _is_shared(template) or _is_counted(template.get("spec") or {}):
+        return ()
+    way_out = "unless a ResourceQuota refuses them; set resources.requests"
+    return (f"{said(spec.role, spec.max)}, {way_out}",)
+
+
+def said(role: str, most: int) -> str:
+    return (
+        f"no container of {role} requests CPU or memory: its pods count as nothing, "
+        f"and all {most} start whatever room there is"
+    )
+
+
+def _is_counted(pod: Json) -> bool:
+    """Whether the `spec` of a pod asks for something of which nodes have only so much."""
+    parts = (pod, *(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
+    asked = (name for part in parts for name in _named(part.get("resources")))
+    return bool(pod.get("resourceClaims")) or any(map(_bounds, asked))
+
+
+def roles(job: TrainingJob) -> tuple[Role, ...]:
+    """Those that may grow, and whose pods, as they are admitted, count as nothing."""
+    return tuple(
+        role
+        for role in job.live
+        if role.min < role.max and not any(_bounds(name) for name, _ in role.shape.requests)
+    )
+
+
+def _bounds(resource: str) -> bool:
+    """Whether it is a resource that holds pods apart: CPU, memory, or one of a device."""
+    return resource in (CPU, MEMORY, SHARED_GPU) or "/" in resource
+
+
+def _is_shared(template: Json) -> bool:
+    """Whether KubeShare gives its pods parts of GPUs."""
+    metadata = template.get("metadata") or {}
+    names = (*(metadata.get("annotations") or ()), *(metadata.get("labels") or ()))
+    return any(name.startswith(("kubeshare/", "sharedgpu/")) for name in names)
+
+
+def _named(resources: object) -> Iterator[str]:
+    """What is asked for, or limited: a limit without a request is one."""
+    for kind in ("requests", "limits"):
+        amounts: Any = resources.get(kind) if isinstance(resources, Mapping) else None
+        yield from amounts if isinstance(amounts, Mapping) else ()

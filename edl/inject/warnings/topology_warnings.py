@@ -1,0 +1,43 @@
+"""Topologies that have no effect: of pods that wait for no plan."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from edl import contract
+from edl.inject.pods import scheduling_gates
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+_NAMES: Final = (contract.REQUIRED_TOPOLOGY, contract.PREFERRED_TOPOLOGY)
+
+
+def warnings(done: Json, spec: JobSpec) -> tuple[str, ...]:
+    """Of a new object, as it is stored: whose pods no plan places."""
+    if not spec.topology or scheduling_gates.places(done):
+        return ()
+    if spec.rank is not None:
+        why = "no plan places bare pods"
+    elif ((done["spec"].get("template") or {}).get("spec") or {}).get("nodeName"):
+        why = "spec.template.spec.nodeName names their node"
+    else:
+        why = "KubeShare's scheduler binds them"
+    names = [name for name in _NAMES if name in _annotations(done)]
+    return (f"{_do_nothing(names)} for these pods: {why}",)
+
+
+def late(new: Json, old: Json) -> tuple[str, ...]:
+    """Of an update: a Job whose pods have no gate gets, or changes, a topology."""
+    before, after = _annotations(old), _annotations(new)
+    names = [name for name in _NAMES if name in after and after[name] != before.get(name)]
+    if not names or scheduling_gates.places(new):
+        return ()
+    way_out = "its pod template was made without it; delete the Job and create it again"
+    return (f"{_do_nothing(names)} on this Job: {way_out}",)
+
+
+def _do_nothing(names: list[str]) -> str:
+    return f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} nothing"
+
+
+def _annotations(manifest: Json) -> Mapping[str, str]:
+    return (manifest.get("metadata") or {}).get("annotations") or {}

@@ -1,0 +1,119 @@
+"""Names of ours that mean nothing where they stand: labels among annotations, slips of the pen."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from edl import contract
+from edl.contract.registry import ENTRIES, Kind, Setter
+from edl.inject.manifest_types import is_labelled
+from edl.writes import Json
+
+_PLACES: Final = {"labels": Kind.LABEL, "annotations": Kind.ANNOTATION}
+_WORDS: Final = {Kind.LABEL: "a label", Kind.ANNOTATION: "an annotation"}
+_KNOWN: Final[Mapping[Kind, frozenset[str]]] = {
+    kind: frozenset(entry.name for entry in ENTRIES if entry.kind is kind)
+    for kind in _PLACES.values()
+}
+_EXPECTED: Final = {kind: names | {contract.INJECTION} for kind, names in _KNOWN.items()}
+_WISHES: Final[Mapping[Kind, frozenset[str]]] = {
+    kind: frozenset(
+        entry.name for entry in ENTRIES if entry.kind is kind and entry.setter is Setter.USER
+    )
+    for kind in _PLACES.values()
+}
+_OF_NAMESPACES: Final = frozenset(
+    entry.name for entry in ENTRIES if entry.kind in (Kind.NAMESPACE, Kind.NAMESPACE_ANNOTATION)
+)
+
+_MOST: Final = 10
+"""Names that are spoken of: each unknown one is compared with all that are known."""
+_CLOSE: Final = 0.75
+"""A name of the same kind that is so like it is meant before a nearer one of the other kind."""
+_LONGEST: Final = 63
+"""Characters of a name that is compared, or quoted: none of ours is longer."""
+
+
+def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
+    """A sentence for each of the first names, and their number; the object is taken as it is.
+
+    Of an update those that it adds or changes: what was said on creation is not said again.
+    """
+    before = _misplaced(old or {})
+    found = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
+    told = [_said(name, kind) for name, kind in sorted(found)[:_MOST]]
+    left = len(found) - len(told)
+    return (*told, f"{left} more names of {contract.PREFIX} do nothing here") if left else (*told,)
+
+
+def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
+    """The same, and of an object without `edl.dev/framework` that no name of ours does anything."""
+    said = warnings(manifest, old)
+    new = _ours(manifest).items() - _ours(old or {}).items()
+    names = sorted(name for (name, kind), _ in new if name in _WISHES[kind])
+    if not names or is_labelled(manifest):
+        return said
+    told, verb = _listed(names)
+    return (*said, f"{told} {verb} nothing without the label {contract.FRAMEWORK}")
+
+
+def on_cron_job(manifest: Json) -> str:
+    """What is wrong with names of ours on a CronJob itself; empty where there are none.
+
+    Its Jobs get what its jobTemplate has, and no webhook of ours is asked about CronJobs.
+    """
+    metadata = manifest.get("metadata") or {}
+    names = sorted(
+        name
+        for place in _PLACES
+        for name in metadata.get(place) or {}
+        if name.startswith(contract.PREFIX)
+    )
+    if not names:
+        return ""
+    told, verb = _listed(names)
+    return f"{told} {verb} nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata"
+
+
+def _listed(names: Sequence[str]) -> tuple[str, str]:
+    """The first of them, and the verb that goes with all."""
+    told = ", ".join(name[:_LONGEST] for name in names[:_MOST])
+    return told, "does" if len(names) == 1 else "do"
+
+
+def _misplaced(manifest: Json) -> Mapping[tuple[str, Kind], str]:
+    ours = _ours(manifest).items()
+    return {(name, kind): text for (name, kind), text in ours if name not in _EXPECTED[kind]}
+
+
+def _ours(manifest: Json) -> Mapping[tuple[str, Kind], str]:
+    metadata = manifest.get("metadata") or {}
+    return {
+        (name, kind): text
+        for place, kind in _PLACES.items()
+        for name, text in (metadata.get(place) or {}).items()
+        if name.startswith(contract.PREFIX)
+    }
+
+
+def _said(name: str, kind: Kind) -> str:
+    other = next((one for one, names in _KNOWN.items() if name in names), None)
+    if other is not None:
+        return f"{name} is {_WORDS[other]}, not {_WORDS[kind]}: it does nothing here"
+    if name in _OF_NAMESPACES:
+        return f"{name} belongs on a namespace: it does nothing here"
+    if len(name) > _LONGEST:
+        return f"{name[:_LONGEST]}… is unknown, and does nothing"
+    near = _nearest(name, _KNOWN[kind], _CLOSE) or _nearest(
+        name, frozenset().union(*_KNOWN.values())
+    )
+    meant = f": did you mean {near}?" if near else ""
+    return f"{name} is unknown, and does nothing{meant}"
+
+
+def _nearest(name: str, known: frozenset[str], cutoff: float = 0.6) -> str:
+    """Without the prefix, which would make any two names alike; empty for none."""
+    own = name.removeprefix(contract.PREFIX).lower()
+    names = sorted(one.removeprefix(contract.PREFIX) for one in known)
+    near = get_close_matches(own, names, 1, cutoff)
+    return f"{contract.PREFIX}{near[0]}" if near else ""

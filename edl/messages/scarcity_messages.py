@@ -1,0 +1,79 @@
+"""What users read of nodes and of what they have too little of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from edl import contract
+from edl.model.scarcity import Lack, Need, NodeRule, NoEligibleNode, Scarce
+from edl.model.topology_domains import Domain
+from edl.quantities import CPU, DEVICE_CLASS, devices_text
+
+NAMED: Final = 3
+"""So many that come first are named, the others counted."""
+SCARCE: Final[Mapping[Scarce, str]] = {
+    Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
+    Scarce.DEVICES: "the shares that others have of its GPUs",
+}
+"""What keeps a pod off nodes whose sums have room for it."""
+
+_SHARED: Final = " (for a share of a GPU, on nodes with KubeShare)"
+
+
+def listed(names: Sequence[object]) -> str:
+    """`a, b, c and 2 more`."""
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(str, names[:NAMED])) + rest
+
+
+def resource(name: str) -> str:
+    """A resource's name as users read it."""
+    return "CPU" if name == CPU else scarce(name)
+
+
+def scarce(name: str) -> str:
+    """A resource's name in kube-scheduler's words, which has none for a DeviceClass."""
+    return devices_text(name) if name.startswith(DEVICE_CLASS) else name
+
+
+def node_rule(found: NoEligibleNode) -> str:
+    """Which rule keeps pods off every node."""
+    wanted = ", ".join(f"{key}={value}" for key, value in found.selector)
+    labels = ", ".join(key for key, _ in found.selector)
+    kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
+    return {
+        NodeRule.UNSCHEDULABLE: "no node is schedulable",
+        NodeRule.NODE_SELECTOR: f"no node matches its node selector {wanted}{kubeshare}",
+        NodeRule.NODE_AFFINITY: "no node matches its node affinity",
+        NodeRule.TOPOLOGY: f"no node that it may use has the label {labels} of its topology",
+        NodeRule.TAINTS: "it does not tolerate the taints of the nodes that it selects",
+        NodeRule.OTHERS_UNSCHEDULABLE: "no node that it may use is schedulable",
+    }[found.rule]
+
+
+def needs(found: Sequence[Need]) -> str:
+    """`4 x 2 CPU (worker), 1 x 1 CPU (chief)`."""
+    return ", ".join(f"{need.pods} x {need.requests} ({need.role})" for need in found)
+
+
+def insufficient(lack: Lack) -> str:
+    """Of what there is too little; of a resource in kube-scheduler's words."""
+    if lack.scarce is Scarce.RESOURCE:
+        return f"Insufficient {scarce(lack.resource)}"
+    found = SCARCE.get(lack.scarce)
+    return f"Insufficient nodes that {found} leave to it" if found else "Insufficient nodes"
+
+
+def required(domains: Sequence[Domain]) -> str:
+    """` in one domain of LABEL`, nothing where no topology is required."""
+    parts = (f"{one.label} for {one.role}" if one.role else one.label for one in domains)
+    return f" in one domain of {', one of '.join(parts)}" if domains else ""
+
+
+def kept_to(domains: Sequence[Domain]) -> str:
+    """` in LABEL=VALUE`, nothing where no topology is required."""
+    return f" in {', '.join(map(str, domains))}" if domains else ""
+
+
+def best(domains: Sequence[Domain]) -> str:
+    """` in LABEL=VALUE, where most do`, nothing where no topology is required."""
+    return f"{kept_to(domains)}, where most do" if domains else ""

@@ -1,0 +1,35 @@
+"""Everything that one decision is made from."""
+
+from datetime import datetime
+
+import msgspec
+
+from edl.model.jobs import TrainingJob
+from edl.model.nodes import Node, Shape
+from edl.model.pod_constraints import Neighbours
+from edl.model.quotas import Budget
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """`count` pending pods of other owners, of one shape and priority, that ask for room."""
+
+    shape: Shape
+    priority: int
+    count: int
+    example: str
+    """`namespace/name` of one of them, for the reason that users read."""
+
+
+class ClusterState(msgspec.Struct, frozen=True):
+    """Everything that one decision is made from."""
+
+    observed_at: datetime
+    nodes: tuple[Node, ...]
+    jobs: tuple[TrainingJob, ...]
+    demands: tuple[Demand, ...] = ()
+    bare: tuple[TrainingJob, ...] = ()
+    """Training jobs of bare pods: the plan leaves them alone."""
+    budgets: tuple[Budget, ...] = ()
+    """One for each namespace, source and resource, in any order."""
+    neighbours: tuple[Neighbours, ...] = ()
+    """Pods of other owners that rules of `jobs` and `demands` may count, in any order."""

@@ -1,0 +1,48 @@
+"""What the pods of a namespace may hold together: a quota's limits, the namespace's GPU budget."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from edl.quantities import SHARED_GPU, Amount, amount_text
+
+GPUS: Final = "GPUs"
+"""Whole GPUs and shares of them together, in thousandths."""
+
+
+class Charge(NamedTuple):
+    """What one pod of a role counts in one budget of its namespace.
+
+    `source` and `resource` name the budget; `amount` is in the budget's unit and above 0.
+    """
+
+    source: str
+    resource: str
+    amount: int
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """A limit on the sum over pods of one namespace: on those whose role has a `Charge` for it.
+
+    `hard` and `others` are in the resource's unit (edl/quantities.py), GPUs in thousandths.
+    """
+
+    namespace: str
+    source: str
+    """As users read it: `ResourceQuota "team"`, `edl.dev/gpu-budget`."""
+    resource: str
+    """As the source spells it: `requests.cpu`, `pods`, `GPUs`."""
+    hard: Amount
+    others: Amount = 0
+    """What counts besides the pods of training jobs that have not ended."""
+    takes_back: bool = False
+    """Above it jobs give up extras; else, as with quotas, what runs stays."""
+
+    def text(self, amount: int) -> str:
+        """An amount as users write it: `2.5`, `500m`, `8Gi`."""
+        name = self.resource.removeprefix("requests.").removeprefix("limits.")
+        return amount_text(SHARED_GPU if name == GPUS else name, amount).partition(" ")[0]
+
+    def __str__(self) -> str:
+        allowed = f"{self.text(self.hard)} {self.resource}"
+        return f"{self.source} of namespace {self.namespace} allows {allowed}"

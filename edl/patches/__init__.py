@@ -1,0 +1,1 @@
+"""JSON patches and merge patches."""

@@ -1,0 +1,110 @@
+"""All that one decision is made from, and how it would be if something were otherwise."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.feasibility.eligibility import NAME_FIELD
+from edl.model import Budget, ClusterState, JobKey, Node, Role, Shape, TrainingJob
+from edl.model.topology_domains import HOSTNAME
+from edl.planner.limits import Limits
+from edl.planner.policies import Policy
+from edl.quantities import Resources
+
+
+class Situation(msgspec.Struct, frozen=True):
+    """What `decide` takes. Each `with_*` is another one, in which one thing is changed."""
+
+    state: ClusterState
+    policy: Policy
+    limits: Limits
+
+    def job(self, key: JobKey) -> TrainingJob | None:
+        return next((job for job in self.state.jobs if job.key == key), None)
+
+    def node(self, name: str) -> Node | None:
+        return next((node for node in self.state.nodes if node.name == name), None)
+
+    def with_job(
+        self, key: JobKey, change: Callable[[TrainingJob], TrainingJob | None]
+    ) -> "Situation":
+        """One training job changed, or gone where `change` says None."""
+        changed = (change(job) if job.key == key else job for job in self.state.jobs)
+        return self._with_state(jobs=tuple(job for job in changed if job is not None))
+
+    def with_role(self, key: JobKey, name: str, change: Callable[[Role], Role]) -> "Situation":
+        def changed(job: TrainingJob) -> TrainingJob:
+            roles = (change(role) if role.name == name else role for role in job.roles)
+            return replace(job, roles=tuple(roles))
+
+        return self.with_job(key, changed)
+
+    def with_more(self, name: str, more: Resources) -> "Situation":
+        """A node with so much more of its resources."""
+        nodes = (
+            replace(node, allocatable=node.allocatable + more) if node.name == name else node
+            for node in self.state.nodes
+        )
+        return self._with_state(nodes=tuple(nodes))
+
+    def with_nodes(self, like: Node, room: Resources, count: int) -> "Situation":
+        """So many more nodes like this one, empty and with this much room each."""
+        taken = {node.name for node in self.state.nodes}
+        names = (f"{like.name}-more-{number}" for number in range(len(taken) + count))
+        new = [name for name in names if name not in taken][:count]
+        nodes = (
+            replace(
+                like,
+                name=name,
+                allocatable=room,
+                used=Resources(),
+                leaving=Resources(),
+                labels=_labels(like, name),
+            )
+            for name in new
+        )
+        return self._with_state(nodes=(*self.state.nodes, *nodes))
+
+    def without_demands(self, examples: frozenset[str]) -> "Situation":
+        """Without these pending pods of other owners."""
+        kept = (demand for demand in self.state.demands if demand.example not in examples)
+        return self._with_state(demands=tuple(kept))
+
+    def with_budget(self, budget: Budget, more: int) -> "Situation":
+        """With so much more in one budget of a namespace."""
+        name = (budget.namespace, budget.source, budget.resource)
+        budgets = (
+            replace(one, hard=one.hard + more)
+            if (one.namespace, one.source, one.resource) == name
+            else one
+            for one in self.state.budgets
+        )
+        return self._with_state(budgets=tuple(budgets))
+
+    def with_limits(self, limits: Limits) -> "Situation":
+        return replace(self, limits=limits)
+
+    def _with_state(self, **changes: object) -> "Situation":
+        return replace(self, state=replace(self.state, **changes))
+
+
+def _labels(like: Node, name: str) -> dict[str, str]:
+    """The same, but for those that name the node itself."""
+    labels = (like.labels or {}).items()
+    return {key: name if text == like.name else text for key, text in labels} | {HOSTNAME: name}
+
+
+def node_for(shape: Shape, name: str) -> Node:
+    """An empty node that pods of this shape may use: the first of their alternatives met."""
+    labels = dict(shape.node_selector)
+    for wanted in shape.affinity[0] if shape.affinity else ():
+        value = wanted.values[0] if wanted.values else ""
+        match wanted.operator:
+            case "In" if wanted.key == NAME_FIELD:
+                name = value
+            case "In" | "Exists":
+                labels.setdefault(wanted.key, value)
+            case "Gt" | "Lt":
+                labels[wanted.key] = str(int(value) + (1 if wanted.operator == "Gt" else -1))
+    return Node(name, Resources(), Resources(), Resources(), labels=labels)

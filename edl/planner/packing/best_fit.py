@@ -1,0 +1,261 @@
+"""Where the next pod of a shape goes: node after node, the fullest first (best fit)."""
+
+from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from edl.feasibility.constraints import Binding, Near
+from edl.feasibility.eligibility import Mask
+from edl.feasibility.gpu_shares import Horizon, Packing
+from edl.planner.packing.node_capacity import Grid, Ints, Need, fewest
+
+if TYPE_CHECKING:
+    from edl.planner.packing.pod_class import Fit
+
+_NOWHERE: Final = -1
+_FEW: Final = 16
+"""Nodes are looked at apart by labels with at most as many values (zones)."""
+
+_MANY: Final = 256
+"""So many nodes are looked at in one go."""
+
+_SCANNED: Final = 64
+"""Of at most as many nodes none is remembered as full."""
+
+_least: Final = itemgetter(0)
+
+Mark: TypeAlias = tuple[int, ...]
+"""Where a cursor stands."""
+
+
+class Cursor:
+    """The nodes where one more pod fits, fullest first (best fit).
+
+    Room only shrinks while pods are placed, so a node that was full is never looked at again,
+    unless room came back to it (`Grid.freed`). Of few nodes each is looked at anew.
+    """
+
+    __slots__ = (
+        "_ahead", "_all", "_at", "_cells", "_eligible", "_fitting", "_freed", "_order", "_seen"
+    )  # fmt: skip
+
+    def __init__(self, grid: Grid, need: Need, eligible: Mask, *, now: bool) -> None:
+        self._cells = grid.cells(need, now=now)
+        self._eligible = memoryview(eligible)  # type: ignore[arg-type]
+        self._freed = grid.freed
+        self._fitting = partial(fitting, grid, need, now=now)
+        rows = np.flatnonzero(eligible)
+        few = len(rows) <= _SCANNED
+        self._order = _fullest_first(need, rows if few else self._among(rows), grid.soon)
+        self._all: list[int] = self._order.tolist() if few else []
+        """All of its nodes, where they are few."""
+        self._ahead: list[int] = []
+        """The next nodes that had room, the last one first."""
+        self._at = 0
+        """Where in order those end."""
+        self._seen = len(grid.freed)
+
+    def _among(self, rows: Ints) -> Ints:
+        """Those of its nodes to go through in order."""
+        return self._fitting(rows)
+
+    def find(self) -> int:
+        """The next node that takes one more pod; -1 if there is none."""
+        freed, fits, ahead = self._freed, self._fits, self._ahead
+        if self._all:
+            return next(filter(fits, self._all), _NOWHERE)
+        while self._seen < len(freed):
+            row = freed[self._seen]
+            if self._eligible[row] and fits(row):
+                return row
+            self._seen += 1
+        while ahead or self._look_ahead():
+            if fits(ahead[-1]):
+                return ahead[-1]
+            ahead.pop()
+        return _NOWHERE
+
+    def _look_ahead(self) -> bool:
+        """Whether any node is left; of many at once it takes less time than of each."""
+        while not self._ahead and self._at < len(self._order):
+            rows = self._order[self._at : self._at + _MANY]
+            self._ahead += self._fitting(rows)[::-1].tolist()
+            self._at += _MANY
+        return bool(self._ahead)
+
+    def mark(self) -> Mark:
+        """Where it stands, to come `back_to` when placements are undone."""
+        return max(self._at - _MANY, 0), self._seen
+
+    def back_to(self, mark: Mark) -> None:
+        self._at, self._seen = mark
+        self._ahead.clear()
+
+    def _fits(self, row: int) -> bool:
+        for cells, amount in self._cells:  # noqa: SIM110 (the innermost loop: all() costs three times as much)
+            if cells[row] < amount:
+                return False
+        return True
+
+
+class PackedCursor(Cursor):
+    """The same for a shape with a share: a node without a device for it has no room."""
+
+    __slots__ = ("_is_now", "_packing")
+
+    def __init__(self, grid: Grid, fit: "Fit", packing: Packing, *, now: bool) -> None:
+        super().__init__(grid, fit.need, fit.eligible, now=now)
+        self._packing, self._is_now = packing, now
+
+    def _fits(self, row: int) -> bool:
+        return super()._fits(row) and self._packing.allows(row, now=self._is_now)
+
+
+class _Lane:
+    """Nodes that share the domains of all rules over few domains, as places in the order."""
+
+    __slots__ = ("at", "back", "ease", "next", "places")
+
+    def __init__(self, places: list[int]) -> None:
+        self.places = places
+        self.at = 0
+        """All before have no room."""
+        self.next = 0
+        """All before have no room, or other rules forbid them as long as `ease` stands."""
+        self.ease = -1
+        self.back: set[int] = set()
+        """Those before that to which room came back."""
+
+    def least(self, ease: int) -> int:
+        """A place before which none of its own is found."""
+        at = self.next if self.ease == ease else self.at
+        at = min((at, *self.back)) if self.back else at
+        return self.places[min(at, len(self.places) - 1)]
+
+    def start(self, at: int) -> None:
+        self.at = self.next = at
+        self.ease = -1
+        self.back.clear()
+
+
+class RuledCursor(Cursor):
+    """The same for a shape with rules: what they forbid now they may allow after a later pod.
+
+    Only nodes without room are passed for good. A node that rules forbid is looked at again once
+    one of them has eased; what forbids a zone is asked of the zone, not of each of its nodes.
+    """
+
+    __slots__ = ("_coarse", "_fine", "_fit", "_grid", "_is_now", "_lane_of", "_lanes", "_rows")
+
+    def __init__(self, grid: Grid, fit: "Fit", *, now: bool) -> None:
+        super().__init__(grid, fit.need, fit.eligible, now=now)
+        self._rows: list[int] = self._order.tolist()
+        self._grid, self._fit, self._is_now = grid, fit, now
+        self._coarse, self._fine = (fit.binding or Binding()).parted(_FEW)
+        self._lanes = self._parted()
+        self._lane_of: dict[int, tuple[_Lane, int]] = {}
+
+    def _among(self, rows: Ints) -> Ints:
+        """Those without room, too: room may come back to them."""
+        return rows
+
+    def _parted(self) -> list[_Lane]:
+        shared = [
+            domains.of
+            for domains in {id(c.domains): c.domains for c in self._coarse.counts}.values()
+        ]
+        lanes: dict[tuple[int, ...], list[int]] = {}
+        for place, row in enumerate(self._rows):
+            lanes.setdefault(tuple([of[row] for of in shared]), []).append(place)
+        return [_Lane(places) for places in lanes.values()]
+
+    def find(self) -> int:
+        if self._seen < len(self._freed):
+            self._return_freed()
+        near = self._fit.binding.near if self._fit.binding else None
+        if near is not None and near.begins(now=self._is_now):
+            return next(filter(self._takes, self._most_room_first(near)), _NOWHERE)
+        ease = self._fine.ease
+        best = len(self._rows)
+        for least, lane in sorted(((lane.least(ease), lane) for lane in self._lanes), key=_least):
+            if least < best and (place := self._first(lane, ease)) >= 0:
+                best = min(best, place)
+        return self._rows[best] if best < len(self._rows) else _NOWHERE
+
+    def mark(self) -> Mark:
+        return (self._seen, *(min((lane.at, *lane.back)) for lane in self._lanes))
+
+    def back_to(self, mark: Mark) -> None:
+        self._seen, *places = mark
+        for lane, at in zip(self._lanes, places, strict=True):
+            lane.start(at)
+
+    def _first(self, lane: _Lane, ease: int) -> int:
+        """The first place of a lane that takes one more pod; -1 if there is none."""
+        places, order, count = lane.places, self._rows, len(lane.places)
+        while lane.at < count and not self._fits(order[places[lane.at]]):
+            lane.at += 1
+        if not self._coarse.allows(order[places[0]], now=self._is_now):
+            return _NOWHERE
+        if lane.ease != ease:
+            lane.ease, lane.next = ease, lane.at
+        for at in sorted(lane.back):
+            if at < lane.at and not self._fits(order[places[at]]):
+                lane.back.discard(at)
+            elif self._takes(order[places[at]]):
+                return places[at]
+        lane.next = max(lane.next, lane.at)
+        while lane.next < count and not self._takes(order[places[lane.next]]):
+            lane.next += 1
+        return places[lane.next] if lane.next < count else _NOWHERE
+
+    def _takes(self, row: int) -> bool:
+        # Rules first: what they forbid mostly has the room.
+        return self._fit.allows(row, now=self._is_now) and self._fits(row)
+
+    def _return_freed(self) -> None:
+        """Room came back to nodes."""
+        if not self._lane_of:
+            self._lane_of = {
+                self._rows[place]: (lane, at)
+                for lane in self._lanes
+                for at, place in enumerate(lane.places)
+            }
+        for row in self._freed[self._seen :]:
+            lane, at = self._lane_of.get(row, (None, 0))
+            if lane is not None and at < max(lane.at, lane.next):
+                lane.back.add(at)
+        self._seen = len(self._freed)
+        for lane in self._lanes:
+            if len(lane.back) > _FEW:
+                lane.start(min(lane.back))
+
+    def _most_room_first(self, near: Near) -> Iterator[int]:
+        """Where the first of a company decides for all, the domain with the most room first."""
+        domains = near.counts[0].domains
+        room = self._grid.now if self._is_now else self._grid.soon
+        capacity = self._fit.capacity(room, Horizon.IDLE if self._is_now else Horizon.FUTURE_IDLE)
+        inside = domains.rows >= 0
+        total = np.bincount(domains.rows[inside], capacity[inside], domains.size + 1)
+        rows = self._order
+        return iter(rows[np.argsort(-total[domains.rows[rows]], kind="stable")].tolist())
+
+
+def fitting(grid: Grid, need: Need, rows: Ints, *, now: bool) -> Ints:
+    """Those of these nodes with room for one more pod."""
+    found = np.ones(len(rows), dtype=np.bool_)
+    for line, amount in need:
+        found &= grid.soon[line, rows] >= amount
+        if now:
+            found &= grid.now[line, rows] >= amount
+    return rows[found]
+
+
+def _fullest_first(need: Need, rows: Ints, room: Ints) -> Ints:
+    if not need or not rows.size:
+        return rows
+    left = fewest(room[line, rows] // amount for line, amount in need)
+    return rows[np.argsort(left, kind="stable")]

@@ -1,0 +1,41 @@
+"""In which order shapes of a gang are placed: the first may take all that another could use."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, permutations
+from typing import Final
+
+from edl.feasibility.gpu_shares import Horizon
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import Want, pack
+
+_ORDERS: Final = 6
+"""All of them for three shapes."""
+
+
+def orders(wants: Sequence[Want]) -> Iterator[tuple[int, ...]]:
+    """In which they are tried, as given first; who follows others stays behind them."""
+    if len(wants) == 1:
+        return iter([(0,)])
+
+    def follow(order: tuple[int, ...]) -> list[bool]:
+        return [wants[at].fit.follows for at in order]
+
+    every = permutations(range(len(wants)))
+    return islice((one for one in every if follow(one) == sorted(follow(one))), _ORDERS)
+
+
+def placed(room: Ints, wants: Sequence[Want], horizon: Horizon) -> list[int]:
+    """How many pods of each want find a place, in the best of these orders."""
+    every, best = sum(want.pods for want in wants), [0] * len(wants)
+    for order in orders(wants):
+        found = pack(room, [wants[at] for at in order], horizon)
+        if sum(found) > sum(best):
+            best = [found[order.index(at)] for at in range(len(wants))]
+        if sum(best) == every:
+            break
+    return best
+
+
+def most(room: Ints, wants: Sequence[Want], horizon: Horizon) -> int:
+    """How many pods find a place in the best of these orders."""
+    return sum(placed(room, wants, horizon))

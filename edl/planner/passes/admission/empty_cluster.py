@@ -1,0 +1,66 @@
+"""Whether a gang could start if none of our training jobs ran: only then others wait for it."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from edl.model import ClusterState, TrainingJob
+from edl.planner.passes.admission.gang import Gang, gang
+from edl.planner.passes.admission.topology_placement import fits_empty, place
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.build_board import set_up
+from edl.quantities import Resources
+
+if TYPE_CHECKING:
+    from edl.model import Shape
+
+
+def fits_alone(board: Board, found: Gang) -> bool:
+    """By room; and where rules about other pods decide, by placing it, for they add up nowhere."""
+    if not fits_empty(board, found):
+        return False
+    binds = any(want.fit.binding for want in found.wants)
+    # Devices that would be free are not seen there, nor is who should be near.
+    if not binds or board.grid.devices or _follows_ours(board, found):
+        return True
+    there = set_up(_without_ours(board.state, found.job), board.policy, board.limits)
+    return place(there, gang(there, there.jobs[0])) is not None
+
+
+def _follows_ours(board: Board, found: Gang) -> bool:
+    """Whether it is to be near pods of another of our jobs."""
+    rules = filter(None, (want.fit.shape.rules for want in found.wants))
+    terms = [term for one in rules for term in one.near]
+    others = (job for job in board.state.jobs if job.key != found.job.key)
+    return any(
+        term.selector.matches(job.key.namespace, dict(role.labels))
+        for job in others
+        for role in job.roles
+        for term in terms
+    )
+
+
+def _without_ours(state: ClusterState, job: TrainingJob) -> ClusterState:
+    """The cluster if nobody but this training job were there of ours, and it had no pods yet."""
+    roles = tuple(replace(role, suspended=True, pods=()) for role in job.roles)
+    held = _held(state)
+    nodes = (
+        replace(node, used=node.used - held.get(node.name, Resources())) for node in state.nodes
+    )
+    return replace(state, nodes=tuple(nodes), jobs=(replace(job, roles=roles),), demands=())
+
+
+def _held(state: ClusterState) -> dict[str, Resources]:
+    """What pods of training jobs hold, by node."""
+    pods: Counter[tuple[str, Shape]] = Counter(
+        (pod.node, role.shape)
+        for job in state.jobs
+        for role in job.roles
+        for pod in role.pods
+        if pod.node and not pod.ended
+    )
+    found: dict[str, Resources] = {}
+    for (name, shape), count in pods.items():
+        found[name] = found.get(name, Resources()) + shape.requests * count
+    return found

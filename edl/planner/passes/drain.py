@@ -1,0 +1,195 @@
+"""Workers whose node is about to go move elsewhere before it does.
+
+Where a node is taken away (a spot interruption, a scale-down, a taint that ends its pods) they
+leave at once. Where it is only cordoned, a machine that may stay for hours, one moves after the
+other, and only if nodes and quotas let its replacement in. So a drain comes to its end although
+PodDisruptionBudgets hold it back.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from edl import reasons
+from edl.feasibility.eligibility import Mask
+from edl.frameworks import FRAMEWORKS, resizing
+from edl.model import ClusterState, JobKey, Node, Pod, Resizing, Role, TrainingJob
+from edl.planner.packing.pod_class import Want, place
+from edl.planner.passes.pending_turns import on_their_way, without_nodes
+from edl.planner.plan import Evacuation
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+from edl.spec import addresses
+
+CORDONED: Final = "node.kubernetes.io/unschedulable"
+INTERRUPTED: Final = frozenset(
+    {
+        "ToBeDeletedByClusterAutoscaler",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "aws-node-termination-handler/scheduled-maintenance",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "node.kubernetes.io/out-of-service",
+    }
+)
+"""Taints of nodes that are taken away, NoSchedule or NoExecute, as their makers document them."""
+_MAY_COME_BACK: Final = frozenset(
+    {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+)
+"""Nobody can tell a pod there to leave, and its node may be back at any moment."""
+
+
+def evacuations(
+    state: ClusterState, board: Board, busy: frozenset[JobKey]
+) -> tuple[Evacuation, ...]:
+    """Pods that are to be made anew elsewhere; `busy` jobs have something else to do."""
+    tainted = [node for node in state.nodes if node.taints]
+    going = {node.name: taint for node in tainted if (taint := _interruption(node))}
+    cordoned = {node.name for node in tainted if _is_cordoned(node)} - going.keys()
+    if not going and not cordoned:
+        return ()
+    standings = [
+        one
+        for one in board.standings
+        if one.job.key not in busy and not one.job.problem and one.role in movable(one.job)
+    ]
+    # First who must: room that they need is not there for who only may.
+    leaving = {one: lost for one in standings if (lost := _forced(board, one, going))}
+    rest = [one for one in standings if one not in leaving]
+    leaving |= _offers(board, rest, cordoned)
+    return tuple(leaving[one] for one in standings if one in leaving)
+
+
+def restless(nodes: Iterable[Node]) -> frozenset[str]:
+    """Nodes whose pods may be taken off them."""
+    tainted = (node for node in nodes if node.taints)
+    return frozenset(node.name for node in tainted if _is_cordoned(node) or _interruption(node))
+
+
+def _interruption(node: Node) -> str:
+    """The taint that takes this node away, or nothing."""
+    keys = (
+        taint.key
+        for taint in node.taints
+        if taint.key in INTERRUPTED
+        or (taint.effect == "NoExecute" and taint.key not in _MAY_COME_BACK)
+    )
+    return next(keys, "")
+
+
+def _is_cordoned(node: Node) -> bool:
+    return any(taint.key == CORDONED for taint in node.taints)
+
+
+def movable(job: TrainingJob) -> Iterator[Role]:
+    """Roles of which one pod may go and come back while the others train."""
+    framework = FRAMEWORKS[job.framework]
+    names = [role.name for role in job.roles]
+    if resizing(job.framework, job.mode, names) is not Resizing.LIVE:
+        return
+    for role in job.live:
+        if framework.kinds[role.name].resizable and not (role.suspended or role.removing):
+            yield role
+
+
+def _forced(board: Board, standing: Standing, going: dict[str, str]) -> Evacuation | None:
+    """Off nodes that are taken away."""
+    role = standing.role
+    stays, rows = board.eligibility.tolerated(role.shape), board.grid.rows
+    lost = [pod for pod in _bound(role) if pod.node in going and not stays[rows[pod.node]]]
+    first = without_the_last(role, lost)
+    if not first:
+        return None
+    place(board.grid, Want(standing.fit, len(first)), now=True)
+    return _moved(standing.job, role, first, going)
+
+
+def without_the_last(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
+    """One stays until another is there: nobody left would be the end of what they know."""
+    names = {pod.name for pod in lost}
+    alone = role.size - sum(pod.ended for pod in role.pods) <= 1
+    if alone or any(pod.ready and pod.name not in names for pod in _bound(role)):
+        return lost
+    last = next((pod for pod in lost if pod.ready), None)
+    return [pod for pod in lost if pod is not last]
+
+
+def _offers(
+    board: Board, standings: Sequence[Standing], cordoned: set[str]
+) -> dict[Standing, Evacuation]:
+    """Of roles that the plan places, and then of others: never both where they might meet.
+
+    kube-scheduler would put an ungated pod wherever there is room, also where a gated one is to go.
+    """
+    found: dict[Standing, Evacuation] = {}
+    gated, ungated = [*without_nodes(board)], [*on_their_way(board)]
+    ungated += [one.fit for one in board.standings if one.coming and not one.role.gated]
+    for one in sorted(standings, key=lambda one: not one.role.gated):
+        others = ungated if one.role.gated else gated
+        if any(one.fit.contends(other) for other in others):
+            continue
+        if offer := _offered(board, one, cordoned):
+            found[one] = offer
+            gated += [one.fit] * one.role.gated
+    return found
+
+
+def _offered(board: Board, standing: Standing, cordoned: set[str]) -> Evacuation | None:
+    """Off nodes that are only cordoned."""
+    job, role, fit = standing.job, standing.role, standing.fit
+    stays = board.eligibility.tolerated(role.shape)
+    # The highest index first: extras before the minimum.
+    pods = reversed(_bound(role))
+    last = next((pod for pod in pods if _may_move(board, pod, cordoned, stays)), None)
+    row = fit.both.find() if last else NOWHERE
+    if last is None or row == NOWHERE or not _are_whole(job, role, last):
+        return None
+    if not budgets_let_it_back(board, job, role):
+        return None
+    board.grid.take(row, fit, now=True)
+    return _moved(job, role, [last], {})
+
+
+def budgets_let_it_back(board: Board, job: TrainingJob, role: Role) -> bool:
+    """Its replacement counts what it counts itself, which an overdrawn quota refuses."""
+    bill = board.budgets.bill(job, role)
+    return bill is None or bill.allows(0, now=True)
+
+
+def _bound(role: Role) -> list[Pod]:
+    return [pod for pod in role.pods if pod.node and not (pod.terminating or pod.ended)]
+
+
+def _may_move(board: Board, pod: Pod, cordoned: set[str], stays: Mask) -> bool:
+    return pod.node in cordoned and not stays[board.grid.rows[pod.node]]
+
+
+def _are_whole(job: TrainingJob, role: Role, last: Pod) -> bool:
+    """All others are there, and listed: one goes when the one before has come back."""
+    others = [pod for pod in role.pods if pod is not last and pod.ready and not pod.terminating]
+    return len(others) == role.size - 1 == len(role.pods) - 1 and all(
+        _lists_others(launcher, role, last)
+        for one in job.roles
+        if one.decides and FRAMEWORKS[job.framework].publishes == role.name
+        for launcher in one.pods
+        if not (launcher.ended or launcher.terminating)
+    )
+
+
+def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
+    """`last` itself may be off the list already: it leaves in two steps."""
+    own = f"{addresses.hostname(role.job, last.index)}."
+    listed = [host for host in (launcher.hosts or "").split() if not host.startswith(own)]
+    return len(listed) == role.size - 1
+
+
+def _moved(
+    job: TrainingJob, role: Role, pods: Sequence[Pod], going: Mapping[str, str]
+) -> Evacuation:
+    """`going`: by node, the taint that takes it away."""
+    nodes = {pod.node for pod in pods}
+    taints = {going[node] for node in nodes if node in going}
+    reason = reasons.off_nodes([f"{role.name}-{pod.index}" for pod in pods], nodes, taints)
+    return Evacuation(job.key, role.name, tuple(pod.name for pod in pods), reason)

@@ -1,0 +1,134 @@
+"""Before anybody gets room: pauses, failed starts, manual sizes, extras that found no node."""
+
+from datetime import datetime
+
+from edl import phases, reasons
+from edl.frameworks import restarts_together
+from edl.model import Reason, TrainingJob
+from edl.planner.snapshot import last_resizes
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.decisions import Ledger, note_yield
+from edl.planner.snapshot.growth_gates import nearly_done
+from edl.planner.snapshot.restart_backoff import counted, gang_failed
+from edl.planner.snapshot.role_allocation import Standing, target
+
+
+def suspend(board: Board, ledger: Ledger) -> None:
+    """Take paused jobs, and gangs that did not come together, off the board."""
+    for job in board.jobs:
+        if job.paused:
+            ledger.hold(job.key, reasons.PAUSED)
+    for standing in board.restless:
+        if standing.job.paused:
+            ledger.suspended[standing.job.key] = reasons.PAUSED
+        elif why := _refused(standing) or _half_stopped(standing) or _lost(board, standing):
+            ledger.suspended.setdefault(standing.job.key, why)
+        elif _minimum_pending(board, standing):
+            ledger.suspended.setdefault(standing.job.key, gang_failed(board, standing.job))
+    for standing in board.restless:
+        while standing.job.key in ledger.suspended and standing.seats:
+            standing.rise(board.grid)
+    board.restless = [found for found in board.restless if found.seats]
+    board.standings = [found for found in board.standings if found.seats]
+    if off := ledger.held.keys() | ledger.suspended:
+        board.jobs = [job for job in board.jobs if job.key not in off]
+
+
+def _refused(standing: Standing) -> Reason | None:
+    """Why the rest of a start that is half written cannot be: it gives its room back."""
+    return phases.blocked(standing.job) if standing.job.refused else None
+
+
+def _half_stopped(standing: Standing) -> Reason | None:
+    """Why the other roles of its training job were stopped, where a crash left this one running.
+
+    Where it began after they were stopped, their start is what the crash left half done.
+    """
+    began = standing.role.resized_at
+    stopped = (role for role in standing.job.live if role.suspended)
+    why = (
+        role.last
+        for role in stopped
+        if last_resizes.restarts(role)
+        and not (began and role.resized_at and role.resized_at < began)
+    )
+    return next(why, None)
+
+
+def _lost(board: Board, standing: Standing) -> Reason | None:
+    """Frameworks that cannot go on without one of them start again, all together."""
+    job, limits = standing.job, board.limits
+    again = None if standing.role.lost or not restarts_together(job) else _began_alone(job)
+    # Most have lost nobody: only then all pods are looked at.
+    if not (standing.role.lost or again) or job.problem or nearly_done(job):
+        return None
+    if again is None:
+        return (
+            counted(board, job, reasons.restart(reasons.LOST))
+            if board.past(job.started_at, limits.loss_patience)
+            else None
+        )
+    # The Job counts no failure then: only time keeps who crashes at every start from spinning.
+    due = board.past(again, limits.loss_patience)
+    due = board.past(job.started_at, limits.restart_cooldown) and due
+    return counted(board, job, reasons.restart(reasons.RESTARTED_ALONE)) if due else None
+
+
+def _began_alone(job: TrainingJob) -> datetime | None:
+    """When a container began again while others went on; None where all did, or none."""
+    # Most jobs are through here: nothing began again.
+    if not job.began_again:
+        return None
+    pods = [pod for role in job.live for pod in role.pods]
+    times = [pod.restarted_at for pod in pods if not (pod.ended or pod.terminating)]
+    again = [time for time in times if time]
+    return max(again) if 0 < len(again) < len(times) else None
+
+
+def _minimum_pending(board: Board, standing: Standing) -> bool:
+    """Whether a pod of the minimum has waited for the scheduler beyond the gang limit.
+
+    A running gang that lost a node is half a gang too: counted from the new pod's creation.
+    """
+    return not standing.job.problem and any(
+        board.past(since, board.limits.gang_limit)
+        for position, since, _ in standing.unbound
+        if position < standing.floor
+    )
+
+
+def shrink(board: Board) -> None:
+    """Shrinks that wait for nobody: manual sizes, a lowered max, extras that stayed pending."""
+    for standing in board.restless:
+        if standing.moves:
+            manual = target(standing.role)
+            size = standing.role.max if manual is None else manual
+            _shrink_to(
+                board, standing, size, reasons.ABOVE_MAX if manual is None else reasons.MANUAL
+            )
+            pending = _pending_extras(board, standing)
+            _shrink_to(board, standing, standing.size - pending, reasons.STAYED_PENDING)
+
+
+def _shrink_to(board: Board, standing: Standing, size: int, reason: Reason) -> None:
+    if standing.size > max(size, standing.floor):
+        note_yield([standing], reason)
+        standing.reserves = reason != reasons.STAYED_PENDING
+        while standing.size > max(size, standing.floor):
+            standing.rise(board.grid)
+        standing.unbound = [found for found in standing.unbound if found.position < standing.size]
+
+
+def _pending_extras(board: Board, standing: Standing) -> int:
+    """How many replicas above the minimum have waited beyond the pending limit.
+
+    Whichever they are, the highest index goes: a pending pod takes its place. A growth that must
+    come in a time of its own has that time.
+    """
+    if standing.role.scaling and standing.role.scaling.timeout:
+        return 0
+    return sum(
+        board.past(since, board.limits.pending_limit)
+        for position, since, _ in standing.unbound
+        if standing.floor <= position < standing.size
+    )

@@ -1,0 +1,86 @@
+"""Why pods find no place: said while a plan is made, so only what the plan's sentence needs.
+
+`edl.planner.explain.explanation` says more, for whoever asks about one job.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.feasibility.gpu_shares import Horizon
+from edl.model import Reason
+from edl.model.scarcity import Lack, Need, NodeRule, NoEligibleNode, Scarce, Shortage
+from edl.planner.packing.node_capacity import Ints, fewest
+from edl.planner.packing.pod_class import Fit, Want, pack
+from edl.planner.passes.admission.gang import Gang
+from edl.planner.passes.admission.topology_placement import fits_empty, nearest
+from edl.planner.snapshot.board import Board
+
+
+def why_not(board: Board, found: Gang, reach: Ints) -> Reason:
+    """Why a gang does not fit, or never can.
+
+    `reach`: the room on `soon`, and what extras hold that yield to it.
+    """
+    needs = tuple(
+        Need(role.name, want.pods, want.fit.shape.requests)
+        for role, want in zip(found.roles, found.wants, strict=True)
+    )
+    for want in found.wants:
+        if not want.fit.eligible.any():
+            return reasons.no_node(replace(no_node(board, want.fit), needs=needs))
+    never = not fits_empty(board, found)
+    room, horizon = (board.ours_gone(), Horizon.EMPTY) if never else (reach, Horizon.FUTURE_IDLE)
+    near = nearest(board, found, room, horizon)
+    if near and near[1] == found.pods and not never:  # rules or budgets keep it from extras
+        room = board.grid.soon
+        near = nearest(board, found, room, horizon)
+    if near is None:
+        return reasons.no_node(no_domain(found, needs))
+    gang, fitting = near
+    missing = Shortage(needs, fitting, short(board, room, gang.wants, horizon), gang.domains)
+    return reasons.never(missing) if never else reasons.gang(missing)
+
+
+def no_domain(found: Gang, needs: tuple[Need, ...] = ()) -> NoEligibleNode:
+    """No node that a gang may use has the labels that it requires."""
+    labels = tuple((label, "") for _, label in found.job.topology.required)
+    return NoEligibleNode(NodeRule.TOPOLOGY, labels, needs)
+
+
+def no_node(board: Board, fit: Fit) -> NoEligibleNode:
+    """Which rule keeps a shape off every node."""
+    eligibility, shape = board.eligibility, fit.shape
+    if not board.grid.open.any():
+        return NoEligibleNode(NodeRule.UNSCHEDULABLE)
+    if not eligibility.selected(shape).any():
+        wanted = shape.node_selector
+        return NoEligibleNode(NodeRule.NODE_SELECTOR if wanted else NodeRule.NODE_AFFINITY, wanted)
+    if not (eligibility.selected(shape) & eligibility.tolerated(shape)).any():
+        return NoEligibleNode(NodeRule.TAINTS)
+    return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
+
+
+def short(board: Board, room: Ints, wants: Sequence[Want], horizon: Horizon) -> Lack:
+    """Of what there is least, counted in pods of the want that fits worst."""
+    placed = pack(room, wants, horizon)
+    worst = min(zip(wants, placed, strict=True), key=lambda pair: pair[1] / max(pair[0].pods, 1))
+    fit = worst[0].fit
+    if not fit.need:
+        return Lack(Scarce.NODES)
+    ruled = fit.binding is not None or fit.packing is not None
+    if ruled and int(_plain_capacity(room, fit).sum()) >= worst[0].pods:
+        return Lack(Scarce.DEVICES if fit.binding is None else Scarce.RULES)
+    alone = [
+        (int(np.where(fit.eligible, np.maximum(room[line] // amount, 0), 0).sum()), line)
+        for line, amount in fit.need
+    ]
+    return Lack(Scarce.RESOURCE, board.grid.names[min(alone)[1]])
+
+
+def _plain_capacity(room: Ints, fit: Fit) -> Ints:
+    """How many pods each node takes by its sums, whoever is there."""
+    most = fewest(room[line] // amount for line, amount in fit.need)
+    return np.where(fit.eligible, np.maximum(most, 0), 0)

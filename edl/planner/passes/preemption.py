@@ -1,0 +1,270 @@
+"""Whole gangs go back to the queue for a higher priority, if their operator wants so.
+
+Only where extras do not suffice, and only if the claim then fits: the lowest priority first, of
+one priority who is not nearly finished, then the youngest. A victim keeps its place in the queue,
+and its room is the claim's, so it starts again when there is room for both.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from edl import reasons
+from edl.feasibility.gpu_shares import Horizon
+from edl.model import Reason, TrainingJob
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import Fit, Want, pack
+from edl.planner.passes.reclaim import Claim, make_room
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.decisions import Ledger, note_yield
+from edl.planner.snapshot.quota_balance import Bill
+from edl.planner.snapshot.reclaimable import Extras
+from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
+
+
+class Asker(NamedTuple):
+    """Who finds no room, although extras up to `level` would go."""
+
+    wants: tuple[Want, ...]
+    priority: int
+    level: float
+    reason: Reason
+    """What is said to those who make room."""
+
+
+class Held(NamedTuple):
+    """Pods of one shape by node; int64[nodes that hold some]."""
+
+    fit: Fit
+    rows: Ints
+    pods: Ints
+
+
+@dataclass(slots=True, eq=False)
+class Victim:
+    """One started training job, which may be taken off its nodes."""
+
+    job: TrainingJob
+    standings: list[Standing]
+    held: list[Held]
+    """What it holds besides extras, which claims may take anyway."""
+    taken: list[tuple[Standing, Seat, bool]] = field(default_factory=list)
+    """What has been taken off, the first first; the last says whether it was an extra."""
+
+    @property
+    def order(self) -> tuple[int, bool, int]:
+        first = self.standings[0]
+        return self.job.priority, first.finishing, -first.place
+
+
+@dataclass(slots=True)
+class Preemption:
+    """Suspends gangs for the claims of one plan. Who is to be started or is half started stays."""
+
+    board: Board
+    ledger: Ledger
+    extras: Extras
+    _movable: set[Standing] = field(init=False)
+    _victims: list[Victim] = field(init=False)
+    """Those that are left, in their order."""
+    _freed: dict[int, Ints] = field(default_factory=dict)
+    """What all of a lower priority hold, by priority; int64[resources, nodes]."""
+
+    def __post_init__(self) -> None:
+        self._movable = set(self.extras.all)
+        found = candidates(self.board.standings, self._movable)
+        self._victims = sorted(found, key=lambda victim: victim.order)
+
+    def serve(self, asker: Asker, bill: Bill | None = None) -> Claim | None:
+        """Room for all that is asked for, or nothing and no change."""
+        chosen = self._choose(asker)
+        if not chosen:
+            return None
+        self._take_off(chosen)
+        claim = Claim(self.board.grid, list(asker.wants), bill=bill)
+        if not make_room(claim, self.extras, asker.level, whole=True):
+            self._put_back(chosen)
+            return None
+        note_yield(claim.risen, asker.reason)
+        self._suspend(chosen, reasons.preempted(asker.reason))
+        return claim
+
+    def some(self, asker: Asker) -> list[int]:
+        """Room for as many pods of the one want as can be had; their nodes."""
+        (want,) = asker.wants
+        most = pack(self._most(asker), [want], Horizon.EMPTY)[0]
+        claim = self.serve(asker._replace(wants=(Want(want.fit, most),))) if most else None
+        return claim.placed[0] if claim else []
+
+    def _most(self, asker: Asker) -> Ints:
+        """The room if all extras and all victims within reach were gone."""
+        freed = self._freed.get(asker.priority)
+        if freed is None:
+            freed = np.zeros_like(self.board.grid.soon)
+            for victim in self._below(asker.priority):
+                add(freed, victim, 1)
+            self._freed[asker.priority] = freed
+        found: Ints = self.extras.spare.room(asker.level) + freed
+        return found
+
+    def _below(self, priority: int) -> list[Victim]:
+        return self._victims[
+            : bisect_left(self._victims, priority, key=lambda one: one.job.priority)
+        ]
+
+    def _choose(self, asker: Asker) -> list[Victim]:
+        """Whom to suspend so that all these pods fit; nobody if they would not fit even then."""
+        pods = [want.pods for want in asker.wants]
+        found = self._below(asker.priority)
+        if not found or pack(self._most(asker), asker.wants, Horizon.EMPTY) != pods:
+            return []
+        return spared(found, Relief(self.extras.spare.room(asker.level), asker.wants))
+
+    def _take_off(self, chosen: Iterable[Victim]) -> None:
+        for victim in chosen:
+            for standing in victim.standings:
+                while standing.seats:
+                    extra = standing in self._movable and standing.size > standing.floor
+                    rise = self.extras.rise if extra else self._rise
+                    victim.taken.append((standing, rise(standing), extra))
+                self.extras.back(standing)
+
+    def _rise(self, standing: Standing) -> Seat:
+        return standing.rise(self.board.grid)
+
+    def _put_back(self, chosen: Sequence[Victim]) -> None:
+        for victim in reversed(chosen):
+            while victim.taken:
+                standing, seat, extra = victim.taken.pop()
+                if extra:
+                    self.extras.stay(standing, seat)
+                else:
+                    standing.stay(self.board.grid, seat)
+            for standing in self._movable.intersection(victim.standings):
+                self.extras.back(standing)
+
+    def _suspend(self, chosen: Sequence[Victim], reason: Reason) -> None:
+        gone = set(chosen)
+        self._victims = [victim for victim in self._victims if victim not in gone]
+        for victim in sorted(chosen, key=lambda one: one.standings[0].place):
+            self.ledger.suspended[victim.job.key] = reason
+            self.ledger.held.pop(victim.job.key, None)
+            for priority, freed in self._freed.items():
+                if victim.job.priority < priority:
+                    add(freed, victim, -1)
+
+    def leave(self) -> None:
+        """Take those that were suspended out of the plan."""
+        board, gone = self.board, self.ledger.suspended
+        board.standings = [found for found in board.standings if found.job.key not in gone]
+        board.jobs = [job for job in board.jobs if job.key not in gone]
+
+
+def candidates(standings: Iterable[Standing], movable: AbstractSet[Standing]) -> Iterator[Victim]:
+    """Started jobs; a start that is half done is completed first."""
+    started = [found for found in standings if not (found.starts or found.job.problem)]
+    started.sort(key=lambda found: found.rank)
+    for _, group in groupby(started, key=lambda found: found.place):
+        roles = list(group)
+        if not any(role.suspended for role in roles[0].job.live):
+            yield Victim(roles[0].job, roles, [_held(one, extras=one in movable) for one in roles])
+
+
+def _held(standing: Standing, *, extras: bool) -> Held:
+    seats = standing.seats[: standing.floor] if extras else standing.seats
+    rows = [seat.row for seat in seats if seat.row != NOWHERE]
+    return Held(standing.fit, *np.unique(np.array(rows, dtype=np.int64), return_counts=True))
+
+
+def add(room: Ints, victim: Victim, sign: int) -> None:
+    """Give what a victim holds to this room, or take it back (-1)."""
+    for held in victim.held:
+        for line, amount in held.fit.need:
+            room[line, held.rows] += sign * amount * held.pods
+
+
+class Relief:
+    """Room for some wants, while victims leave their nodes one by one, or come back.
+
+    What one victim changes is counted on its own nodes, so that many victims cost no more each.
+    """
+
+    def __init__(self, room: Ints, wants: Sequence[Want]) -> None:
+        self._room, self._wants = room, wants
+        self._capacity = [want.fit.by_sums(room) for want in wants]
+        self._total = [int(found.sum()) for found in self._capacity]
+        self._exact = len(wants) == 1 and wants[0].fit.is_plain
+
+    def change(self, victim: Victim, sign: int) -> None:
+        add(self._room, victim, sign)
+        for held in victim.held:
+            for at, want in enumerate(self._wants):
+                capacity = self._capacity[at]
+                found = want.fit.by_sums(self._room[:, held.rows], held.rows)
+                self._total[at] += int(found.sum()) - int(capacity[held.rows].sum())
+                capacity[held.rows] = found
+
+    def may_do(self) -> bool:
+        """Whether there is room for each want alone, by sums."""
+        return all(total >= want.pods for total, want in zip(self._total, self._wants, strict=True))
+
+    def is_enough(self) -> bool:
+        if self._exact or not self.may_do():
+            return self.may_do()
+        placed = pack(self._room, self._wants, Horizon.EMPTY)
+        return placed == [want.pods for want in self._wants]
+
+
+def spared(found: Sequence[Victim], relief: Relief) -> list[Victim]:
+    """The first victims that are enough together, but those that can be reprieved.
+
+    Those that matter most are reprieved first, as by kube-scheduler's preemption.
+    """
+    chosen = found[: _prefix(found, relief)]
+    kept: list[Victim] = []
+    at, step = len(chosen), 1
+    while at > 0:
+        batch = chosen[max(at - step, 0) : at]
+        for victim in batch:
+            relief.change(victim, -1)
+        spares = relief.is_enough()
+        if not spares:
+            for victim in batch:
+                relief.change(victim, 1)
+        if spares or step == 1:
+            at -= len(batch)
+            kept += [] if spares else batch
+        step = 2 * step if spares else max(step // 2, 1)
+    return kept[::-1]
+
+
+def _prefix(found: Sequence[Victim], relief: Relief) -> int:
+    """How many must go, in their order; just those have left when it returns."""
+    at, count, step = 0, len(found), 1
+    while at < count and not (at and relief.may_do()):
+        at = _move(found, relief, at, at + 1)
+    low = high = at
+    while high < count and not relief.is_enough():
+        low, high, step = high + 1, min(high + step, count), 2 * step
+        at = _move(found, relief, at, high)
+    while low < high:
+        middle = (low + high) // 2
+        at = _move(found, relief, at, middle)
+        if relief.is_enough():
+            high = middle
+        else:
+            low = middle + 1
+    return _move(found, relief, at, high)
+
+
+def _move(found: Sequence[Victim], relief: Relief, at: int, to: int) -> int:
+    for victim in found[at:to]:
+        relief.change(victim, 1)
+    for victim in found[to:at]:
+        relief.change(victim, -1)
+    return to

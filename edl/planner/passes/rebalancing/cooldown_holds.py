@@ -1,0 +1,67 @@
+"""Roles in their cooldown: no replica moves for room that the next plan would keep for them.
+
+A taker would not get what the givers give up, and would ask again. The next plan hands out anew
+all room that no pod takes yet: what growth keeps in this plan, and what its moves free.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import Fit
+from edl.planner.passes.growth import Ceiling, may_reserve
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.role_allocation import Standing
+
+
+@dataclass(slots=True)
+class Deferred:
+    """One role per shape and budget, each less satisfied than every taker after it."""
+
+    board: Board
+    ceiling: Ceiling
+    _found: dict[tuple[Fit, int], tuple[Standing, Ints]] = field(default_factory=dict)
+    """With the room that this plan keeps for roles after it; int64[resources, nodes]."""
+
+    def add(self, one: Standing) -> None:
+        kind = (one.fit, id(one.bill))
+        if kind not in self._found:
+            self._found[kind] = (one, self._kept_after(one))
+
+    def _kept_after(self, one: Standing) -> Ints:
+        turn, share = (self.board.share(one), one.rank), self.board.policy.share
+        room = np.zeros_like(self.board.grid.soon)
+        for other in self.board.standings:
+            for place, row in _kept(other):
+                if (share(other, place), other.rank) > turn:
+                    _add(room, other.fit, row)
+        return room
+
+    def keep(self, fit: Fit, row: int) -> None:
+        """A taker's pod comes to this node once the givers' have left."""
+        for _, room in self._found.values():
+            _add(room, fit, row)
+
+    def would_take(self) -> bool:
+        """Whether the next plan would reserve room for one of them."""
+        soon = self.board.grid.soon
+        return any(
+            may_reserve(self.ceiling, one, soon + kept) for one, kept in self._found.values()
+        )
+
+
+def _kept(standing: Standing) -> Iterator[tuple[int, int]]:
+    """Its replicas that wait for room to come, the last one first: their places and nodes."""
+    for place in reversed(range(standing.size)):
+        seat = standing.seats[place]
+        if not seat.fresh:
+            return
+        if not seat.now:
+            yield place, seat.row
+
+
+def _add(room: Ints, fit: Fit, row: int) -> None:
+    for line, amount in fit.need:
+        room[line, row] += amount

@@ -1,0 +1,112 @@
+"""One replica more, by moving seats that this plan has given: nobody sits there yet.
+
+Growth seats one replica after the other, each on the fullest node, so that small ones may leave
+gaps that no large one fits. Here all of them are seated anew, the largest first.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from edl.feasibility.gpu_shares import Horizon
+from edl.planner.packing.pod_class import Fit
+from edl.planner.passes.growth import Ceiling
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Standing
+
+_MOST: Final = 64
+"""Seats that are moved together: with more of them gaps hardly matter."""
+
+
+def one_more(board: Board, ceiling: Ceiling, taker: Standing) -> bool:
+    """Whether the taker found a place so; if not, nothing has changed.
+
+    Smaller ones of this plan wait until the scheduler has placed it: else they would take its room.
+    """
+    given = _given(board)
+    bill = taker.bill
+    may = 0 < len(given) <= _MOST and taker.fit.binding is None and not taker.starts
+    if not may or (bill and not bill.allows(now=True)) or not ceiling.allows(taker.fit, now=True):
+        return False
+    asked = sorted([*given, (taker, taker.size)], key=lambda one: (-one[0].bulk, one[0].rank))
+    devices = board.grid.devices
+    before = devices.mark() if devices else None
+    _give_back(board, given)
+    found = _seat_all(board, asked)
+    if found is None:
+        for standing, place in given:
+            board.grid.take(standing.seats[place].row, standing.fit, now=True)
+        if devices and before:
+            devices.back_to(before)
+        return False
+    for (standing, place), row in zip(asked, found, strict=True):
+        if place < standing.size:
+            standing.seats[place] = standing.seats[place]._replace(row=row)
+    # It was taken with the others: `sit` takes it again, with what it counts.
+    row = found[asked.index((taker, taker.size))]
+    board.grid.give(row, taker.fit, now=True)
+    taker.sit(board.grid, row, now=True)
+    _let_it_go_first(board, taker)
+    return True
+
+
+Place = tuple[Standing, int]
+
+
+def _given(board: Board) -> list[Place]:
+    """The seats that replicas of running jobs take now; rules and reserved room stay.
+
+    Of more than `_MOST` only the first few: so many are not moved.
+    """
+    given: list[Place] = []
+    for standing in board.standings:
+        if not standing.moved or standing.starts or standing.fit.binding is not None:
+            continue
+        size = standing.size
+        given += [(standing, place) for place in range(size - _fresh(standing.seats), size)]
+        if len(given) > _MOST:
+            break
+    return given
+
+
+def _fresh(seats: list[Seat]) -> int:
+    """How many of the last seats are new, and taken now."""
+    count = 0
+    while count < len(seats) and seats[-1 - count].fresh and seats[-1 - count].now:
+        count += 1
+    return count
+
+
+def _give_back(board: Board, given: list[Place]) -> None:
+    for standing, place in given:
+        board.grid.give(standing.seats[place].row, standing.fit, now=True)
+
+
+def _seat_all(board: Board, asked: list[Place]) -> list[int] | None:
+    """A node for each, in this order, the fullest that takes it; None, and no change."""
+    rows: list[int] = []
+    for standing, _ in asked:
+        row = _tightest(board, standing.fit)
+        if row == NOWHERE:
+            for (other, _), taken in zip(asked, rows, strict=False):
+                board.grid.give(taken, other.fit, now=True)
+            return None
+        board.grid.take(row, standing.fit, now=True)
+        rows.append(row)
+    return rows
+
+
+def _tightest(board: Board, fit: Fit) -> int:
+    room = np.minimum(board.grid.now, board.grid.soon)
+    rows = np.flatnonzero(fit.capacity(room, Horizon.IDLE) > 0)
+    parts = [room[line, rows] / (board.totals[line] or 1) for line, _ in fit.need]
+    order = np.argsort(np.sum(parts, axis=0), kind="stable") if parts else np.arange(len(rows))
+    # Sums may have room that no device has.
+    fullest = (int(rows[place]) for place in order)
+    return next((row for row in fullest if fit.allows(row, now=True)), NOWHERE)
+
+
+def _let_it_go_first(board: Board, taker: Standing) -> None:
+    for standing in board.standings:
+        if standing.bulk < taker.bulk and not standing.starts and standing.fit.binding is None:
+            standing.postpone(board.grid, standing.beyond)

@@ -1,0 +1,132 @@
+"""Roles that may give a replica, as arrays over them: one look finds whoever helps a taker most."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.pod_class import Fit
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.quota_balance import Bill, Line
+from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Givers:
+    """Their shares, last nodes and needs; read again whenever one of them changes."""
+
+    def __init__(self, board: Board, standings: Sequence[Standing]) -> None:
+        self._board = board
+        self.standings = standings
+        share, sizes = board.policy.share, [len(one.seats) for one in standings]
+        gives = [size > one.floor for one, size in zip(standings, sizes, strict=True)]
+        self._share = np.array(list(map(share, standings, sizes)), dtype=np.float64)
+        after = [share(one, size - 1) if may else -inf
+                 for one, size, may in zip(standings, sizes, gives, strict=True)]  # fmt: skip
+        self._after = np.array(after, dtype=np.float64)
+        rows = [one.seats[-1].row if may else NOWHERE
+                for one, may in zip(standings, gives, strict=True)]  # fmt: skip
+        self._row = np.array(rows, dtype=np.int64)
+        self._priority = np.array([found.job.priority for found in standings], dtype=np.int64)
+        self._rank = np.array([found.rank for found in standings], dtype=np.int64)
+        self._need = self._needs()
+        self._by_line: dict[Line, Ints] = {}
+        self._places = {standing: place for place, standing in enumerate(standings)}
+        self._ruled_out: set[Standing] = set()
+        self._helpful: dict[Fit, Ints] = {}
+        self._most: dict[tuple[Fit | None, int], float] = {}
+        """How satisfied at most who helps a shape stays (None: anybody), by the priority asked."""
+
+    def _needs(self) -> Ints:
+        """What one replica of each takes; int64[resources, standings]."""
+        numbers = {fit: number for number, fit in enumerate({one.fit for one in self.standings})}
+        table = np.zeros((len(self._board.grid.names), len(numbers)), dtype=np.int64)
+        for fit, number in numbers.items():
+            for line, amount in fit.need:
+                table[line, number] = amount
+        return table[:, [numbers[one.fit] for one in self.standings]]
+
+    def look_at(self, standing: Standing) -> None:
+        """Read a role again after its size changed."""
+        place = self._places.get(standing)
+        self.forget()
+        if place is not None:
+            gives = standing.size > standing.floor and standing not in self._ruled_out
+            self._share[place] = self._board.share(standing)
+            self._after[place] = self._board.share(standing, -1) if gives else -np.inf
+            self._row[place] = standing.seats[-1].row if gives else NOWHERE
+
+    def rule_out(self, standing: Standing) -> None:
+        """It gives nothing more in this plan."""
+        self._ruled_out.add(standing)
+        self.look_at(standing)
+
+    @property
+    def ruled_out(self) -> int:
+        """How many give nothing more in this plan."""
+        return len(self._ruled_out)
+
+    def forget(self) -> None:
+        """Room has moved: who helps whom is to be found out anew."""
+        self._helpful.clear()
+        self._most.clear()
+
+    def any_for(self, taker: Standing, fit: Fit | None = None) -> bool:
+        """Whether somebody stays more satisfied than the taker is; of those who help this shape."""
+        key = (fit, taker.job.priority)
+        most = self._most.get(key)
+        if most is None:
+            after, priority = self._after, self._priority
+            if fit is not None:
+                places = self._helping(fit)
+                after, priority = after[places], priority[places]
+            most = float(np.max(after[priority <= taker.job.priority], initial=-np.inf))
+            self._most[key] = most
+        return most > self._board.share(taker)
+
+    def _helping(self, fit: Fit) -> Ints:
+        found = self._helpful.get(fit)
+        if found is None:
+            found = self.helpful(fit, np.arange(len(self.standings)))
+            self._helpful[fit] = found
+        return found
+
+    def candidates(self, taker: Standing) -> Ints:
+        """Places of those who stay more satisfied than the taker is now."""
+        fair = self._after > self._board.share(taker)
+        return np.flatnonzero(fair & (self._priority <= taker.job.priority))
+
+    def helpful(self, fit: Fit, places: Ints) -> Ints:
+        """Those whose last replica leaves room for one pod of this shape on its node."""
+        places = places[self._row[places] != NOWHERE]
+        rows = self._row[places]
+        helps: NDArray[np.bool_] = fit.eligible[rows]
+        for line, amount in fit.need:
+            helps = helps & (self._board.grid.soon[line, rows] + self._need[line, places] >= amount)
+        return places[helps]
+
+    def paying(self, bill: Bill, places: Ints, *, together: bool) -> Ints:
+        """Those whose last replica leaves enough of the budgets that are short; or helps to."""
+        pays: NDArray[np.bool_] = np.ones(len(places), dtype=np.bool_)
+        for line, cost in bill.costs:
+            if line.soon < cost:
+                least = 1 if together else cost - line.soon
+                pays = pays & (self._costs(line)[places] >= least)
+        return places[pays]
+
+    def _costs(self, line: Line) -> Ints:
+        if line not in self._by_line:
+            bills = (standing.bill for standing in self.standings)
+            found = [bill.cost(line) if bill else 0 for bill in bills]
+            self._by_line[line] = np.array(found, dtype=np.int64)
+        return self._by_line[line]
+
+    def most_satisfied(self, places: Ints) -> Standing:
+        """Among equals the one that is last in the total order."""
+        share = self._share[places]
+        best = places[share == share.max()]
+        return self.standings[int(best[np.argmax(self._rank[best])])]

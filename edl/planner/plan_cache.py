@@ -1,0 +1,106 @@
+"""What was decided last: while nothing differs that a plan is made from, it is decided still.
+
+A plan depends on the clock by `Board.past` alone, which notes when time will say otherwise.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from edl.model import ClusterState, Pod, Role, TrainingJob
+from edl.planner.limits import Limits
+from edl.planner.passes.drain import restless
+from edl.planner.plan import Plan
+from edl.planner.policies import Policy
+from edl.planner.snapshot.board import Board
+
+_View: TypeAlias = tuple[object, ...]
+
+
+class _Decision(msgspec.Struct, frozen=True):
+    state: ClusterState
+    policy: Policy
+    limits: Limits
+    plan: Plan
+    restless: frozenset[str]
+
+
+@dataclass(slots=True)
+class Memory:
+    """Of one who decides again and again. It changes nothing but the work."""
+
+    _last: _Decision | None = None
+
+    def recall(self, state: ClusterState, policy: Policy, limits: Limits) -> Plan | None:
+        """The last plan, if it is the one for this state, too."""
+        last = self._last
+        if last is None or (last.policy, last.limits) != (policy, limits):
+            return None
+        passed = state.observed_at - last.state.observed_at
+        due = last.plan.recheck_after
+        if passed.total_seconds() < 0 or (due is not None and passed >= due):
+            return None
+        if not _is_alike(last, state):
+            return None
+        plan = last.plan if due is None else replace(last.plan, recheck_after=due - passed)
+        self._last = replace(last, state=state, plan=plan)
+        return plan
+
+    def keep(self, state: ClusterState, plan: Plan, board: Board, *, waits: bool = False) -> None:
+        """A plan is of use again only if it does nothing: what it does changes the state.
+
+        `waits`: a replica is to move, perhaps once another is ready, which a view leaves out.
+        """
+        self._last = None
+        acts = (
+            plan.admissions
+            or plan.resizes
+            or plan.suspensions
+            or plan.evacuations
+            or plan.placements
+        )
+        if not (acts or waits):
+            self._last = _Decision(state, board.policy, board.limits, plan, restless(state.nodes))
+
+
+def _is_alike(last: _Decision, state: ClusterState) -> bool:
+    """Whether two states differ in nothing that a plan is made from."""
+    before = last.state
+    return (
+        len(before.jobs) == len(state.jobs)
+        and before.nodes == state.nodes
+        and before.demands == state.demands
+        and before.budgets == state.budgets
+        and before.neighbours == state.neighbours
+        and all(
+            old is new or _view(old, last.restless) == _view(new, last.restless)
+            for old, new in zip(before.jobs, state.jobs, strict=True)
+        )
+    )
+
+
+def _view(job: TrainingJob, restless: frozenset[str]) -> _View:
+    """All of a job but what only its own life is about, never its place in the plan."""
+    seen = any(pod.node in restless for role in job.roles for pod in role.pods)
+    roles = tuple(_role(role, seen=seen) for role in job.roles)
+    return replace(job, roles=(), surroundings={}), roles
+
+
+def _role(role: Role, *, seen: bool) -> _View:
+    """Who is ready matters where pods move off their nodes, and where they have no ranks."""
+    ranked = role.tandem and all(pod.index >= 0 for pod in role.pods)
+    pods = role.pods if seen or not ranked else _alike(role.pods)
+    return replace(role, pods=(), version="", history=""), tuple(map(_pod, pods))
+
+
+def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
+    return (replace(pod, ready=False, hosts=None) for pod in pods)
+
+
+def _pod(pod: Pod) -> Pod:
+    return replace(
+        pod, version="", ready_since=None, published_at=None, confirmed_at=None, finalizers=()
+    )

@@ -1,0 +1,68 @@
+"""The board before anything is decided: what the state says of nodes and jobs."""
+
+from edl import phases
+from edl.contract import CleanUp
+from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.gpu_shares import devices
+from edl.feasibility.topology_state import gathered
+from edl.model import ClusterState, TrainingJob
+from edl.planner.limits import Limits
+from edl.planner.packing.node_capacity import Grid
+from edl.planner.policies import Policy
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.existing_placements import vacate
+from edl.planner.snapshot.growth_gates import stand
+from edl.planner.snapshot.role_allocation import ROLES, Standing, target
+
+
+def set_up(state: ClusterState, policy: Policy, limits: Limits) -> Board:
+    """Read the state, independent of its order."""
+    nodes = sorted(state.nodes, key=lambda node: node.name)
+    eligibility = Eligibility(nodes)
+    grid = Grid(nodes, _asked(state), gathered(state, nodes, eligibility))
+    grid.devices = devices(nodes, (role for job in state.jobs for role in job.roles))
+    board = Board(state, policy, limits, grid, eligibility)
+    for place, job in enumerate(board.everyone):
+        _stand(board, job, place)
+    board.finishing = any(one.finishing for one in board.standings)
+    board.free_surplus()
+    return board
+
+
+def _stand(board: Board, job: TrainingJob, place: int) -> None:
+    """The started roles of a job; what is left of the others."""
+    over = phases.ending(job) is not None
+    stays_on = job.clean_up is CleanUp.NONE
+    standings = []
+    for number, role in enumerate(job.roles):
+        if role.ending is not None or role.suspended or (over and not stays_on):
+            vacate(role, board.grid.rows, board.rows_of(role.shape))
+            board.budgets.count_pods(job, role, leaving=True)
+        elif over:
+            board.budgets.count_pods(job, role, leaving=False)
+        else:
+            standings.append(stand(board, job, role, place * ROLES + number))
+    if job.live and not over:
+        board.jobs.append(job)
+    board.standings += standings
+    if job.paused or not all(map(_is_whole, standings)):
+        board.restless += standings
+
+
+def _is_whole(standing: Standing) -> bool:
+    """Whether neither its size nor what happened to its pods asks for anything."""
+    job, role = standing.job, standing.role
+    if standing.unbound:
+        return False
+    wanted = target(role)
+    most = role.max if wanted is None else wanted
+    torn = role.lost or job.began_again or any(other.suspended for other in job.live)
+    return role.size <= most and not torn
+
+
+def _asked(state: ClusterState) -> set[str]:
+    """The resources that any pod asks for."""
+    # By identity: most pods of one shape share the value, and to hash one costs far more.
+    shapes = {id(role.shape): role.shape for job in state.jobs for role in job.roles}
+    shapes |= {id(demand.shape): demand.shape for demand in state.demands}
+    return {name for shape in shapes.values() for name, _ in shape.requests}

@@ -1,0 +1,74 @@
+"""Pods of one job near each other: on one node if possible (`Policy.together`)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edl.planner.packing.node_capacity import fewest
+from edl.planner.packing.pod_class import Want, unplace
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.role_allocation import NOWHERE, Standing
+
+if TYPE_CHECKING:
+    from edl.model import JobKey
+    from edl.planner.packing.node_capacity import Ints
+
+
+class Homes:
+    """The nodes that hold what a job cannot do without: its servers, index 0 of who decides."""
+
+    def __init__(self, standings: Iterable[Standing]) -> None:
+        self._rows: defaultdict[JobKey, list[int]] = defaultdict(list)
+        for standing in standings:
+            role = standing.role
+            seats = standing.seats if role.serves else standing.seats[: int(role.decides)]
+            rows = self._rows[standing.job.key]
+            rows += [seat.row for seat in seats if seat.row != NOWHERE and seat.row not in rows]
+
+    def remote(self, standing: Standing) -> bool:
+        """Whether its highest index, the next to go, is elsewhere."""
+        return standing.seats[-1].row not in self._rows[standing.job.key]
+
+    def near(self, standing: Standing, *, now: bool) -> int:
+        """A node of these where one more replica fits; NOWHERE if there is none."""
+        fit = standing.fit
+        for row in self._rows[standing.job.key]:
+            if fit.eligible[row] and fit.takes(row, now=now):
+                return row
+        return NOWHERE
+
+
+def place_on_one(board: Board, wants: Sequence[Want]) -> list[list[int]] | None:
+    """Room for all pods on one node that is free now, where most is left; None, and no change."""
+    row = _roomiest(board, wants)
+    # Rules about who may be beside whom are the cursors' to keep.
+    if row == NOWHERE or any(want.fit.binding for want in wants):
+        return None
+    placed: list[list[int]] = [[] for _ in wants]
+    for want, rows in zip(wants, placed, strict=True):
+        while len(rows) < want.pods and want.fit.allows(row, now=True):
+            board.grid.take(row, want.fit, now=True)
+            rows.append(row)
+    if all(len(rows) == want.pods for want, rows in zip(wants, placed, strict=True)):
+        return placed
+    for want, rows in zip(wants, placed, strict=True):
+        unplace(board.grid, want.fit, rows, now=True)
+    return None
+
+
+def _roomiest(board: Board, wants: Sequence[Want]) -> int:
+    """The node that holds the gang most often."""
+    total: defaultdict[int, int] = defaultdict(int)
+    for fit, pods in wants:
+        for line, amount in fit.need:
+            total[line] += amount * pods
+    eligible = np.all([fit.eligible for fit, _ in wants], axis=0)
+    if not total or not eligible.any():
+        return NOWHERE
+    free: Ints = np.minimum(board.grid.now, board.grid.soon)
+    times = fewest(free[line] // amount for line, amount in total.items())
+    times = np.where(eligible, times, 0)
+    best = int(np.argmax(times))
+    return best if times[best] > 0 else NOWHERE

@@ -1,0 +1,83 @@
+"""What has been decided so far, before it becomes a plan."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from edl import reasons
+from edl.model import JobKey, Reason
+from edl.planner.packing.pod_class import Want
+from edl.planner.plan import Held
+from edl.planner.snapshot.role_allocation import Standing
+
+_SHOWN_AHEAD = 8
+
+
+class Promise(NamedTuple):
+    """Room that is kept for a gang until it can start."""
+
+    wants: Sequence[Want]
+    placed: Sequence[Sequence[int]]
+    """The nodes of each want, where they are taken off the room."""
+    number: int
+    """How many starts had been decided before."""
+
+
+class Move(NamedTuple):
+    """One replica leaves a node; `now`: the room that it goes to is free already."""
+
+    standing: Standing
+    row: int
+    now: bool
+    reason: Reason
+
+
+@dataclass(slots=True)
+class Ledger:
+    """`admitted`, `suspended` and `held` by job, in the order in which they were decided."""
+
+    admitted: dict[JobKey, tuple[Reason, list[Standing]]] = field(default_factory=dict)
+    suspended: dict[JobKey, Reason] = field(default_factory=dict)
+    held: dict[JobKey, Reason] = field(default_factory=dict)
+    until: dict[JobKey, datetime] = field(default_factory=dict)
+    """When what holds a job ends, where time alone ends it."""
+    queue: list[JobKey] = field(default_factory=list)
+    """Those of `held` that wait in the queue, the first first."""
+    promises: list[Promise] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    """Replicas that leave a node for pods which may use few nodes."""
+
+    def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
+        if key not in self.held:
+            self.held[key] = reason
+            if until is not None:
+                self.until[key] = until
+
+    def wait(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
+        self.hold(key, reason, until)
+        self.queue.append(key)
+
+    def promise(self, wants: Sequence[Want], placed: Sequence[Sequence[int]]) -> None:
+        self.promises.append(Promise(wants, placed, len(self.admitted)))
+
+    def all_held(self) -> tuple[Held, ...]:
+        """The queue first, in its order; `ahead` names the first few of it that may start."""
+        queued, waiting, ahead = [], set(self.queue), list[JobKey]()
+        for key in self.queue:
+            never = reasons.is_never(self.held[key])
+            first = () if never else tuple(ahead[:_SHOWN_AHEAD])
+            position = 0 if never else len(ahead) + 1
+            queued.append(Held(key, self.held[key], position, first, self.until.get(key), never))
+            if not never:
+                ahead.append(key)
+        rest = sorted(key for key in self.held if key not in waiting)
+        return (*queued, *[Held(key, self.held[key], until=self.until.get(key)) for key in rest])
+
+
+def note_yield(standings: Iterable[Standing], reason: Reason) -> None:
+    """Write down why these roles yield; what yields in this plan does not grow in it."""
+    for standing in standings:
+        standing.reason = standing.reason or reason
+        standing.held = standing.held or reason
+        standing.cooling = True

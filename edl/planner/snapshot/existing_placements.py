@@ -1,0 +1,145 @@
+"""Where the replicas of a started role sit, read from its pods."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import repeat
+from typing import Final, NamedTuple
+
+from edl.contract import PLACEMENT_GATE
+from edl.model import Pod, PodPhase, Role, TrainingJob
+from edl.planner.packing.pod_class import Fit
+from edl.planner.snapshot.role_allocation import NOWHERE, Seat, Unbound
+
+_DONE: Final = Seat(NOWHERE, now=False, fresh=False, counts=False)
+
+
+class Seating(NamedTuple):
+    """What one role's pods say: a seat for each replica, and the replicas without a node."""
+
+    seats: list[Seat]
+    unbound: list[Unbound]
+
+
+@dataclass(slots=True)
+class Rows:
+    """Pods of one shape, and the nodes of those that are on their way out."""
+
+    fit: Fit
+    there: "There"
+    surplus: list[int] = field(default_factory=list)
+
+
+class There(dict[str, Seat]):
+    """The seat of a bound replica by the name of its node; the same value for all on one."""
+
+    def __init__(self, nodes: dict[str, int]) -> None:
+        self._nodes = nodes
+
+    def __missing__(self, name: str) -> Seat:
+        found = self[name] = Seat(self._nodes.get(name, NOWHERE), now=False, fresh=False)
+        return found
+
+
+def vacate(role: Role, nodes: dict[str, int], rows: Rows) -> None:
+    """A suspended or ended role: whatever still runs is on its way out."""
+    bound = (pod for pod in role.pods if pod.node and not pod.ended and not pod.terminating)
+    rows.surplus.extend(nodes.get(pod.node, NOWHERE) for pod in bound)
+
+
+def seat(job: TrainingJob, role: Role, nodes: dict[str, int], rows: Rows) -> Seating:
+    """The seats of a started role: `role.size` of them, the last one is given up first."""
+    if home := _home(job, role):
+        return Seating(list(map(rows.there.__getitem__, home)), [])
+    live = [pod for pod in role.pods if not pod.ended and not pod.terminating]
+    ranked = role.tandem and all(pod.index >= 0 for pod in live)
+    keep = _ranked if ranked else _unranked
+    return keep(job, role, live, _Keeper(nodes, rows))
+
+
+def _home(job: TrainingJob, role: Role) -> tuple[str, ...]:
+    """The usual case, quickly: the nodes of all replicas in their order, or nothing."""
+    homes = (home for one, home in zip(job.roles, job.homes, strict=True) if one is role)
+    return next(homes, ())
+
+
+@dataclass(slots=True)
+class _Keeper:
+    nodes: dict[str, int]
+    rows: Rows
+    seating: Seating = field(default_factory=lambda: Seating([], []))
+
+    def keep(self, row: int) -> None:
+        self.seating.seats.append(Seat(row, now=False, fresh=False))
+
+    def pass_over(self) -> None:
+        self.seating.seats.append(_DONE)
+
+    def await_(self, since: datetime | None, pod: Pod | None) -> None:
+        self.seating.unbound.append(Unbound(len(self.seating.seats), since, pod))
+        self.keep(NOWHERE)
+
+    def drop(self, pod: Pod) -> None:
+        if pod.node:
+            self.rows.surplus.append(self.nodes.get(pod.node, NOWHERE))
+
+
+def _ranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> Seating:
+    """Seat i is index i: a tandem shrink removes the highest indexes."""
+    by_index: dict[int, Pod] = {}
+    for pod in live:
+        if pod.index < role.size:
+            by_index[pod.index] = pod
+        else:
+            keeper.drop(pod)
+    ended = {pod.index: pod.phase for pod in role.pods if pod.ended}
+    leaving = {pod.index for pod in role.pods if pod.terminating}
+    for index in range(role.size):
+        found = by_index.get(index)
+        if found is not None and found.node:
+            keeper.keep(keeper.nodes.get(found.node, NOWHERE))
+        elif found is None and (index in role.over or ended.get(index) is PodPhase.SUCCEEDED):
+            keeper.pass_over()
+        else:
+            lost = index in ended or index in leaving
+            keeper.await_(_since(job, role, found, lost=lost), found)
+    return keeper.seating
+
+
+def _unranked(job: TrainingJob, role: Role, live: list[Pod], keeper: _Keeper) -> Seating:
+    """The Job controller gives up unbound pods first, then unready ones, then the youngest."""
+    live.sort(key=lambda pod: (not pod.node, not pod.ready, pod.created_at, pod.index, pod.name))
+    for pod in live[role.size :]:
+        keeper.drop(pod)
+    # Whoever has ended is followed by another when the Job controller has looked: a second later.
+    lost = any(pod.ended or pod.terminating for pod in role.pods)
+    expected = role.size if role.remaining is None else min(role.size, role.remaining)
+    kept: list[Pod | None] = [*live[: role.size], *repeat(None, role.size - len(live))]
+    for found in kept:
+        if found is not None and found.node:
+            keeper.keep(keeper.nodes.get(found.node, NOWHERE))
+        elif len(keeper.seating.seats) < expected:
+            keeper.await_(_since(job, role, found, lost=lost), found)
+        else:
+            keeper.pass_over()
+    return keeper.seating
+
+
+def _since(job: TrainingJob, role: Role, pod: Pod | None, *, lost: bool) -> datetime | None:
+    """Since when a replica waits for a node of the plan, or for the scheduler.
+
+    A pod behind another gate waits for that, and one that was lost for its end and for the Job
+    controller's back-off (which counts also what nothing else does): None. A pod that was never
+    made (a quota) waits since the size was set.
+    """
+    if pod is None and (lost or role.failures or role.ignores):
+        return None
+    if pod is not None and any(gate != PLACEMENT_GATE for gate in pod.gates):
+        return None
+    return max(_moments(job, role, pod), default=None)
+
+
+def _moments(job: TrainingJob, role: Role, pod: Pod | None) -> Iterator[datetime]:
+    of_pod = (pod.created_at, pod.placed_at) if pod else ()
+    found = (job.started_at, role.resized_at, *of_pod)
+    return (moment for moment in found if moment is not None)

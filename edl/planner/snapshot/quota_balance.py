@@ -1,0 +1,152 @@
+"""What is left of the budgets of namespaces while a plan is made.
+
+As with nodes, who gets what is decided on what will be left `soon`, and what is left `now` as well
+is taken in this plan: quotas count pods until they are gone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from edl.model import Budget, JobKey, Pod, Role, TrainingJob
+
+if TYPE_CHECKING:
+    from edl.planner.snapshot.role_allocation import Standing
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One budget. Below 0 it is overdrawn: then nothing starts or grows on it."""
+
+    budget: Budget
+    now: int
+    soon: int
+    head: JobKey | None = None
+    """Who has waited for it so long that nobody behind starts on it first."""
+    refused: tuple[int, float] | None = None
+    """An amount that a claim of this level could not have, since something was given back."""
+
+    @property
+    def alone(self) -> int:
+        """What there is if none of our training jobs runs."""
+        return self.budget.hard - self.budget.others
+
+    @property
+    def used(self) -> int:
+        return self.budget.hard - self.soon
+
+
+class Bill(msgspec.Struct, frozen=True, eq=False):
+    """What pods count in the budgets of their namespace: one pod of a role, or a whole gang."""
+
+    costs: tuple[tuple[Line, int], ...]
+
+    def short(self, pods: int = 1, *, now: bool) -> Line | None:
+        """The first budget that does not allow as many more; `now`: before who leaves is gone."""
+        for line, cost in self.costs:
+            if (min(line.now, line.soon) if now else line.soon) < cost * pods:
+                return line
+        return None
+
+    def allows(self, pods: int = 1, *, now: bool) -> bool:
+        return self.short(pods, now=now) is None
+
+    def met(self) -> bool:
+        """Whether what was taken is there."""
+        return all(line.soon >= 0 for line, _ in self.costs)
+
+    def take(self, pods: int = 1, *, now: bool) -> None:
+        for line, cost in self.costs:
+            line.soon -= cost * pods
+            if now:
+                line.now -= cost * pods
+
+    def give(self, pods: int = 1, *, now: bool) -> None:
+        self.take(-pods, now=now)
+        for line, _ in self.costs:
+            line.refused = None
+
+    def linger(self, pods: int) -> None:
+        """Pods that are leaving count until they are gone."""
+        for line, cost in self.costs:
+            line.now -= cost * pods
+
+    def cost(self, line: Line) -> int:
+        """What one counts in this budget."""
+        return next((cost for found, cost in self.costs if found is line), 0)
+
+    def relieved(self, standing: "Standing") -> bool:
+        """Whether one replica less of this role counts less in a budget that is overdrawn."""
+        bill = standing.bill
+        return bill is not None and any(line.soon < 0 and bill.cost(line) for line, _ in self.costs)
+
+    @property
+    def head(self) -> JobKey | None:
+        """Who goes first on one of these budgets."""
+        return next((line.head for line, _ in self.costs if line.head), None)
+
+
+@dataclass(slots=True)
+class Budgets:
+    """All budgets of one plan. Without any, nobody has a bill."""
+
+    found: Iterable[Budget]
+    lines: dict[tuple[str, str, str], Line] = field(init=False)
+    _bills: dict[object, Bill | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lines = {
+            (found.namespace, found.source, found.resource): Line(found, left, left)
+            for found in sorted(self.found, key=repr)
+            for left in [found.hard - found.others]
+        }
+
+    def bill(self, job: TrainingJob, role: Role) -> Bill | None:
+        """What one pod of this role counts; None if nothing."""
+        if not (role.charges and self.lines):
+            return None
+        key = (job.key.namespace, role.charges)
+        if key not in self._bills:
+            self._bills[key] = self.bill_of(job, [(role, 1)])
+        return self._bills[key]
+
+    def bill_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> Bill | None:
+        """What so many pods of each of these roles count together; None if nothing."""
+        if not self.lines:
+            return None
+        costs: dict[tuple[str, str, str], int] = {}
+        for role, count in pods:
+            for source, resource, amount in role.charges:
+                key = (job.key.namespace, source, resource)
+                if key in self.lines and count:
+                    costs[key] = costs.get(key, 0) + amount * count
+        found = tuple((self.lines[key], cost) for key, cost in sorted(costs.items()))
+        return Bill(found) if found else None
+
+    def count(self, standing: "Standing") -> None:
+        """Count a started role: its replicas, those to come too, and its pods that leave."""
+        standing.bill = bill = self.bill(standing.job, standing.role)
+        if bill is not None:
+            bill.take(sum(seat.counts for seat in standing.seats), now=True)
+            bill.linger(_leaving(standing.role))
+
+    def count_pods(self, job: TrainingJob, role: Role, *, leaving: bool) -> None:
+        """Count the pods of a role that takes no part in the plan any more."""
+        if bill := self.bill(job, role):
+            pods = sum(not pod.ended for pod in role.pods)
+            bill.linger(pods) if leaving else bill.take(pods, now=True)
+
+
+def _leaving(role: Role) -> int:
+    """Pods of a started role that count besides its replicas."""
+    live = [pod for pod in role.pods if not pod.ended]
+    staying = [pod for pod in live if not pod.terminating]
+    return len(live) - _kept(role, staying)
+
+
+def _kept(role: Role, staying: list[Pod]) -> int:
+    if role.tandem and all(pod.index >= 0 for pod in staying):
+        return len({pod.index for pod in staying if pod.index < role.size})
+    return min(len(staying), role.size)

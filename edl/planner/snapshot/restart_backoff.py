@@ -1,0 +1,122 @@
+"""Restarts one soon after another: how long a training job keeps its size before the next one.
+
+The reason of the last change counts them (`Reason.attempts`): each one doubles the time. A restart
+that reached nothing takes six times as long, and counts whenever the next one comes: where the job
+came back smaller than it had grown, where its pods found no node, and where the job for which it
+gave replicas has not taken their room. A size that has lasted for two such times ends the count.
+
+Growth and giving for an equal share wait so long. What takes precedence, so that nothing starves:
+gangs, minimums and others' pods of its priority and above take its extras at any time; a lower max,
+budgets, lost pods and pods that found no node never wait either.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.model import Reason, Restart, Role, TrainingJob
+from edl.planner.snapshot import last_resizes
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.role_allocation import Standing
+
+_VAIN: Final = 6
+"""In cooldowns, after a restart that reached nothing: to find out takes two restarts."""
+_LASTING: Final = 2
+"""In cooldowns: a size that has lasted so long was worth its restart."""
+_MOST: Final = 4
+"""Doublings at most after a restart that reached nothing: 8 hours, with a cooldown of 5 minutes."""
+_GANG_LASTING: Final = 3
+"""In gang limits: a gang that came to less than its minimum so late has run before."""
+_MOST_WORTHWHILE: Final = 2
+"""Doublings at most after any other: 20 minutes."""
+
+
+def backs_off(board: Board, standing: Standing) -> tuple[Reason, datetime] | None:
+    """Why, and until when, a role keeps its size after a change that reached nothing."""
+    job, role = standing.job, standing.role
+    why, changed = vain(board, job, role), last_changed(job, role)
+    if why is None or changed is None:
+        return None
+    wait = _rest(board, role) if standing.restarts else 2 * board.limits.pending_limit
+    return None if board.past(changed, wait) else (why, changed + wait)
+
+
+def doubled(cooldown: timedelta, standing: Standing) -> timedelta:
+    """How long it keeps its size after any other change, where the flags say so much."""
+    times = min(_before(standing.role), _MOST_WORTHWHILE) if standing.restarts else 0
+    return cooldown * (1 << times)
+
+
+def last_changed(job: TrainingJob, role: Role) -> datetime | None:
+    """When it was started or resized."""
+    return max(filter(None, (job.started_at, role.resized_at)), default=None)
+
+
+def vain(board: Board, job: TrainingJob, role: Role) -> Reason | None:
+    """What is said of a last change that has reached nothing; None of any other."""
+    if last_resizes.grew_in_vain(job.key, role) or last_resizes.stayed_pending(role):
+        return reasons.GROWS_LATER
+    key = last_resizes.yielded_to(board.policy.gives, role)
+    other = board.job_of(key) if key else None
+    if other is None:
+        return None
+    if last_resizes.made_room(role):
+        return reasons.MADE_ROOM_IN_VAIN if _waits(other) else None
+    return None if _changed_since(other, role.resized_at) else reasons.GROWS_LATER
+
+
+def gang_failed(board: Board, job: TrainingJob) -> Reason:
+    """Why a gang is suspended that did not come together, with how often that was so before."""
+    if board.past(job.started_at, _GANG_LASTING * board.limits.gang_limit):
+        return reasons.GANG_PENDING
+    starts = (role.last.attempts for role in job.live if role.last and last_resizes.admitted(role))
+    return replace(reasons.GANG_PENDING, attempts=max(starts, default=0))
+
+
+def gang_rests(board: Board, job: TrainingJob) -> datetime | None:
+    """Until when a gang waits that did not come together; None if it does not."""
+    failed = failed_starts(job.live)
+    if not failed or job.started_at is None:
+        return None
+    wait = 2 * board.limits.gang_limit * (1 << failed - 1)
+    return None if board.past(job.started_at, wait) else job.started_at + wait
+
+
+def failed_starts(roles: Iterable[Role]) -> int:
+    """How many starts of a gang in a row came to nothing."""
+    failed = (role.last for role in roles if last_resizes.gang_pending(role))
+    return max((min(last.attempts, _MOST) + 1 for last in failed if last), default=0)
+
+
+def counted(board: Board, job: TrainingJob, reason: Reason) -> Reason:
+    """The reason of a job's next restart, with how many came before it."""
+    return replace(reason, attempts=max(_attempts(board, job, role) for role in job.live))
+
+
+def _attempts(board: Board, job: TrainingJob, role: Role) -> int:
+    if role.restart is Restart.NONE and not vain(board, job, role):
+        return 0
+    lasted = board.past(last_changed(job, role), _LASTING * _rest(board, role) / _VAIN)
+    return 0 if lasted and not vain(board, job, role) else min(_before(role) + 1, _MOST)
+
+
+def _before(role: Role) -> int:
+    """Others may write the annotation, too: any number up to 100 may stand there."""
+    return min(role.last.attempts, _MOST) if role.last else 0
+
+
+def _rest(board: Board, role: Role) -> timedelta:
+    return _VAIN * board.limits.restart_cooldown * (1 << _before(role))
+
+
+def _waits(job: TrainingJob) -> bool:
+    """Whether it has not started, or not for long."""
+    return not job.paused and any(role.suspended for role in job.live)
+
+
+def _changed_since(job: TrainingJob, since: datetime | None) -> bool:
+    moments = (job.started_at, *(role.resized_at for role in job.live))
+    return since is None or any(moment is not None and moment > since for moment in moments)

@@ -1,0 +1,1 @@
+"""What a simulated cluster consists of: nodes, kube-scheduler, controllers, jobs."""

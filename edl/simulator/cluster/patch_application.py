@@ -1,0 +1,98 @@
+"""What the API server would store of our writes, on values of the model (see `edl.steps`).
+
+Only what a plan or a step reads again: sizes, suspension, our annotations, gates, deletions.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from edl import contract
+from edl.annotations import assignments, clearings, host_list_marks
+from edl.model import Pod, Role, Scaling
+from edl.model.last_changes import read_reason
+from edl.model.reason_codes import code_of
+from edl.writes import Patch
+
+_Change = Callable[[Role, str | None], Role]
+
+
+def patched_role(role: Role, patch: Patch) -> Role:
+    """The role after a merge patch of its Job."""
+    spec: Mapping[str, Any] = patch.body.get("spec") or {}
+    role = replace(
+        role,
+        size=spec.get("parallelism", role.size),
+        suspended=spec.get("suspend", role.suspended),
+        held_ttl=None if "ttlSecondsAfterFinished" in spec else role.held_ttl,
+        backoff_limit=spec.get("backoffLimit", role.backoff_limit),
+    )
+    annotations = patch.body.get("metadata", {}).get("annotations") or {}
+    for name, text in annotations.items():
+        role = _CHANGES.get(name, _ignored)(role, text)
+    return role
+
+
+def started_at(patch: Patch) -> datetime | None:
+    """When its training job began, where this patch starts it."""
+    return _time(patch.body.get("metadata", {}).get("annotations", {}).get(contract.STARTED_AT))
+
+
+def patched_pod(pod: Pod, patch: Patch) -> Pod:
+    """The pod after a merge patch: a host list, a reminder, a node, a gate or finalizer less."""
+    metadata = patch.body.get("metadata", {})
+    annotations = metadata.get("annotations") or {}
+    gates = (patch.body.get("spec") or {}).get("schedulingGates")
+    published = _time(annotations.get(contract.PUBLISHED_AT))
+    return replace(
+        pod,
+        hosts=annotations.get(contract.HOSTFILE, pod.hosts),
+        published_at=published or pod.published_at,
+        leaving=host_list_marks.read_leaving(annotations.get(contract.LEAVING) or "")
+        if contract.LEAVING in annotations
+        else pod.leaving,
+        confirmed_at=_time(annotations.get(contract.CONFIRMED_AT)) or pod.confirmed_at,
+        gates=pod.gates if gates is None else tuple(gate["name"] for gate in gates),
+        finalizers=tuple(metadata.get("finalizers", pod.finalizers)),
+        assigned=annotations.get(contract.ASSIGNED_NODE, pod.assigned),
+        placed_at=_time(annotations.get(contract.PLACED_AT)) or pod.placed_at,
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _ignored(role: Role, _: str | None) -> Role:
+    return role
+
+
+def _scaling(role: Role, text: str | None) -> Role:
+    """`TIME BEFORE WANTED`, the clock of a growth with a time limit."""
+    if role.scaling is None:
+        return role
+    since, before, _ = [*(text or "").split(" "), "", ""][:3]
+    return replace(role, scaling=_clocked(role.scaling, since, before) if text else None)
+
+
+def _clocked(scaling: Scaling, since: str, before: str) -> Scaling:
+    return replace(scaling, since=_time(since), before=int(before))
+
+
+_CHANGES: Final[Mapping[str, _Change]] = {
+    contract.REASON: lambda role, text: replace(role, reason=code_of(text or "")),
+    contract.MESSAGE: lambda role, text: replace(role, message=text or ""),
+    contract.LAST_CHANGE: lambda role, text: replace(role, last=read_reason(text or "")),
+    contract.RESIZED_AT: lambda role, text: replace(role, resized_at=_time(text)),
+    contract.ASSIGNED_NODES: lambda role, text: replace(
+        role, assigned=assignments.read(text or "")
+    ),
+    contract.CLEARED: lambda role, text: replace(role, cleared=clearings.read(text or "")),
+    contract.HISTORY: lambda role, text: replace(role, history=text or ""),
+    contract.FAILURES_AT_START: lambda role, _: replace(role, lost=False),
+    contract.REMOVE: lambda role, _: replace(role, removing=frozenset()),
+    contract.REPLICAS: lambda role, text: replace(role, wanted=int(text) if text else None),
+    contract.SCALING: _scaling,
+}

@@ -1,0 +1,90 @@
+"""Which pods may share a domain: the planner's own rules, over the pods that have a node."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from edl.feasibility.constraints import Binding
+from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.topology_state import Crowd
+from edl.model import Neighbours, Node, Rules, Shape
+
+
+class PodRules:
+    """Mutable: it counts pods as they come, are told to end and are gone.
+
+    `shapes` are those that are known to be asked for, `neighbours` pods of others that stay.
+    """
+
+    def __init__(self, shapes: Iterable[Shape], neighbours: Sequence[Neighbours]) -> None:
+        self._shapes = dict.fromkeys(shape for shape in shapes if shape.rules)
+        self._neighbours = neighbours
+        self._pods: Counter[tuple[str, Rules]] = Counter()
+        self._leaving: Counter[tuple[str, Rules]] = Counter()
+        self._nodes: Sequence[Node] = ()
+        self._eligible = Eligibility(())
+        self._rows: dict[str, int] = {}
+        self._crowd: Crowd | None = None
+
+    def stand_on(self, nodes: Sequence[Node], eligible: Eligibility) -> None:
+        """These nodes, from now on: pods on others are gone with them."""
+        self._nodes, self._eligible, self._crowd = nodes, eligible, None
+        self._rows = {node.name: row for row, node in enumerate(nodes)}
+        for table in (self._pods, self._leaving):
+            for key in [key for key in table if key[0] not in self._rows]:
+                del table[key]
+
+    def binding(self, shape: Shape) -> Binding | None:
+        """What binds a pod of this shape; None where it has no rules."""
+        if shape.rules is None:
+            return None
+        if shape not in self._shapes:
+            self._shapes[shape] = None
+            self._crowd = None
+        return self._counted().binding(shape)
+
+    def come(self, rules: Rules, node: str) -> None:
+        self._change(rules, node, 1)
+
+    def leave(self, rules: Rules, node: str) -> None:
+        """A pod there has been told to end."""
+        self._change(rules, node, 0, leaving=1)
+
+    def go(self, rules: Rules, node: str, *, leaving: bool) -> None:
+        """A pod there has ended; `leaving`: as it was told to."""
+        self._change(rules, node, -1, leaving=-int(leaving))
+
+    def _change(self, rules: Rules, node: str, pods: int, leaving: int = 0) -> None:
+        row = self._rows.get(node)
+        if row is None:
+            return
+        self._pods[node, rules] += pods
+        self._leaving[node, rules] += leaving
+        for count in self._crowd.carried(rules) if self._crowd else ():
+            if pods:
+                count.change(row, pods, now=True)
+            if leaving:
+                count.change(row, -leaving, now=False)
+
+    def _counted(self) -> Crowd:
+        if self._crowd is None:
+            self._crowd = self._gathered()
+        return self._crowd
+
+    def _gathered(self) -> Crowd:
+        others = [one for one in self._neighbours if one.node in self._rows]
+        standing = [rules for (_, rules), pods in self._pods.items() if pods]
+        own = [shape.rules for shape in self._shapes if shape.rules]
+        crowd = Crowd(
+            self._nodes, self._eligible, [*own, *standing, *(one.rules for one in others)]
+        )
+        crowd.bind(self._shapes)
+        for one in others:
+            self._stand(crowd, one, others=True)
+        for (node, rules), pods in self._pods.items():
+            ours = Neighbours(node, rules, pods, self._leaving[node, rules])
+            self._stand(crowd, ours, others=False)
+        return crowd
+
+    def _stand(self, crowd: Crowd, one: Neighbours, *, others: bool) -> None:
+        for count in crowd.carried(one.rules):
+            count.stand(self._rows[one.node], one.pods, one.leaving, others=others)

@@ -1,0 +1,51 @@
+"""How far a training job is: work done at the speed of its replicas, saved at its checkpoints."""
+
+from dataclasses import dataclass
+from math import floor, inf
+
+from edl.simulator.cluster.work import Work
+
+
+@dataclass(slots=True)
+class Progress:
+    """Mutable. `done` is in seconds of one replica, up to `since`; from then on at `speed`."""
+
+    work: Work
+    checkpoint: float | None = None
+    done: float = 0
+    saved: float = 0
+    lost: float = 0
+    """Done, and to be done again."""
+    speed: float = 0
+    since: float = 0
+    _unsaved: float = 0
+    """Seconds of training since the last checkpoint."""
+
+    def advance(self, now: float) -> None:
+        """Count what was done until now."""
+        passed, self.since = now - self.since, now
+        if passed <= 0 or not self.speed:
+            return
+        self.done += passed * self.speed
+        self._unsaved += passed
+        if self.checkpoint and self._unsaved >= self.checkpoint:
+            self._unsaved -= floor(self._unsaved / self.checkpoint) * self.checkpoint
+            self.saved = self.done - self._unsaved * self.speed
+
+    def run(self, now: float, replicas: int) -> None:
+        """From now on with so many replicas; 0: it stands still."""
+        self.advance(now)
+        self.speed = self.work.curve(replicas)
+
+    def fall_back(self, now: float) -> None:
+        """It stops: what came after the last checkpoint is lost."""
+        self.advance(now)
+        if self.checkpoint is not None:
+            self.lost += self.done - self.saved
+            self.done, self._unsaved = self.saved, 0
+
+    @property
+    def end(self) -> float:
+        """When it is done if nothing changes."""
+        left = self.work.seconds - self.done
+        return self.since + max(left, 0) / self.speed if self.speed else inf

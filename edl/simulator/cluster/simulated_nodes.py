@@ -1,0 +1,213 @@
+"""The nodes and what is taken on them, changed pod by pod, read as the planner's `Node` values.
+
+Whether a pod may come to a node is the planner's own answer: `Eligibility`, rules and devices.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from edl.feasibility.eligibility import Eligibility, Ints, Mask
+from edl.feasibility.gpu_shares import best_fit, has_model
+from edl.model import Device, Node, Shape
+from edl.planner.packing.node_capacity import lines
+from edl.quantities import Resources
+from edl.simulator.cluster.pod_topology import PodRules
+
+
+class Place(NamedTuple):
+    """Where a pod is: its node, and by name the GPUs there of which it has a share."""
+
+    node: str
+    devices: tuple[str, ...] = ()
+
+
+class Floor:
+    """Room by node. `used` and `leaving` are int64[resources, nodes], `names` their lines."""
+
+    def __init__(
+        self, nodes: Sequence[Node], names: Iterable[str], rules: PodRules | None = None
+    ) -> None:
+        self.names = lines(names)
+        self.used: Ints = np.zeros((len(self.names), 0), dtype=np.int64)
+        self.leaving = self.used
+        self.allocatable = self.used
+        self.columns: dict[str, int] = {}
+        self.calm = True
+        """No node keeps pods away: nobody has to move."""
+        self._rules = rules or PodRules((), ())
+        self._devices: dict[str, tuple[Device, ...]] = {}
+        """By node, named, and with what our pods hold."""
+        self._given: list[Node] = []
+        self._nodes: list[Node] = []
+        self._stale: set[int] = set()
+        self._needs: dict[Shape, Ints] = {}
+        self._masks: dict[Shape, Mask] = {}
+        self._eligible = Eligibility(())
+        self.add(nodes)
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def add(self, nodes: Sequence[Node]) -> None:
+        """Nodes that come; what they say is used stays used."""
+        self.used = np.hstack([self.used, self._columns([one.used for one in nodes])])
+        self.leaving = np.hstack([self.leaving, self._columns([one.leaving for one in nodes])])
+        self._devices |= {one.name: _named(one.devices) for one in nodes if one.devices}
+        self._set([*self._given, *nodes])
+
+    def remove(self, name: str) -> None:
+        """A node that is gone, with everything on it."""
+        column = self.columns[name]
+        self.used = np.delete(self.used, column, axis=1)
+        self.leaving = np.delete(self.leaving, column, axis=1)
+        self._devices.pop(name, None)
+        self._set([one for one in self._given if one.name != name])
+
+    def change(self, node: Node) -> None:
+        """Its labels, taints, or whether it may be used."""
+        self._set([node if one.name == node.name else one for one in self._given])
+
+    def node(self, name: str) -> Node | None:
+        column = self.columns.get(name)
+        return None if column is None else self._given[column]
+
+    def _set(self, nodes: list[Node]) -> None:
+        self._given = nodes
+        self.calm = not any(one.taints or not one.schedulable for one in nodes)
+        self._nodes = list(nodes)
+        self._stale = set(range(len(nodes)))
+        self.columns = {one.name: column for column, one in enumerate(nodes)}
+        self.allocatable = self._columns([one.allocatable for one in nodes])
+        self._eligible = Eligibility(nodes)
+        self._rules.stand_on(nodes, self._eligible)
+        self._masks = {}
+
+    def _columns(self, amounts: Sequence[Resources]) -> Ints:
+        table = [[found.get(name) for found in amounts] for name in self.names]
+        return np.array(table, dtype=np.int64).reshape(len(self.names), len(amounts))
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def need(self, shape: Shape) -> Ints:
+        """What a pod of this shape asks for, by line."""
+        found = self._needs.get(shape)
+        if found is None:
+            found = np.array([shape.requests.get(name) for name in self.names], dtype=np.int64)
+            self._needs[shape] = found
+        return found
+
+    def take(self, shape: Shape, node: str, devices: tuple[str, ...] = ()) -> Place:
+        """A pod comes there; `devices`: those that it already has a share of."""
+        place = Place(node, devices or self._chosen(shape, node))
+        self._change(self.used, shape, node, 1)
+        self._hold(shape, place, used=1)
+        if shape.rules:
+            self._rules.come(shape.rules, node)
+        return place
+
+    def leave(self, shape: Shape, place: Place) -> None:
+        """A pod there has been told to end."""
+        self._change(self.leaving, shape, place.node, 1)
+        self._hold(shape, place, leaving=1)
+        if shape.rules:
+            self._rules.leave(shape.rules, place.node)
+
+    def free(self, shape: Shape, place: Place, *, leaving: bool) -> None:
+        """A pod there has ended; `leaving`: as it was told to."""
+        self._change(self.used, shape, place.node, -1)
+        if leaving:
+            self._change(self.leaving, shape, place.node, -1)
+        self._hold(shape, place, used=-1, leaving=-int(leaving))
+        if shape.rules:
+            self._rules.go(shape.rules, place.node, leaving=leaving)
+
+    def _change(self, table: Ints, shape: Shape, name: str, sign: int) -> None:
+        column = self.columns.get(name)
+        if column is not None:
+            table[:, column] += sign * self.need(shape)
+            self._stale.add(column)
+
+    def _hold(self, shape: Shape, place: Place, used: int = 0, leaving: int = 0) -> None:
+        if shape.share is not None and place.devices and place.node in self._devices:
+            part, known = shape.share.part, self._devices[place.node]
+            self._devices[place.node] = tuple(
+                one._replace(
+                    used=one.used.plus(part(one.memory).times(used)),
+                    leaving=one.leaving.plus(part(one.memory).times(leaving)),
+                )
+                if one.uuid in place.devices
+                else one
+                for one in known
+            )
+
+    def _chosen(self, shape: Shape, node: str) -> tuple[str, ...]:
+        """The GPUs that a pod of this shape gets, as KubeShare's scheduler would write on it."""
+        found = self._devices.get(node, ())
+        if shape.share is None or not found:
+            return ()
+        free, memory = [one.free for one in found], [one.memory for one in found]
+        return tuple(found[at].uuid for at in best_fit(shape.share, free, memory))
+
+    # -- read --------------------------------------------------------------------------------
+
+    def mask(self, shape: Shape) -> Mask:
+        """The nodes that a pod of this shape may use, whatever their room; bool[nodes]."""
+        found = self._masks.get(shape)
+        if found is None:
+            found = self._masks[shape] = self._eligible.mask(shape)
+        return found
+
+    def room(self, shape: Shape, name: str) -> int | None:
+        """The column of this node if it can take one more pod of this shape now, else None."""
+        column = self.columns.get(name)
+        if column is None or not self.mask(shape)[column]:
+            return None
+        need, free = self.need(shape), self.allocatable[:, column] - self.used[:, column]
+        fits = bool((free >= need)[need > 0].all())
+        return column if fits and self.allows(shape, column) else None
+
+    def allows(self, shape: Shape, column: int) -> bool:
+        """Whether other pods, and the node's GPUs, let one more pod of this shape come there."""
+        binding = self._rules.binding(shape)
+        allowed = binding is None or binding.allows(column, now=True)
+        return allowed and self._shares(shape, column)
+
+    def _shares(self, shape: Shape, column: int) -> bool:
+        """Whether a node's GPUs have the share for one more pod; without any their sum decides."""
+        node = self._given[column]
+        if shape.share is None or node.name not in self._devices:
+            return True
+        return has_model(node, shape.share) and bool(self._chosen(shape, node.name))
+
+    def name(self, column: int) -> str:
+        return self._given[column].name
+
+    def nodes(self) -> tuple[Node, ...]:
+        """As the planner sees them; a node on which nothing changed is the same value as before."""
+        for column in self._stale:
+            self._nodes[column] = replace(
+                self._given[column],
+                used=self._amounts(self.used, column),
+                leaving=self._amounts(self.leaving, column),
+                devices=self._devices.get(self._given[column].name, ()),
+            )
+        self._stale = set()
+        return tuple(self._nodes)
+
+    def _amounts(self, table: Ints, column: int) -> Resources:
+        amounts = table[:, column].tolist()
+        return Resources(tuple(pair for pair in zip(self.names, amounts, strict=True) if pair[1]))
+
+    def totals(self) -> tuple[dict[str, int], dict[str, int]]:
+        """What is used and what there is, by resource, over all nodes."""
+        used, most = self.used.sum(axis=1).tolist(), self.allocatable.sum(axis=1).tolist()
+        return dict(zip(self.names, used, strict=True)), dict(zip(self.names, most, strict=True))
+
+
+def _named(devices: Sequence[Device]) -> tuple[Device, ...]:
+    """Each with a name, which real ones get with their first pod."""
+    return tuple(
+        one._replace(uuid=one.uuid or f"unnamed-{place}") for place, one in enumerate(devices)
+    )

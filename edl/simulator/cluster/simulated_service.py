@@ -1,0 +1,117 @@
+"""Plain pods of others: a service's replicas come, run and go as its steps say."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from edl.model import Demand, Neighbours
+from edl.simulator.cluster.scheduler import Waiting
+from edl.simulator.cluster.simulated_nodes import Place
+from edl.simulator.environment import Stage
+from edl.simulator.scenario import Service
+from edl.simulator.timeline import Line
+
+_NOWHERE: Final = Place("")
+
+
+@dataclass(slots=True)
+class _Replica:
+    name: str
+    number: int
+    place: Place = _NOWHERE
+    ready: bool = False
+    leaving: bool = False
+
+    @property
+    def node(self) -> str:
+        """Empty until it is bound."""
+        return self.place.node
+
+
+@dataclass(slots=True)
+class Crowd:
+    """One service. Mutable."""
+
+    stage: Stage
+    service: Service
+    replicas: dict[str, _Replica] = field(default_factory=dict)
+    wanted: int = 0
+
+    def __post_init__(self) -> None:
+        self.stage.timeline.services[self.service.name] = Line(0)
+        for at, replicas in self.service.steps:
+            self.stage.agenda.add(at, partial(self.scale, replicas))
+
+    def demand(self) -> Iterator[Demand]:
+        """Its pods that wait for a node."""
+        waiting = [one for one in self._staying() if not one.node]
+        if waiting:
+            example = f"{self.service.namespace}/{waiting[0].name}"
+            yield Demand(self.service.shape, self.service.priority, len(waiting), example)
+
+    def neighbours(self) -> Iterator[Neighbours]:
+        """Its bound pods, where rules may count them."""
+        rules = self.service.shape.rules
+        for one in self.replicas.values():
+            if rules and one.node:
+                yield Neighbours(one.node, rules, 1, int(one.leaving))
+
+    def scale(self, replicas: int) -> None:
+        """A Deployment's ReplicaSet ends who does not run first, then the youngest."""
+        self.wanted = replicas
+        staying = sorted(self._staying(), key=lambda one: (not one.node, not one.ready, one.number))
+        for one in staying[replicas:]:
+            self._end(one)
+        for _ in range(replicas - len(staying)):
+            self._make()
+        self.stage.changed()
+
+    def lose(self, node: str) -> None:
+        """The node is gone; its pods are made again elsewhere."""
+        for one in [one for one in self.replicas.values() if one.node == node]:
+            del self.replicas[one.name]
+        self._note()
+        self.scale(self.wanted)
+
+    def _staying(self) -> list[_Replica]:
+        return [one for one in self.replicas.values() if not one.leaving]
+
+    def _make(self) -> None:
+        stage, number = self.stage, self.stage.number()
+        one = _Replica(f"{self.service.name}-{number}", number)
+        self.replicas[one.name] = one
+        rank = (-self.service.priority, stage.now, number)
+        stage.scheduler.add(self.service.shape, Waiting(rank, one.name, partial(self._bind, one)))
+        stage.unbound = True
+
+    def _bind(self, one: _Replica, node: str) -> None:
+        one.place = self.stage.floor.take(self.service.shape, node)
+        own, usual = self.service.start_up, self.stage.world.settings.start_up
+        self.stage.after(usual if own is None else own, partial(self._begin, one))
+        self.stage.changed()
+
+    def _begin(self, one: _Replica) -> None:
+        if one.name in self.replicas and not one.leaving:
+            one.ready = True
+            self._note()
+
+    def _end(self, one: _Replica) -> None:
+        if not one.node:
+            del self.replicas[one.name]
+            self.stage.scheduler.drop(one.name)
+            return
+        one.leaving, one.ready = True, False
+        self.stage.leaves(self.service.shape, one.place)
+        own, usual = self.service.shut_down, self.stage.world.settings.shut_down
+        self.stage.after(usual if own is None else own, partial(self._gone, one))
+        self._note()
+
+    def _gone(self, one: _Replica) -> None:
+        if self.replicas.pop(one.name, None):
+            self.stage.floor.free(self.service.shape, one.place, leaving=True)
+            self.stage.freed()
+
+    def _note(self) -> None:
+        ready = sum(one.ready for one in self.replicas.values())
+        self.stage.timeline.services[self.service.name].put(self.stage.now, ready)

@@ -1,0 +1,179 @@
+"""Who decides over the jobs: the planner as in the cluster, or nobody but the scheduler."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from edl import messages
+from edl.model import ClusterState, Role, Target, TrainingJob
+from edl.planner.plan import Plan
+from edl.planner.plan_cache import Memory
+from edl.simulator.cluster import patch_application
+from edl.simulator.cluster.job_controller import Company
+from edl.simulator.cluster.simulated_job import Actor
+from edl.simulator.cluster.simulated_role import Part
+from edl.simulator.environment import Stage
+from edl.simulator.scenario import Elastic, Plain, Watcher
+from edl.steps import steps
+from edl.writes import Create, Delete, Patch, Step, Write
+
+
+@dataclass(slots=True)
+class Led:
+    """With us: observe, decide, take the steps. What it returns is when time alone asks again."""
+
+    stage: Stage
+    company: Company
+    elastic: Elastic
+    watcher: Watcher
+    observe: Callable[[], ClusterState]
+    _memory: Memory = field(default_factory=Memory)
+
+    def arrived(self, actor: Actor) -> None:
+        """It waits until the planner starts it."""
+
+    def ended(self, actor: Actor) -> None:
+        """What still runs of it is ended by a step."""
+
+    def round(self) -> timedelta | None:
+        """One round of the reconciler."""
+        self.company.tell()
+        state = self.observe()
+        elastic = self.elastic
+        plan = elastic.decide(state, elastic.policy, elastic.limits, self._memory)
+        self.stage.timeline.decisions += 1
+        self.watcher.decided(self.stage.now, state, plan)
+        self._say_why(plan)
+        found = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
+        for broken in found.broken:
+            raise broken.error
+        for step in found.steps:
+            self._take(step)
+        return self._again(plan, found.recheck_after)
+
+    def _again(self, plan: Plan, recheck: timedelta | None) -> timedelta | None:
+        """When time alone asks for the next round.
+
+        A plan that has been done as it was made leaves nothing to do (the planner's own law), until
+        those that it moved may move again.
+        """
+        if not (plan.admissions or plan.resizes or plan.suspensions or plan.evacuations):
+            return recheck
+        cooled = self.elastic.limits.growth_cooldown
+        return cooled if recheck is None else min(recheck, cooled)
+
+    def _concerned(self, plan: Plan) -> tuple[TrainingJob, ...]:
+        """Those of whom there may be something to write."""
+        moved = [
+            *(one.job for one in plan.admissions),
+            *(one.job for one in plan.resizes),
+            *(one.job for one in plan.suspensions),
+            *(one.job for one in plan.evacuations),
+            *(one.job for one in plan.placements),
+        ]
+        keys = self.company.restless | dict.fromkeys(moved)
+        self.company.restless = {}
+        return tuple(
+            actor.value()
+            for key, actor in self.company.actors.items()
+            if key in keys or actor.attended
+        )
+
+    def _say_why(self, plan: Plan) -> None:
+        for held in plan.held:
+            self.company.actors[held.job].track.reason = messages.message(held.reason)
+
+    # -- writes ------------------------------------------------------------------------------
+
+    def _take(self, step: Step) -> None:
+        actor = self.company.actors[step.job]
+        stopped = _stopped(actor)
+        before = {name: part.role for name, part in actor.parts.items()}
+        for write in step.writes:
+            self._write(actor, write)
+        if stopped != _stopped(actor):
+            self._note_stop(actor, stopped=not stopped)
+        actor.track.resizes += any(
+            _resized(before[name], part.role) for name, part in actor.parts.items()
+        )
+        self.company.touch(actor, news=False)
+
+    def _write(self, actor: Actor, write: Write) -> None:
+        if isinstance(write, Create):
+            around = {**actor.job.surroundings, write.target: write.target.name}
+            actor.job = replace(actor.job, surroundings=around)
+        elif isinstance(write, Patch) and write.dry_run:
+            return
+        elif isinstance(write, Patch | Delete):
+            found = _found(actor, write.target)
+            if found and isinstance(write, Patch):
+                self._patch(actor, found, write)
+            elif found and write.target.kind == "Pod":
+                self.company.end(actor, found, found.pods[write.target.name])
+
+    def _patch(self, actor: Actor, part: Part, patch: Patch) -> None:
+        if patch.target.kind == "Pod":
+            self.company.show(
+                actor, part, patch_application.patched_pod(part.pods[patch.target.name], patch)
+            )
+            return
+        part.write(patch_application.patched_role(part.role, patch))
+        began = patch_application.started_at(patch)
+        if began:
+            actor.job = replace(actor.job, started_at=began)
+
+    def _note_stop(self, actor: Actor, *, stopped: bool) -> None:
+        track, now = actor.track, self.stage.now
+        if stopped:
+            track.stops += 1
+            actor.progress.fall_back(now)
+        elif track.admitted is None:
+            track.admitted = now
+
+
+@dataclass(slots=True)
+class Left:
+    """Without us: Jobs run from their arrival at one size, and the scheduler takes pod by pod."""
+
+    stage: Stage
+    company: Company
+    plain: Plain
+
+    def arrived(self, actor: Actor) -> None:
+        moment = self.stage.moment
+        for part in actor.parts.values():
+            size = self._size(actor.job, part.role)
+            part.write(replace(part.role, size=size, suspended=False, resized_at=moment))
+        actor.job = replace(actor.job, started_at=moment)
+        actor.track.admitted = self.stage.now
+
+    def _size(self, job: TrainingJob, role: Role) -> int:
+        return self.plain.size(job, role.name) if self.plain.size else role.max
+
+    def ended(self, actor: Actor) -> None:
+        self.company.end_all(actor)
+
+    def round(self) -> timedelta | None:
+        """Nothing is decided."""
+        return None
+
+
+def _stopped(actor: Actor) -> bool:
+    return all(part.role.suspended or part.role.ending for part in actor.parts.values())
+
+
+def _resized(before: Role, after: Role) -> bool:
+    """A new size of somebody who stays; a start is none, and neither is the end."""
+    stays = after.size and not before.suspended
+    return bool(stays) and before.size != after.size
+
+
+def _found(actor: Actor, target: Target) -> Part | None:
+    for part in actor.parts.values():
+        if target.kind == "Job" and part.role.job == target.name:
+            return part
+        if target.kind == "Pod" and target.name in part.pods:
+            return part
+    return None

@@ -1,0 +1,69 @@
+"""What everybody in a simulation stands on: the time, the nodes, the scheduler, what is planned."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from edl.model import ClusterState, Demand, Neighbours, Shape, TrainingJob
+from edl.simulator.cluster.scheduler import Scheduler
+from edl.simulator.cluster.simulated_nodes import Floor, Place
+from edl.simulator.event_queue import Agenda
+from edl.simulator.scenario import World
+from edl.simulator.timeline import Timeline
+
+
+@dataclass(slots=True)
+class Stage:
+    """Mutable. `news`: something changed that a decision may depend on."""
+
+    world: World
+    floor: Floor
+    scheduler: Scheduler
+    agenda: Agenda = field(default_factory=Agenda)
+    timeline: Timeline = field(default_factory=Timeline)
+    now: float = 0
+    news: bool = True
+    unbound: bool = True
+    """A pod is new, or room came back: the scheduler has something to do."""
+    serial: int = 0
+
+    @property
+    def moment(self) -> datetime:
+        return self.world.moment(self.now)
+
+    def state(
+        self,
+        jobs: tuple[TrainingJob, ...],
+        demands: Iterable[Demand],
+        neighbours: Iterable[Neighbours] = (),
+    ) -> ClusterState:
+        """The cluster as the reconciler would observe it now; `neighbours` besides the world's."""
+        world = self.world
+        return ClusterState(
+            observed_at=self.moment,
+            nodes=self.floor.nodes(),
+            jobs=jobs,
+            demands=tuple(demands),
+            budgets=world.budgets,
+            neighbours=(*world.neighbours, *neighbours),
+        )
+
+    def number(self) -> int:
+        """Another one each time: who came first."""
+        self.serial += 1
+        return self.serial
+
+    def after(self, seconds: float, action: Callable[[], None]) -> None:
+        self.agenda.add(self.now + seconds, action)
+
+    def changed(self) -> None:
+        self.news = True
+
+    def leaves(self, shape: Shape, place: Place) -> None:
+        """A pod there has been told to end: pods that spread count it no more."""
+        self.floor.leave(shape, place)
+        self.unbound |= shape.rules is not None
+
+    def freed(self) -> None:
+        """Room came back, or nodes changed."""
+        self.news = self.unbound = True

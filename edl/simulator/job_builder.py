@@ -1,0 +1,117 @@
+"""Training jobs as the webhook would leave them, from a few words: for scenarios and traces."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from edl.frameworks import FRAMEWORKS, needs_placement
+from edl.frameworks.base import Framework, Mode
+from edl.model import JobKey, Resizing, Role, Shape, Topology, TrainingJob
+from edl.simulator.scenario import START
+
+NAMESPACE: Final = "default"
+
+
+class Seat(msgspec.Struct, frozen=True):
+    """One role of the cast: from `min` to `max` pods of one shape."""
+
+    role: str
+    min: int
+    max: int
+    shape: Shape
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What a training job runs: a framework, and one of its modes (empty: its default)."""
+
+    framework: str = "pytorch"
+    mode: str = ""
+    gated: bool = True
+    """Whether its pods wait for a node of the plan each, where the webhook has them do so."""
+    topology: Topology = Topology()
+
+
+def queued(
+    name: str, kind: Kind, cast: Sequence[Seat], *, priority: int = 0, items: int | None = None
+) -> TrainingJob:
+    """A training job whose Jobs are all there, suspended; `items` are a `none` job's work items.
+
+    `queued_at` is set when it arrives. Raises ValueError for what the webhook would refuse.
+    """
+    framework, mode = _known(kind, cast)
+    decider = framework.decider([seat.role for seat in cast])
+    alone = len(cast) == 1
+    return TrainingJob(
+        key=JobKey(NAMESPACE, name),
+        framework=kind.framework,
+        roles=tuple(
+            Role(
+                name=seat.role,
+                job=name if alone else f"{name}-{seat.role}",
+                uid=f"{name}-{seat.role}",
+                version="1",
+                min=seat.min,
+                max=seat.max,
+                size=seat.min,
+                suspended=True,
+                resizing=_resizing(framework, mode, seat),
+                decides=seat.role == decider,
+                serves=framework.kinds[seat.role].serves,
+                tandem=framework.ranked,
+                shape=seat.shape,
+                port=mode.port or framework.port,
+                remaining=None if framework.ranked else items,
+                gated=_gated(kind, cast),
+                topology=kind.topology,
+            )
+            for seat in cast
+        ),
+        queued_at=START,
+        priority=priority,
+        mode=mode.name,
+    )
+
+
+def _gated(kind: Kind, cast: Sequence[Seat]) -> bool:
+    roles = [seat.role for seat in cast]
+    together = needs_placement(kind.framework, kind.mode, roles)
+    return kind.gated and (together or bool(kind.topology))
+
+
+def _resizing(framework: Framework, mode: Mode, seat: Seat) -> Resizing:
+    elastic = framework.kinds[seat.role].resizable and seat.min < seat.max
+    return mode.resizing if elastic else Resizing.FIXED
+
+
+def _known(kind: Kind, cast: Sequence[Seat]) -> tuple[Framework, Mode]:
+    framework = FRAMEWORKS.get(kind.framework)
+    if framework is None:
+        raise ValueError(f'framework: "{kind.framework}"; one of {", ".join(FRAMEWORKS)}')
+    roles = [seat.role for seat in cast]
+    for seat in cast:
+        _check(framework, seat)
+    if len(set(roles)) < len(roles) or not roles:
+        raise ValueError(f"roles: {', '.join(roles) or 'none'}; each role once, at least one")
+    mode = framework.mode(kind.mode, roles)
+    if mode is None:
+        modes = ", ".join(dict.fromkeys(mode.name for mode in framework.modes))
+        raise ValueError(f'mode: "{kind.mode}" with {", ".join(roles)}; one of {modes}')
+    absent = [role for role in mode.needed if role not in roles]
+    if absent or not framework.decider(roles):
+        needed = ", ".join(absent or framework.deciders)
+        raise ValueError(f"roles: {', '.join(roles)}; {framework.name} needs {needed} too")
+    return framework, mode
+
+
+def _check(framework: Framework, seat: Seat) -> None:
+    found = framework.kinds.get(seat.role)
+    if found is None:
+        known = ", ".join(framework.kinds)
+        raise ValueError(f'role: "{seat.role}"; {framework.name} knows {known}')
+    if not 1 <= seat.min <= seat.max:
+        raise ValueError(f"{seat.role}: {seat.min}..{seat.max}; 1 ≤ min ≤ max")
+    if seat.min < seat.max and not found.resizable:
+        raise ValueError(f"{seat.role}: {seat.min}..{seat.max}; it is never resized: min = max")
+    if found.single and seat.max > 1:
+        raise ValueError(f"{seat.role}: {seat.max}; {framework.name} has exactly one")

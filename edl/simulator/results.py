@@ -1,0 +1,174 @@
+"""What came of a simulation: figures, and the lines from which they are made."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, nan
+from statistics import fmean, median
+
+import msgspec
+
+from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
+from edl.model import JobKey, Resizing
+from edl.simulator.environment import Stage
+from edl.simulator.scenario import Training
+from edl.simulator.timeline import Timeline, Track
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One training job. Times are None where it never came to that before the end."""
+
+    key: JobKey
+    role: str
+    """The counted one; `min` and `max` are its bounds."""
+    min: int
+    max: int
+    elastic: bool
+    track: Track
+    until: float
+    """When the simulation ended."""
+    domains: tuple[DomainCounts, ...] = ()
+    """Of its first start, by the labels of its topology."""
+
+    @property
+    def wait(self) -> float:
+        """Seconds from its arrival until its minimum was ready; until the end if it never was."""
+        running = self.track.running
+        return (self.until if running is None else running) - self.track.arrived
+
+    @property
+    def queued(self) -> float:
+        """Seconds from its arrival until its minimum was on nodes."""
+        placed = self.track.placed
+        return (self.until if placed is None else placed) - self.track.arrived
+
+    @property
+    def completion(self) -> float | None:
+        """Seconds from its arrival to its end."""
+        return None if self.track.ended is None else self.track.ended - self.track.arrived
+
+    @property
+    def below_min(self) -> float:
+        """Seconds in which it held nodes, and for some role fewer than its minimum."""
+        spans = self.track.short.spans(self.track.arrived, self.until)
+        return sum(end - begin for begin, end, short in spans if short)
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Mean, median and largest of some seconds; nan for none."""
+
+    mean: float
+    median: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        if not values:
+            return cls(nan, nan, nan)
+        return cls(fmean(values), median(values), max(values))
+
+
+class Result(msgspec.Struct, frozen=True):
+    """`jobs` in the order of their arrival. `until`: when the simulation ended, in seconds."""
+
+    jobs: tuple[Outcome, ...]
+    timeline: Timeline
+    until: float
+
+    @property
+    def ended(self) -> int:
+        return sum(job.track.ended is not None for job in self.jobs)
+
+    @property
+    def never(self) -> int:
+        """How many that arrived never ran: never all of their minimum at once."""
+        return sum(job.track.running is None for job in self.jobs)
+
+    @property
+    def waits(self) -> Spread:
+        """Of all that arrived; who never ran counts with the time until the end."""
+        return Spread.of([job.wait for job in self.jobs])
+
+    @property
+    def queued(self) -> Spread:
+        return Spread.of([job.queued for job in self.jobs])
+
+    @property
+    def completions(self) -> Spread:
+        """Of all that ended."""
+        return Spread.of([job.completion for job in self.jobs if job.completion is not None])
+
+    @property
+    def makespan(self) -> float:
+        """From the first arrival to the last end; inf if somebody did not end."""
+        if self.ended < len(self.jobs):
+            return inf
+        ends = [job.track.ended for job in self.jobs if job.track.ended is not None]
+        return max(ends, default=0) - min((job.track.arrived for job in self.jobs), default=0)
+
+    @property
+    def last(self) -> float:
+        """When the last job ended, or the simulation, if somebody did not."""
+        ends = [job.track.ended for job in self.jobs]
+        return max((self.until if end is None else end for end in ends), default=self.until)
+
+    def utilisation(self, resource: str, since: float = 0, until: float | None = None) -> float:
+        """The mean part of a resource that bound pods asked for; by default until `last`."""
+        until = self.last if until is None else until
+        taken = _area(self.timeline.used.spans(since, until), resource)
+        offered = _area(self.timeline.offered.spans(since, until), resource)
+        return taken / offered if offered else 0.0
+
+    def jain(self, at: float, *, fulfilment: bool = False) -> float:
+        """Jain's index over the sizes of the elastic jobs that hold their minimum; nan for none.
+
+        `fulfilment`: over (size - min) / (max - min) instead, 1 when nobody has more than min.
+        """
+        running = [job for job in self.jobs if job.elastic and job.track.size.at(at) >= job.min]
+        values = [float(job.track.size.at(at)) for job in running]
+        if fulfilment:
+            values = [
+                (size - job.min) / (job.max - job.min)
+                for size, job in zip(values, running, strict=True)
+            ]
+        return jain(values)
+
+    @property
+    def below_min(self) -> float:
+        return sum(job.below_min for job in self.jobs)
+
+    @property
+    def stops(self) -> int:
+        """Suspensions of jobs that had started: restarts for a size, or back to the queue."""
+        return sum(job.track.stops for job in self.jobs)
+
+    @property
+    def pod_stops(self) -> int:
+        return sum(job.track.pod_stops for job in self.jobs)
+
+
+def jain(values: Sequence[float]) -> float:
+    """(Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything; nan for nobody."""
+    if not values:
+        return nan
+    squares = sum(value * value for value in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
+
+
+def _area(spans: Iterable[tuple[float, float, Mapping[str, int]]], resource: str) -> float:
+    return sum((end - begin) * found.get(resource, 0) for begin, end, found in spans)
+
+
+def finished(stage: Stage, trainings: Iterable[Training], until: float) -> Result:
+    """What stands when a simulation ends; only of jobs that have arrived."""
+    tracks = stage.timeline.tracks
+    arrived = sorted((one.at, one.key, one) for one in trainings if one.key in tracks)
+    world = stage.world
+    labels = labels_of((*world.nodes, *(event.node for event in world.events)))
+    outcomes = tuple(_outcome(one, tracks[one.key], until, labels) for *_, one in arrived)
+    return Result(outcomes, stage.timeline, until)
+
+
+def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> Outcome:
+    role = next(role for role in training.job.roles if role.name == training.counted)
+    elastic = role.resizing is not Resizing.FIXED and role.max > role.min
+    domains = counted(training.job.topology, track.nodes, labels)
+    return Outcome(training.key, role.name, role.min, role.max, elastic, track, until, domains)

@@ -1,0 +1,1 @@
+"""What a labelled manifest asks for, read once with all findings."""

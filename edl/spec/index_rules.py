@@ -1,0 +1,50 @@
+"""A user's rules about indexes: they must hold at every size that a Job may have."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from edl import contract
+from edl.errors import Finding
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+_LIMIT: Final = "maxFailedIndexes"
+
+
+def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
+    """Ranked pods: `completions` comes down to min, and no rule may need more.
+
+    Looked at where a Job comes, and where its min is lowered: who runs so may go on so.
+    """
+    allowed = f"at most {contract.MIN}, or raise that"
+    return [
+        Finding(
+            path,
+            f"it needs {least} pods, and this Job may shrink to {contract.MIN} {spec.min}",
+            allowed,
+        )
+        for path, least in (_needed(manifest.get("spec") or {}) if spec.tandem else ())
+        if least > spec.min
+    ]
+
+
+def _needed(job: Json) -> Iterator[tuple[str, int]]:
+    """Where a rule stands, and how many pods it needs (batch/validation)."""
+    yield f"spec.{_LIMIT}", _whole(job.get(_LIMIT))
+    policy = job.get("successPolicy")
+    rules = policy.get("rules") if isinstance(policy, dict) else None
+    for number, rule in enumerate(rules if isinstance(rules, list) else ()):
+        if isinstance(rule, dict):
+            path = f"spec.successPolicy.rules[{number}]"
+            yield f"{path}.succeededCount", _whole(rule.get("succeededCount"))
+            yield f"{path}.succeededIndexes", _last(rule.get("succeededIndexes")) + 1
+
+
+def _whole(value: Any) -> int:  # noqa: ANN401 - JSON enters here
+    return value if isinstance(value, int) else 0
+
+
+def _last(text: Any) -> int:  # noqa: ANN401 - JSON enters here
+    """Of `0,2-4` the 4; -1 of anything else, of which the API server says what is wrong."""
+    last = str(text or "").rpartition(",")[2].rpartition("-")[2]
+    return int(last) if last.isdecimal() and len(last) < len(str(2**31)) else -1

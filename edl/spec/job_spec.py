@@ -1,0 +1,96 @@
+"""What a labelled manifest asks for; `edl.spec.parser` makes it."""
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from edl import contract
+from edl.model import Resizing, Topology
+
+
+class Seat(msgspec.Struct, frozen=True):
+    """One role of the cast, `worker=1..12`: from min to max replicas."""
+
+    role: str
+    min: int
+    max: int
+
+
+class Gpu(msgspec.Struct, frozen=True):
+    """Whole GPUs (`whole` > 0), or a KubeShare share of one; texts as the user wrote them."""
+
+    whole: int = 0
+    request: str = ""
+    limit: str = ""
+    memory: int | None = None
+    """Bytes of the shared GPU, None for KubeShare's default."""
+    device_class: str = ""
+    """The DeviceClass of whole ones; empty where a device plugin, or KubeShare, counts them."""
+
+
+RETRIES: Final = 6
+"""The API's default `backoffLimit`, for a whole Job: here it counts for each replica."""
+
+HELD_TTL: Final = 2**31 - 1
+"""`ttlSecondsAfterFinished` while the Job's own waits in `edl.dev/ttl-seconds-after-finished`: the
+longest that the API takes, so that a removed field differs from one that was left as it is."""
+
+POD_POLICIES: Final = {
+    contract.Restart.ALWAYS: "OnFailure",
+    contract.Restart.ON_FAILURE: "OnFailure",
+    contract.Restart.NEVER: "Never",
+    contract.Restart.EXIT_CODE: "Never",
+}
+"""A template's restartPolicy. A Job takes no Always: a container that ends with 0 is done."""
+
+
+class JobSpec(msgspec.Struct, frozen=True):
+    """A labelled Job, or a bare pod, as its user means it. Every value is checked.
+
+    `name` is empty under generateName. `cast` is the whole training job in order, this object's
+    own role among it; a Job alone is a cast of one. `job` is the training job's name.
+    """
+
+    namespace: str
+    name: str
+    job: str
+    framework: str
+    role: str
+    mode: str
+    cast: tuple[Seat, ...]
+    min: int
+    max: int
+    resizing: Resizing
+    tandem: bool
+    wanted: int | None = None
+    timeout: timedelta | None = None
+    """How long `wanted` may take to come before `fallback` is wanted again."""
+    fallback: int | None = None
+    duration: timedelta | None = None
+    """How long it is expected to run, as its user says; for estimates only."""
+    cooldown: timedelta | None = None
+    topology: Topology = Topology()
+    """The least time between two resizes of a role, as its user says."""
+    progress: float | None = None
+    """The part of its work that is done, 0..1, as its user or its script says."""
+    removing: tuple[str, ...] = ()
+    """Names of pods that are to go, whatever their index."""
+    paused: bool = False
+    gpu: Gpu | None = None
+    kubeshare: contract.KubeShare = contract.KubeShare.TWO
+    slots: int = 1
+    port: int = 0
+    clean_up: contract.CleanUp = contract.CleanUp.RUNNING
+    ttl: int | None = None
+    """Seconds until its Job is deleted, from the end of the whole training job."""
+    restart: contract.Restart | None = None
+    rank: int | None = None
+    """A bare pod's index in its role; None for Jobs."""
+    accelerated: bool = False
+    """It has a GPU or a share of one, by its label or by its containers' own words."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """The framework's own annotations, those that are absent by their defaults."""
+
+    def setting(self, annotation: str) -> str:
+        return dict(self.settings)[annotation]

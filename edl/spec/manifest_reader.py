@@ -1,0 +1,276 @@
+"""A manifest as a filled-in form: typed answers from its labels and annotations, and findings."""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from functools import cached_property
+from math import ceil, inf
+from typing import Any, Final, TypeVar
+
+from edl import contract, device_templates
+from edl.errors import Finding
+from edl.quantities import quantity
+from edl.spec.job_spec import Gpu
+from edl.spec.yaml_values import misread, written
+from edl.writes import Json
+
+_WHOLE: Final = re.compile(r"[0-9]{1,9}")
+_SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
+_FULL: Final = re.compile(r"1(\.0+)?")
+_UNITS: Final = ("days", "hours", "minutes", "seconds")
+_DURATION: Final = re.compile(
+    r"(?=.)" + "".join(f"((?P<{unit}>[0-9]{{1,7}}){unit[0]})?" for unit in _UNITS)
+)
+_PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
+_DEVICE_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_POD_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_MOST_FINDINGS: Final = 100
+"""Nobody reads more of them, and each is compared with those before it."""
+MOST_REPLICAS: Final = 100_000
+"""The API server takes no more in an Indexed Job (maxParallelismForIndexedJob)."""
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class Form:
+    """Reads one Job or pod manifest; what cannot be read becomes a finding, never an exception."""
+
+    def __init__(self, manifest: Json) -> None:
+        metadata = _mapping(manifest.get("metadata"))
+        spec = _mapping(manifest.get("spec"))
+        template = _mapping(spec.get("template"))
+        self.findings: Final[list[Finding]] = []
+        self.is_pod: Final = manifest.get("kind") == "Pod"
+        self.name: Final = self._text("metadata.name", metadata.get("name"))
+        self.namespace: Final = (
+            self._text("metadata.namespace", metadata.get("namespace")) or "default"
+        )
+        self.labels: Final = self._texts(metadata, "labels")
+        self.annotations: Final = self._texts(metadata, "annotations")
+        self.job: Final = {} if self.is_pod else spec
+        self.pod: Final = spec if self.is_pod else _mapping(template.get("spec"))
+        self.pod_labels: Final = _mapping(_mapping(template.get("metadata")).get("labels"))
+        self.created: Final = contract.INJECTED_MAX in self.annotations
+
+    def _texts(self, metadata: Mapping[str, Any], place: str) -> Mapping[str, str]:
+        """Labels or annotations: the API server reads null as empty, and refuses numbers."""
+        return {
+            name: value
+            if isinstance(value, str)
+            else self._text(f"metadata.{place}[{name}]", value)
+            for name, value in _mapping(metadata.get(place)).items()
+            if isinstance(value, str) or str(name).startswith(contract.PREFIX)
+        }
+
+    def _text(self, path: str, value: Any) -> str:  # noqa: ANN401 — JSON enters here
+        if value is None or isinstance(value, str):
+            return value or ""
+        self.findings.append(misread(path, value))
+        return written(value)
+
+    @property
+    def job_name(self) -> str:
+        """The training job's name; empty under generateName."""
+        return self.labels.get(contract.JOB, "") or self.name
+
+    @property
+    def parallelism(self) -> int:
+        """`spec.parallelism`; for a bare pod, how many pods its role has."""
+        if self.is_pod:
+            return self.count(contract.SIZE, most=MOST_REPLICAS) or 1
+        given = self.whole("parallelism")
+        return 1 if given is None else given
+
+    @cached_property
+    def own_gpus(self) -> int:
+        """Whole GPUs that the pod's containers ask for themselves; the largest amount of one."""
+        containers = self.pod.get("containers")
+        limits = [
+            _mapping(_mapping(_mapping(container).get("resources")).get("limits"))
+            for container in (containers if isinstance(containers, list) else [])
+        ]
+        found = [str(limit.get(contract.GPU_RESOURCE)) for limit in limits]
+        return max((int(text) for text in found if _WHOLE.fullmatch(text)), default=0)
+
+    @property
+    def own_cpus(self) -> int:
+        """Whole CPUs that the first container asks for, rounded up; 0 if it does not say."""
+        containers = self.pod.get("containers")
+        first = containers[0] if isinstance(containers, list) and containers else None
+        resources = _mapping(_mapping(first).get("resources"))
+        asked = {**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))}
+        try:
+            return ceil(quantity(str(asked.get("cpu", 0))))
+        except ValueError:
+            return 0  # the API server says so in its own words
+
+    @property
+    def completions(self) -> int | None:
+        """`spec.completions`, as the API server has it: 1 beside no size at all, else as given."""
+        given, sized = self.whole("completions"), self.job.get("parallelism") is not None
+        return given if sized or self.is_pod or given is not None else 1
+
+    def whole(self, field: str) -> int | None:
+        """A number of the Job's spec, None where it is absent or no number."""
+        value = self.job.get(field)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        self.found(f"spec.{field}", f"{value!r}", "a whole number")
+        return None
+
+    def found(self, path: str, what: str, allowed: str = "") -> None:
+        finding = Finding(path, what, allowed)
+        if len(self.findings) < _MOST_FINDINGS and finding not in self.findings:
+            self.findings.append(finding)
+
+    def label_path(self, name: str) -> str:
+        return f"metadata.labels[{name}]"
+
+    def annotation_path(self, name: str) -> str:
+        return f"metadata.annotations[{name}]"
+
+    def count(
+        self, name: str, *, label: bool = False, least: int = 1, most: int | None = None
+    ) -> int | None:
+        """A whole number within bounds, None where it is absent or wrong."""
+        text = (self.labels if label else self.annotations).get(name)
+        if text is None:
+            return None
+        if not _WHOLE.fullmatch(text) or int(text) < least or (most and int(text) > most):
+            path = self.label_path(name) if label else self.annotation_path(name)
+            allowed = f"a whole number from {least}" + (f" to {most}" if most else "")
+            self.found(path, f'"{text}"', allowed)
+            return None
+        return int(text)
+
+    def duration(self, name: str, least: str = "", most: str = "") -> timedelta | None:
+        """`60s`, `5m` or `2h30m`, within bounds of that form; None where it is absent or wrong."""
+        text = self.annotations.get(name)
+        length = None if text is None else duration(text)
+        low, high = duration(least), duration(most)
+        outside = length and ((low and length < low) or (high and length > high))
+        if text is not None and (length is None or outside):
+            bounds = f"from {least} to {most}, " if least else ""
+            allowed = f"a time {bounds}such as 60s, 5m or 2h30m"
+            self.found(self.annotation_path(name), f'"{text}"', allowed)
+            return None
+        return length
+
+    def part(self, name: str) -> float | None:
+        """`93` or `93%` as 0.93; None where it is absent or wrong."""
+        text = self.annotations.get(name)
+        if text is None:
+            return None
+        match, path = _PERCENT.fullmatch(text), self.annotation_path(name)
+        part = float(match["number"]) / 100 if match else inf
+        if match is None or part > 1:
+            self.found(path, f'"{text}"', "per cent, from 0 to 100, such as 93 or 93%")
+            return None
+        if "." in text and 0 < part * 100 <= 1 and not match["sign"]:
+            what = f'"{text}" would be {text} per cent'
+            self.found(path, what, f"write {float(text) * 100:g}, or {text}% if you mean that")
+            return None
+        return part
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Names of pods between commas; none where it is absent or wrong."""
+        text = self.annotations.get(name)
+        found = [] if text is None else text.split(",")
+        wrong = [one for one in found if not _POD_NAME.fullmatch(one)]
+        if wrong:
+            allowed = "names of pods, separated by commas"
+            self.found(self.annotation_path(name), f'"{wrong[0]}" is no name', allowed)
+            return ()
+        return tuple(found)
+
+    def choice(self, name: str, choices: type[_Choice], usual: _Choice) -> _Choice:
+        text = self.annotations.get(name, usual.value)
+        try:
+            return choices(text)
+        except ValueError:
+            known = ", ".join(choice.value for choice in choices)
+            self.found(self.annotation_path(name), f'unknown "{text}"', f"one of {known}")
+            return usual
+
+    def gpu(self) -> Gpu | None:
+        """`edl.dev/gpu` with its limit and memory: whole GPUs or a share of one."""
+        text = self.labels.get(contract.GPU)
+        if text is None:
+            self._refuse_share_settings(f"{contract.GPU} is absent", f"add {contract.GPU}: 0.5")
+            self._refuse_class(f"{contract.GPU} is absent", f"add {contract.GPU}: 1")
+            return None
+        if _WHOLE.fullmatch(text) and int(text) >= 1:
+            self._refuse_share_settings(f"{text} is whole GPUs", "leave it out")
+            return Gpu(whole=int(text), device_class=self._gpu_class(int(text)))
+        if not _SHARE.fullmatch(text):
+            allowed = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
+            self.found(self.label_path(contract.GPU), f'"{text}"', allowed)
+            return None
+        self._refuse_class(f"{text} is a share", "leave it out")
+        return Gpu(request=text, limit=self._gpu_limit(text), memory=self._gpu_memory())
+
+    def _refuse_share_settings(self, why: str, allowed: str) -> None:
+        for path, given in (
+            (self.label_path(contract.GPU_MEMORY), contract.GPU_MEMORY in self.labels),
+            (self.annotation_path(contract.GPU_LIMIT), contract.GPU_LIMIT in self.annotations),
+        ):
+            if given:
+                self.found(path, f"belongs to a share, and {why}", allowed)
+
+    def _refuse_class(self, why: str, allowed: str) -> None:
+        if contract.GPU_CLASS in self.annotations:
+            path = self.annotation_path(contract.GPU_CLASS)
+            self.found(path, f"belongs to whole GPUs, and {why}", allowed)
+
+    def _gpu_class(self, gpus: int) -> str:
+        """The DeviceClass of whole GPUs, empty without one."""
+        text = self.annotations.get(contract.GPU_CLASS)
+        if text is None:
+            return ""
+        path = self.annotation_path(contract.GPU_CLASS)
+        if not _DEVICE_CLASS.fullmatch(text) or len(text) > device_templates.LONGEST:
+            allowed = f"the name of a DeviceClass, of at most {device_templates.LONGEST} characters"
+            self.found(path, f'"{text}"', allowed)
+        if gpus > device_templates.MOST:
+            what = f"{gpus} devices, and a ResourceClaim holds no more than {device_templates.MOST}"
+            self.found(self.label_path(contract.GPU), what, f"at most {device_templates.MOST}")
+        if self.is_pod:
+            allowed = "leave it out, and name a ResourceClaimTemplate in spec.resourceClaims"
+            self.found(path, "a bare pod has no template made for it", allowed)
+        elif not self.job_name:
+            allowed = f"metadata.name, or the label {contract.JOB}"
+            self.found(path, "its ResourceClaimTemplate is named after the training job", allowed)
+        return text
+
+    def _gpu_limit(self, request: str) -> str:
+        text = self.annotations.get(contract.GPU_LIMIT, request)
+        is_number = _SHARE.fullmatch(text) or _FULL.fullmatch(text)
+        if not is_number or float(text) < float(request):
+            path = self.annotation_path(contract.GPU_LIMIT)
+            self.found(path, f'"{text}"', f"from the share {request} to 1.0")
+        return text
+
+    def _gpu_memory(self) -> int | None:
+        text = self.labels.get(contract.GPU_MEMORY)
+        if text is None:
+            return None
+        path = self.label_path(contract.GPU_MEMORY)
+        try:
+            amount = quantity(text)
+        except ValueError as error:
+            self.found(path, str(error))
+            return None
+        if amount < 1 or amount != int(amount):
+            self.found(path, f'"{text}"', "whole bytes, such as 3Gi")
+        return int(amount)
+
+
+def duration(text: str) -> timedelta | None:
+    """`60s`, `5m`, `2h30m` or `1d`; None for anything else, and for no time at all."""
+    match = _DURATION.fullmatch(text)
+    length = timedelta(**{unit: int(match[unit] or 0) for unit in _UNITS}) if match else None
+    return length or None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 — JSON enters here
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,82 @@
+"""The names of a labelled object: those under which its peers, and its own pods, are found."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from edl import contract
+from edl.frameworks.base import Framework
+from edl.spec.job_spec import Seat
+from edl.spec.manifest_reader import Form
+
+_HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SERVICE: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_LABEL: Final = 63
+_NAME: Final = "metadata.name"
+
+
+def check(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat]) -> None:
+    """Findings for every name that leads nowhere."""
+    if form.is_pod:
+        _check_pod(form, seat, cast)
+    else:
+        _check_job(form, framework, seat, cast)
+        _check_template(form, framework, seat.role)
+    if framework.ranked and form.job_name:
+        _check_hosts(form, seat)
+    elif len(form.job_name) > _LONGEST_LABEL:
+        what = f"it has {len(form.job_name)} characters"
+        form.found(_NAME, what, f"at most {_LONGEST_LABEL}, or a shorter label {contract.JOB}")
+
+
+def _check_pod(form: Form, seat: Seat, cast: Sequence[Seat]) -> None:
+    """Nothing but the label tells a bare pod who its peers are."""
+    if contract.JOB not in form.labels and (seat.max > 1 or cast or not form.name):
+        what = "a bare pod finds its peers by it"
+        form.found(form.label_path(contract.JOB), what, "write the same name on each of them")
+
+
+def _check_job(form: Form, framework: Framework, seat: Seat, cast: Sequence[Seat]) -> None:
+    if seat.role not in framework.kinds:
+        return  # it is said, and what the name should be follows from it
+    expected = f"{form.job_name}-{seat.role}"
+    if not form.name and (framework.ranked or cast):
+        what = "generateName gives no address"
+        form.found(_NAME, what, "peers find each other by name: set it")
+    elif len(cast) > 1 and form.name != expected:
+        form.found(_NAME, f'"{form.name}" in a cast', f'its siblings look for "{expected}"')
+
+
+def _check_template(form: Form, framework: Framework, role: str) -> None:
+    """Pods under another name would be nobody's."""
+    said = {contract.FRAMEWORK: framework.name, contract.JOB: form.job_name, contract.ROLE: role}
+    for name, value in said.items():
+        given = form.pod_labels.get(name, value)
+        if given != value:
+            path = f"spec.template.metadata.labels[{name}]"
+            form.found(path, f'"{given}" on the pods and "{value}" on the Job', "leave it out")
+    subdomain = form.pod.get("subdomain")
+    if framework.ranked and subdomain and subdomain != form.job_name:
+        form.found(
+            "spec.template.spec.subdomain",
+            f'"{subdomain}"',
+            f'leave it out: the training job\'s Service is "{form.job_name}"',
+        )
+
+
+def _check_hosts(form: Form, seat: Seat) -> None:
+    """The Service's name and the longest host name, as DNS labels (docs/kubernetes.md 14)."""
+    job = form.job_name
+    path = form.label_path(contract.JOB) if form.labels.get(contract.JOB) else _NAME
+    if not _SERVICE.fullmatch(job):
+        form.found(path, f'"{job}" is no host name', "a-z, 0-9 and -, beginning with a letter")
+    owner = f"{job}-{seat.role}" if form.is_pod else form.name
+    if owner not in ("", job) and not form.is_pod and not _HOST.fullmatch(owner):
+        form.found(_NAME, f'"{owner}" is no host name', "a-z, 0-9 and -")
+    longest = f"{owner}-{seat.max - 1}"
+    if len(longest) > _LONGEST_LABEL:
+        form.found(
+            _NAME if not form.is_pod else path,
+            f'host "{longest}" has {len(longest)} characters',
+            f"at most {_LONGEST_LABEL}: shorten the name by {len(longest) - _LONGEST_LABEL}",
+        )

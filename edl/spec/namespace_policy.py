@@ -1,0 +1,221 @@
+"""What a namespace says about the Jobs in it: who is ours, defaults, ceilings. Read once."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import contract, frameworks
+from edl.contract import registry
+from edl.contract.registry import Kind
+from edl.errors import Denied, Finding
+from edl.frameworks import FRAMEWORKS
+from edl.spec.job_spec import JobSpec
+from edl.spec.manifest_reader import MOST_REPLICAS
+from edl.writes import Json
+
+_WHOLE: Final = re.compile(r"[0-9]{1,9}")
+_GPUS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_CLASS: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_CLOSE: Final = 0.85
+"""All names begin alike: less would be near by that alone."""
+_MOST: Final = 10
+"""Unknown names that are told: each is compared with all that are known."""
+_LONGEST: Final = 63
+"""Characters of one that is compared, or quoted."""
+_ANNOTATIONS: Final = tuple(
+    entry.name for entry in registry.ENTRIES if entry.kind is Kind.NAMESPACE_ANNOTATION
+)
+
+
+class NamespacePolicy(msgspec.Struct, frozen=True):
+    """One namespace's word on its Jobs; None and empty where it says nothing."""
+
+    namespace: str = ""
+    kubexec: bool = False
+    """Launchers may exec into their workers."""
+    adopts: bool = False
+    """Jobs without `edl.dev/framework` are ours too."""
+    framework: str = "none"
+    """Theirs."""
+    default_min: int | None = None
+    default_max: int | None = None
+    default_priority: str = ""
+    default_gpu_class: str = ""
+    largest_max: int | None = None
+    gpu_budget: Decimal | None = None
+    """GPUs of all training jobs together, and of each at its max; shares as fractions."""
+    findings: tuple[Finding, ...] = ()
+    """What cannot be read. Until it is mended nothing grows: it may have been a ceiling."""
+
+    @property
+    def without_defaults(self) -> "NamespacePolicy":
+        """Its ceilings alone, and what cannot be read."""
+        return replace(
+            self,
+            adopts=False,
+            default_min=None,
+            default_max=None,
+            default_priority="",
+            default_gpu_class="",
+        )
+
+    @property
+    def limits(self) -> bool:
+        """Whether anything here may be too large."""
+        return self.largest_max is not None or self.gpu_budget is not None or bool(self.findings)
+
+    def says(self, name: str) -> str:
+        """For messages: which annotation of which namespace."""
+        return f"the {name} of {self}"
+
+    def __str__(self) -> str:
+        return f'namespace "{self.namespace}"'
+
+
+SILENT: Final = NamespacePolicy()
+"""Of a namespace that says nothing, or that nobody asked."""
+
+
+def read(manifest: Json) -> NamespacePolicy:
+    """The policy of a Namespace."""
+    metadata = manifest.get("metadata") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    return policy(metadata.get("name") or "", labels, annotations)
+
+
+def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
+    """The policy of a namespace with these labels and annotations."""
+    lines = _Lines(annotations)
+    said = NamespacePolicy(
+        namespace=name,
+        kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
+        adopts=labels.get(contract.INJECTION) == contract.ENABLED,
+        framework=lines.framework(),
+        default_min=lines.count(contract.DEFAULT_MIN),
+        default_max=lines.count(contract.DEFAULT_MAX),
+        default_priority=lines.priority(),
+        default_gpu_class=lines.gpu_class(),
+        largest_max=lines.count(contract.LARGEST_MAX),
+        gpu_budget=lines.gpus(),
+    )
+    return replace(said, findings=(*lines.findings, *_contradictions(said)))
+
+
+def check(manifest: Json, old: Json | None) -> None:
+    """Raises Denied for what this change of a Namespace makes unreadable.
+
+    What was wrong before may stay wrong: a namespace must not become untouchable.
+    """
+    before = _problems(old) if old else ()
+    findings = [finding for finding in _problems(manifest) if finding not in before]
+    findings += map(_no_setting, sorted(_unknown(manifest) - _unknown(old or {}))[:_MOST])
+    if findings:
+        raise Denied(findings)
+
+
+def allow_kubexec(namespace: str) -> str:
+    """The command that lets launchers in it exec into their workers."""
+    return f"kubectl label namespace {namespace} {contract.KUBEXEC}={contract.ENABLED}"
+
+
+def no_kubexec(namespace: str) -> str:
+    """Why a launcher does not start in it, and the way out."""
+    what = f"namespace {namespace} does not let launchers exec into workers"
+    return f"{what}: {allow_kubexec(namespace)}"
+
+
+def withheld(spec: JobSpec, policy: NamespacePolicy) -> tuple[str, ...]:
+    """What a Job needs of its namespace and does not get; nothing where nobody asked it."""
+    asked = policy.namespace and not policy.kubexec and frameworks.execs(spec)
+    return (no_kubexec(policy.namespace),) if asked else ()
+
+
+class _Lines:
+    """Reads the annotations one by one and gathers what is wrong with any."""
+
+    def __init__(self, annotations: Mapping[str, Any]) -> None:
+        self._annotations = annotations
+        self.findings: Final[list[Finding]] = []
+
+    def count(self, name: str) -> int | None:
+        text = self._text(name, _WHOLE, f"a whole number from 1 to {MOST_REPLICAS}")
+        if text and not 1 <= int(text) <= MOST_REPLICAS:
+            self._found(name, text, f"1 to {MOST_REPLICAS}")
+            return None
+        return int(text) if text else None
+
+    def gpus(self) -> Decimal | None:
+        text = self._text(contract.GPU_BUDGET, _GPUS, "GPUs, such as 8 or 2.5; 0 for none")
+        return Decimal(text) if text else None
+
+    def priority(self) -> str:
+        return self._text(contract.DEFAULT_PRIORITY, _CLASS, "the name of a PriorityClass")
+
+    def gpu_class(self) -> str:
+        return self._text(contract.DEFAULT_GPU_CLASS, _CLASS, "the name of a DeviceClass")
+
+    def framework(self) -> str:
+        text = self._annotations.get(contract.DEFAULT_FRAMEWORK, SILENT.framework)
+        if text in FRAMEWORKS:
+            return str(text)
+        self._found(contract.DEFAULT_FRAMEWORK, text, f"one of {', '.join(FRAMEWORKS)}")
+        return SILENT.framework
+
+    def _text(self, name: str, pattern: re.Pattern[str], allowed: str) -> str:
+        """Empty where it is absent or cannot be read."""
+        text = self._annotations.get(name)
+        if text is None or (isinstance(text, str) and pattern.fullmatch(text)):
+            return text or ""
+        self._found(name, text, allowed)
+        return ""
+
+    def _found(self, name: str, text: object, allowed: str) -> None:
+        self.findings.append(Finding(f"metadata.annotations[{name}]", f'"{text}"', allowed))
+
+
+def _contradictions(said: NamespacePolicy) -> list[Finding]:
+    values = {
+        contract.DEFAULT_MIN: said.default_min,
+        contract.DEFAULT_MAX: said.default_max,
+        contract.LARGEST_MAX: said.largest_max,
+    }
+    ordered = [(name, value) for name, value in values.items() if value is not None]
+    return [
+        Finding(f"metadata.annotations[{low}]", f"{least} is above {high}: {most}", "no more")
+        for place, (low, least) in enumerate(ordered)
+        for high, most in ordered[place + 1 :]
+        if least > most
+    ]
+
+
+def _problems(manifest: Json) -> tuple[Finding, ...]:
+    """Of its settings, and a label that is not worth refusing Jobs for."""
+    metadata = manifest.get("metadata") or {}
+    found = list(read(manifest).findings)
+    given = (metadata.get("labels") or {}).get(contract.INJECTION, contract.DISABLED)
+    if given not in (contract.ENABLED, contract.DISABLED):
+        path = f"metadata.labels[{contract.INJECTION}]"
+        found.append(Finding(path, f'"{given}"', f"{contract.ENABLED}, or leave it out"))
+    return tuple(found)
+
+
+def _unknown(manifest: Json) -> set[str]:
+    """Annotations of ours that mean nothing on a namespace."""
+    given = (manifest.get("metadata") or {}).get("annotations") or {}
+    return {name for name in given if name.startswith(contract.PREFIX)} - {*_ANNOTATIONS}
+
+
+def _no_setting(name: str) -> Finding:
+    shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+    path = f"metadata.annotations[{shown}]"
+    return Finding(path, "a namespace has no such setting", _meant(shown))
+
+
+def _meant(name: str) -> str:
+    close = get_close_matches(name, _ANNOTATIONS, n=1, cutoff=_CLOSE)
+    return f"did you mean {close[0]}?" if close else f"one of {', '.join(_ANNOTATIONS)}"

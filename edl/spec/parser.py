@@ -1,0 +1,299 @@
+"""From a labelled manifest to a `JobSpec`, read once, at the door, with all findings at once."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from edl import contract
+from edl.contract import CleanUp, KubeShare, Restart
+from edl.errors import Denied
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import Framework, Mode
+from edl.model import Resizing
+from edl.spec import name_checks, topology_labels
+from edl.spec.job_spec import POD_POLICIES, JobSpec, Seat
+from edl.spec.manifest_reader import MOST_REPLICAS, Form
+from edl.writes import Json
+
+_CAST: Final = re.compile(
+    r"(?P<role>[a-z]+(-[a-z]+)*)=(?P<min>[0-9]{1,9})(\.\.(?P<max>[0-9]{1,9}))?"
+)
+_CAST_EXAMPLE: Final = 'write it as "chief=1,ps=2,worker=1..12"'
+
+
+def parse(manifest: Json) -> JobSpec:
+    """Read a Job or a pod that carries `edl.dev/framework`; raises Denied with every finding."""
+    form = Form(manifest)
+    framework = _framework(form)
+    if framework is None:
+        raise Denied(form.findings)
+    spec = _read(form, framework)
+    if form.findings:
+        raise Denied(form.findings)
+    return spec
+
+
+def _framework(form: Form) -> Framework | None:
+    name = form.labels.get(contract.FRAMEWORK, "")
+    if name not in FRAMEWORKS:
+        known = ", ".join(FRAMEWORKS)
+        what = f'unknown "{name}"' if name else "missing"
+        form.found(form.label_path(contract.FRAMEWORK), what, f"one of {known}")
+    return FRAMEWORKS.get(name)
+
+
+def _read(form: Form, framework: Framework) -> JobSpec:
+    """What the form says; it means something only where nothing was found."""
+    role = _role(form, framework)
+    cast = _cast(form, framework)
+    seat = _seat(form, role, cast)
+    mode = _mode(form, framework, cast or (seat,))
+    _check(form, framework, seat, mode, cast)
+    gpu = form.gpu()
+    threads = form.own_cpus if mode and mode.threads and role == framework.worker else 0
+    return JobSpec(
+        namespace=form.namespace,
+        name=form.name,
+        job=form.job_name,
+        framework=framework.name,
+        role=role,
+        mode=mode.name if mode else "",
+        cast=cast or (seat,),
+        min=seat.min,
+        max=seat.max,
+        resizing=_resizing(framework, seat, mode, form.parallelism if form.created else seat.min),
+        tandem=framework.ranked,
+        kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
+        wanted=_wanted(form, framework, seat),
+        timeout=form.duration(contract.SCALE_TIMEOUT),
+        duration=form.duration(contract.DURATION),
+        cooldown=form.duration(contract.COOLDOWN, least="10s", most="1d"),
+        progress=form.part(contract.PROGRESS),
+        topology=topology_labels.read(form, frozenset(one.role for one in cast or (seat,))),
+        fallback=form.count(contract.SCALE_FALLBACK),
+        removing=form.names(contract.REMOVE),
+        gpu=gpu,
+        slots=form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1,
+        port=form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port,
+        clean_up=form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING),
+        ttl=form.count(contract.TTL, least=0),
+        restart=_restart(form),
+        paused=_paused(form),
+        rank=_rank(form, seat) if form.is_pod else None,
+        accelerated=bool(gpu or form.own_gpus),
+        settings=_settings(form, framework),
+    )
+
+
+def _check(
+    form: Form, framework: Framework, seat: Seat, mode: Mode | None, cast: Sequence[Seat]
+) -> None:
+    _check_role(form, framework, seat, mode)
+    _check_account(form, framework, seat.role, mode)
+    name_checks.check(form, framework, seat, cast)
+    if framework.ranked and not form.is_pod:
+        _check_ranks(form)
+
+
+def _role(form: Form, framework: Framework) -> str:
+    role = form.labels.get(contract.ROLE, framework.worker)
+    if role not in framework.kinds:
+        known = ", ".join(framework.kinds)
+        path = form.label_path(contract.ROLE)
+        form.found(path, f'"{role}" is no role of {framework.name}', f"one of {known}")
+    return role
+
+
+def _cast(form: Form, framework: Framework) -> tuple[Seat, ...]:
+    """The seats of `edl.dev/roles`, none without it."""
+    text = form.annotations.get(contract.ROLES)
+    if text is None:
+        return ()
+    seats = tuple(_seat_of(form, framework, part.strip()) for part in text.split(","))
+    names = [seat.role for seat in seats if seat]
+    path = form.annotation_path(contract.ROLES)
+    if len(set(names)) < len(names):
+        form.found(path, "a role stands twice", "name each role once")
+    return tuple(seat for seat in seats if seat)
+
+
+def _seat_of(form: Form, framework: Framework, part: str) -> Seat | None:
+    path = form.annotation_path(contract.ROLES)
+    match = _CAST.fullmatch(part)
+    if match is None:
+        form.found(path, f'"{part}" is no role and size', _CAST_EXAMPLE)
+        return None
+    role, low = match["role"], int(match["min"])
+    high = int(match["max"] or low)
+    kind = framework.kinds.get(role)
+    if kind is None:
+        known = ", ".join(framework.kinds)
+        form.found(path, f'"{role}" is no role of {framework.name}', f"one of {known}")
+        return None
+    if not 1 <= low <= high <= MOST_REPLICAS:
+        form.found(path, f'"{part}" is no range', f"1 ≤ min ≤ max ≤ {MOST_REPLICAS}")
+        return None
+    return Seat(role, low, high)
+
+
+def _seat(form: Form, role: str, cast: Sequence[Seat]) -> Seat:
+    """This object's own bounds: its labels, else the cast's, else `spec.parallelism`."""
+    cast_seat = next((seat for seat in cast if seat.role == role), None)
+    path = form.annotation_path(contract.ROLES)
+    # Not where a part of the cast, or the role itself, is unreadable: the advice would be wrong.
+    unread = {path, form.label_path(contract.ROLE)} & {finding.path for finding in form.findings}
+    if cast and cast_seat is None and not unread:
+        form.found(path, f'the cast has no "{role}"', f"add {role}=…")
+    usual = cast_seat or Seat(role, form.parallelism, form.parallelism)
+    low = form.count(contract.MIN, label=True, most=MOST_REPLICAS)
+    high = form.count(contract.MAX, label=True, most=MOST_REPLICAS)
+    seat = Seat(role, low or min(usual.min, high or usual.min), high or max(usual.max, low or 0))
+    if seat.min > seat.max:
+        what = f"min {seat.min} is above max {seat.max}"
+        form.found(form.label_path(contract.MIN), what, "1 ≤ min ≤ max")
+    if seat.min < 1:
+        form.found("spec.parallelism", f"{seat.min} would end the Job at once", "at least 1")
+    if seat.max > MOST_REPLICAS:
+        form.found("spec.parallelism", f"{seat.max}", f"at most {MOST_REPLICAS}")
+    if cast_seat and not form.created and (seat.min, seat.max) != (cast_seat.min, cast_seat.max):
+        _found_disagreement(form, seat, cast_seat)
+    return seat
+
+
+def _found_disagreement(form: Form, own: Seat, cast: Seat) -> None:
+    form.found(
+        form.label_path(contract.MIN),
+        f"{own.role} is {own.min}..{own.max} here and {cast.min}..{cast.max} in the cast",
+        f"leave the labels out, or write the same in {contract.ROLES}",
+    )
+
+
+def _mode(form: Form, framework: Framework, cast: Sequence[Seat]) -> Mode | None:
+    name = form.annotations.get(contract.MODE, "")
+    roles = [seat.role for seat in cast]
+    mode = framework.mode(name, roles)
+    if mode is None:
+        known = ", ".join(
+            mode.name + (f" (with a {mode.role})" if mode.role else "") for mode in framework.modes
+        )
+        form.found(form.annotation_path(contract.MODE), f'"{name}" does not fit', f"one of {known}")
+    path = form.annotation_path(contract.ROLES)
+    absent = [role for role in mode.needed if role not in roles] if mode else []
+    for role in absent:
+        form.found(path, f"{framework.name} needs a {role}", f"add {role}=…")
+    for role in roles:
+        if mode and mode.roles and role not in mode.roles:
+            what = f'"{role}" has no place in mode {mode.name}'
+            form.found(path, what, f"leave it out, or see {contract.MODE}")
+    if not absent and not framework.decider(roles):
+        form.found(
+            path,
+            f"no role of the cast decides when {framework.name} is done",
+            f"name the whole cast, with a {' or '.join(framework.deciders)}",
+        )
+    return mode
+
+
+def _check_role(form: Form, framework: Framework, seat: Seat, mode: Mode | None) -> None:
+    kind = framework.kinds.get(seat.role)
+    if kind is None or mode is None:
+        return
+    path = form.label_path(contract.MAX)
+    if not kind.resizable and seat.min != seat.max:
+        form.found(path, f"a {seat.role} is never resized", "min = max, or leave both out")
+    if seat.max > 1 and (limit := framework.only_one(seat.role, mode)):
+        form.found(path, f"{seat.max} × {seat.role}", limit)
+    completions = form.completions
+    if mode.resizing is Resizing.ITEMS and completions is not None and seat.max > completions:
+        form.found(
+            path,
+            f"max {seat.max} is above spec.completions {completions}",
+            "framework none counts work items: set completions to their number, or leave it out "
+            "with spec.parallelism for a work queue",
+        )
+
+
+def _check_ranks(form: Form) -> None:
+    """Ranked pods: as many completions as pods."""
+    completions = form.completions
+    if completions is not None and completions != form.parallelism:
+        form.found(
+            "spec.completions",
+            f"{completions} completions with parallelism {form.parallelism}",
+            "pods here are ranks, not work items: leave completions out",
+        )
+
+
+def _resizing(framework: Framework, seat: Seat, mode: Mode | None, size: int) -> Resizing:
+    """One size is no freedom, but a role must still come to it after its bounds were edited."""
+    kind = framework.kinds.get(seat.role)
+    elastic = kind and kind.resizable and not seat.min == seat.max == size
+    return mode.resizing if mode and elastic else Resizing.FIXED
+
+
+def _wanted(form: Form, framework: Framework, seat: Seat) -> int | None:
+    wanted = form.count(contract.REPLICAS)
+    path = form.annotation_path(contract.REPLICAS)
+    kind = framework.kinds.get(seat.role)
+    if wanted is not None and kind is not None and not kind.resizable:
+        if wanted != seat.min:
+            form.found(path, f"a {seat.role} is never resized", "remove it")
+    elif wanted is not None and not seat.min <= wanted <= seat.max:
+        form.found(
+            path,
+            f"{wanted} is outside {seat.role}={seat.min}..{seat.max}",
+            f"change {contract.MIN} or {contract.MAX}, or remove it",
+        )
+    return wanted
+
+
+def _settings(form: Form, framework: Framework) -> tuple[tuple[str, str], ...]:
+    for setting in framework.settings:
+        if setting.whole:
+            form.count(setting.annotation, most=setting.most)
+    return tuple(
+        (setting.annotation, form.annotations.get(setting.annotation) or setting.default)
+        for setting in framework.settings
+    )
+
+
+def _restart(form: Form) -> Restart | None:
+    """What happens when a pod fails, None where the Job itself says so."""
+    if contract.RESTART not in form.annotations:
+        return None
+    path = form.annotation_path(contract.RESTART)
+    if form.is_pod:
+        form.found(path, "a bare pod is not recreated", "set its spec.restartPolicy instead")
+        return None
+    found = form.choice(contract.RESTART, Restart, Restart.ON_FAILURE)
+    # The API server fills in Always, which no Job may keep.
+    own, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[found]
+    if own not in ("Always", wanted):
+        path = "spec.template.spec.restartPolicy"
+        form.found(path, f'"{own}" with {contract.RESTART}: {found}', f"leave it out, or {wanted}")
+    return found
+
+
+def _paused(form: Form) -> bool:
+    text = form.annotations.get(contract.PAUSED, "false")
+    if text not in (contract.TRUE, "false"):
+        form.found(form.annotation_path(contract.PAUSED), f'"{text}"', 'write "true", or remove it')
+    return text == contract.TRUE
+
+
+def _rank(form: Form, seat: Seat) -> int:
+    """A bare pod's index, 0 without it."""
+    rank = form.count(contract.RANK, least=0) or 0
+    if rank >= seat.max:
+        path = form.annotation_path(contract.RANK)
+        form.found(path, f"{rank} of {seat.max} pods", f"0..{seat.max - 1}, see {contract.SIZE}")
+    return rank
+
+
+def _check_account(form: Form, framework: Framework, role: str, mode: Mode | None) -> None:
+    """A Job's pods wait for the account that we make; the API server refuses a bare one."""
+    own = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
+    execs = form.is_pod and mode and mode.execs and role in framework.deciders
+    if execs and own in (None, "", "default"):
+        what = f"a bare {role} needs an account of its own: it may exec into its workers"
+        form.found("spec.serviceAccountName", what, "kubectl create serviceaccount NAME, name it")

@@ -1,0 +1,57 @@
+"""What `edl.dev/required-topology` and `edl.dev/preferred-topology` say."""
+
+import re
+from typing import Final
+
+from edl import contract
+from edl.model.topology_domains import Topology
+from edl.spec.manifest_reader import Form
+
+_LABEL: Final = re.compile(
+    r"(?:(?=[^/]{1,253}/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+"""A label's key (Kubernetes, qualified name)."""
+_MOST: Final = 8
+"""Labels: clusters have a handful of levels."""
+_EXAMPLE: Final = "the key of a node label, such as topology.kubernetes.io/zone"
+
+
+def read(form: Form, roles: frozenset[str]) -> Topology:
+    """Nothing where the annotations are absent, or wrong: then the form has findings.
+
+    roles: those that the training job has.
+    """
+    required = [_required(form, part, roles) for part in _parts(form, contract.REQUIRED_TOPOLOGY)]
+    named = [role for role, _ in required]
+    if len(set(named)) < len(named):
+        path = form.annotation_path(contract.REQUIRED_TOPOLOGY)
+        form.found(path, "two labels for the same pods", "one label, and one for each ROLE=LABEL")
+    preferred = _parts(form, contract.PREFERRED_TOPOLOGY)
+    for label in preferred:
+        _check(form, contract.PREFERRED_TOPOLOGY, label)
+    return Topology(tuple(sorted(required)), tuple(dict.fromkeys(preferred)))
+
+
+def _parts(form: Form, name: str) -> list[str]:
+    text = form.annotations.get(name)
+    found = [] if text is None else [part.strip() for part in text.split(",", _MOST)]
+    if len(found) > _MOST:
+        form.found(form.annotation_path(name), "too many labels", f"at most {_MOST}")
+        return []
+    return found
+
+
+def _required(form: Form, part: str, roles: frozenset[str]) -> tuple[str, str]:
+    role, equals, label = part.rpartition("=")
+    if equals and role not in roles:
+        known = ", ".join(sorted(roles))
+        path = form.annotation_path(contract.REQUIRED_TOPOLOGY)
+        form.found(path, f'it has no role "{role}"', f"one of {known}")
+    _check(form, contract.REQUIRED_TOPOLOGY, label)
+    return role, label
+
+
+def _check(form: Form, name: str, label: str) -> None:
+    if not _LABEL.fullmatch(label):
+        form.found(form.annotation_path(name), f'"{label}" is no label', _EXAMPLE)

@@ -1,0 +1,17 @@
+"""Bare pods with our labels: what they need around them, and their launcher's host list."""
+
+from datetime import datetime, timedelta
+
+from edl.model import TrainingJob
+from edl.steps.dependents.dependents import surroundings
+from edl.steps.hosts.host_file import publish
+from edl.writes import Step
+
+
+def bare(job: TrainingJob, now: datetime) -> tuple[Step, timedelta | None]:
+    """What is due now, and when to look again though nothing may have changed."""
+    if job.problem:
+        return Step(job.key, ()), None
+    published = publish(job, (), now)
+    # Around first: a launcher whose gate is taken away needs its ServiceAccount.
+    return Step(job.key, (*surroundings(job), *published.writes)), published.recheck

@@ -1,0 +1,1 @@
+"""Objects around a training job, owned by its Jobs."""

@@ -1,0 +1,137 @@
+"""What a training job needs around its Jobs, owned by them so that deletion cleans up."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from edl import contract, device_templates
+from edl.frameworks import FRAMEWORKS
+from edl.model import DeviceTemplate, JobKey, Role, Target, TrainingJob
+from edl.spec import addresses
+from edl.steps.dependents.owner_references import owned
+from edl.writes import Create, Delete, Json, Write
+
+_LAUNCHER: Final = "launcher"
+_FIRST: Final = "-first-"
+_Fields: TypeAlias = Callable[[], Mapping[str, Any]]
+
+
+def surroundings(job: TrainingJob) -> tuple[Write, ...]:
+    """Creates what is missing; removes a budget that a changed minimum left behind."""
+    wanted = dict(_wanted(job))
+    missing = [
+        Create(target, owned(job, target, fields()))
+        for target, fields in wanted.items()
+        if target not in job.surroundings
+    ]
+    stale = [
+        Delete(target, uid=job.surroundings[target])
+        for target in sorted(job.surroundings)
+        if _is_budget(job, target) and target not in wanted
+    ]
+    return (*missing, *stale)
+
+
+def _is_budget(job: TrainingJob, target: Target) -> bool:
+    """One of ours, by its name: users may write budgets with the same labels."""
+    owner, found, least = target.name.rpartition(_FIRST)
+    named = found and least.isdecimal() and owner in {role.job for role in job.roles}
+    return target.kind == "PodDisruptionBudget" and bool(named)
+
+
+def _wanted(job: TrainingJob) -> Iterator[tuple[Target, _Fields]]:
+    """Each object and how to make it: most rounds make none."""
+    namespace = job.key.namespace
+    framework = FRAMEWORKS[job.framework]
+    if framework.ranked:
+        yield Target("Service", namespace, job.key.name), partial(_headless, job.key)
+    jobs = () if job.pods else job.live
+    for role in jobs:
+        if role.name == framework.first_by_name and len(job.roles) == 1:
+            name = addresses.hostname(role.job, 0)
+            yield Target("Service", namespace, name), partial(_first, role)
+    for role in jobs:
+        yield from _of_role(job, role)
+    mode = framework.mode(job.mode, [role.name for role in job.roles])
+    for role in job.live:
+        if role.name == _LAUNCHER and mode and mode.execs:
+            name = addresses.launcher_account(job.key.name)
+            yield from _rights(job, [role], name, contract.LAUNCHER_CLUSTER_ROLE)
+    if mode and mode.lists_pods and jobs:
+        name = addresses.peers_account(job.key.name)
+        yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
+
+
+def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[Target, _Fields]]:
+    namespace = job.key.namespace
+    if not _is_one_item(job, role):
+        name = f"{role.job}{_FIRST}{role.min}"
+        yield Target("PodDisruptionBudget", namespace, name), partial(_budget, role)
+    if role.template:
+        target = Target("ResourceClaimTemplate", namespace, role.template.name)
+        yield target, partial(_claims, role.template)
+
+
+def _claims(template: DeviceTemplate) -> Json:
+    return {"spec": device_templates.spec(template)}
+
+
+def _is_one_item(job: TrainingJob, role: Role) -> bool:
+    """One pod, a piece of work by itself: it has no extras to go before it, no peers to miss it.
+
+    Its Job makes it again, and such are the Jobs that come by the thousands.
+    """
+    return not FRAMEWORKS[job.framework].ranked and role.max == 1 and len(job.roles) == 1
+
+
+def _headless(key: JobKey) -> Json:
+    return _service({contract.JOB: key.name})
+
+
+def _first(role: Role) -> Json:
+    """Pod 0 under the name that it has for itself: a Service's name needs no domain behind it."""
+    return _service({contract.JOB_NAME_LABEL: role.job, contract.COMPLETION_INDEX_ANNOTATION: "0"})
+
+
+def _service(selector: Mapping[str, str]) -> Json:
+    """Peers find each other before they are ready: rendezvous is how they become ready."""
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": dict(selector)}
+    return {"spec": spec}
+
+
+def _budget(role: Role) -> Json:
+    """No eviction of the minimum: the scheduler preempts extras first (docs/kubernetes.md 11).
+
+    Ranks are protected by index, so that the budget never counts extras in their place. Only
+    `minAvailable` works: a Job has no scale subresource.
+    """
+    selector: Json = {"matchLabels": {contract.JOB_NAME_LABEL: role.job}}
+    if role.tandem:
+        first = [str(index) for index in range(role.min)]
+        term = {"key": contract.COMPLETION_INDEX_ANNOTATION, "operator": "In", "values": first}
+        selector["matchExpressions"] = [term]
+    spec = {
+        "minAvailable": role.min,
+        "selector": selector,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    return {"spec": spec}
+
+
+def _rights(
+    job: TrainingJob, roles: Sequence[Role], name: str, granted: str
+) -> Iterator[tuple[Target, _Fields]]:
+    """What these roles' pods may do; ServiceAccounts that their user chose are kept."""
+    namespace = job.key.namespace
+    accounts = sorted({role.account or name for role in roles})
+    if name in accounts:
+        yield Target("ServiceAccount", namespace, name), dict
+    yield Target("RoleBinding", namespace, name), partial(_binding, accounts, namespace, granted)
+
+
+def _binding(accounts: Sequence[str], namespace: str, granted: str) -> Json:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": granted}
+    subjects = [
+        {"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts
+    ]
+    return {"roleRef": role, "subjects": subjects}

@@ -1,0 +1,42 @@
+"""The key pair of a training job whose launcher reaches its workers by ssh.
+
+Nobody here may read Secrets, so that it exists is never seen: it is asked for at each start, and
+again while pods wait in vain for their volumes; asking for what exists changes nothing.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.frameworks import FRAMEWORKS
+from edl.model import PodPhase, Target, TrainingJob
+from edl.spec import addresses
+from edl.steps.dependents.owner_references import owned
+from edl.writes import CreateKeys
+
+PATIENCE: Final = timedelta(seconds=5)
+"""A bound pod that is pending for longer may lack its volume: who starts a job again under the same
+name may have met the old job's Secret, a moment before it was collected."""
+
+
+def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
+    """The Secret, for a training job whose mode needs one."""
+    if not _needs_keys(job):
+        return ()
+    target = Target("Secret", job.key.namespace, addresses.ssh_secret(job.key.name))
+    return (CreateKeys(target, owned(job, target, {"type": "Opaque"})),)
+
+
+def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
+    """The same, while somebody may be waiting for it."""
+    if not _needs_keys(job):
+        return ()
+    pods = (pod for role in job.live for pod in role.pods if not pod.terminating)
+    waiting = any(
+        pod.phase is PodPhase.PENDING and pod.node and now - pod.created_at > PATIENCE
+        for pod in pods
+    )
+    return keys(job) if waiting else ()
+
+
+def _needs_keys(job: TrainingJob) -> bool:
+    return any(mode.keys and mode.name == job.mode for mode in FRAMEWORKS[job.framework].modes)

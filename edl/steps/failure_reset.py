@@ -1,0 +1,31 @@
+"""Failures of long ago do not count: a training that runs for weeks outlives many a node.
+
+A Job counts its failed and deleted pods for as long as it lives, and fails beyond `backoffLimit`.
+That limit may be raised at any time. Whoever fails at every start never gets that far.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from edl.model import Role, TrainingJob
+from edl.steps import preconditioned_patches
+from edl.writes import Patch
+
+CALM: Final = timedelta(minutes=10)
+"""How long all pods have run without a failure; the kubelet forgets a container's after as long."""
+
+
+def forgive(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
+    """A limit that leaves all retries again, once nothing has failed for `CALM`."""
+    limit = role.failures + role.retries
+    if not role.retries or role.backoff_limit >= limit or not _calm(role, now):
+        return ()
+    return (preconditioned_patches.job(job.key, role, {"backoffLimit": limit}, {}),)
+
+
+def _calm(role: Role, now: datetime) -> bool:
+    """Whether every replica has been ready for that long."""
+    ready = [pod.ready_since for pod in role.pods if pod.ready and not pod.terminating]
+    return len(ready) >= role.size > 0 and all(
+        since is not None and now - since >= CALM for since in ready
+    )

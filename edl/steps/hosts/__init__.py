@@ -1,0 +1,1 @@
+"""Launchers' host lists, and the workers on them."""

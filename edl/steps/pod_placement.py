@@ -1,0 +1,59 @@
+"""Pods that wait behind the gate `edl.dev/placement`: one patch gives each its node.
+
+What lost its node to others is ended, and waits behind the gate again.
+
+A pod that has its node says so itself, so whoever decides next goes on with the others.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from edl import contract, node_affinity, reasons
+from edl.model import JobKey, Pod, TrainingJob
+from edl.planner.plan import Placement
+from edl.steps import pod_removal, preconditioned_patches
+from edl.steps.start import told_at_start
+from edl.writes import Action, Patch, Step
+
+
+def placed(job: TrainingJob, found: Sequence[Placement], now: datetime) -> tuple[Step, ...]:
+    """A step a pod: none waits for another, and what one of them meets ends nothing but itself."""
+    return (*_replaced(job, found), *_given(job, found, now))
+
+
+def _replaced(job: TrainingJob, found: Sequence[Placement]) -> Iterator[Step]:
+    """Pods that lost their nodes to others end, uncounted; the Job controller makes them again."""
+    names = {(one.role, pod) for one in found for pod in one.replaced}
+    for role in job.live:
+        for pod in role.pods:
+            if (role.name, pod.name) in names and pod.active:
+                reason = reasons.node_full(pod.name)
+                note = preconditioned_patches.note(job.key, role, Action.REPLACED, reason)
+                yield Step(job.key, pod_removal.untracked_end(job, pod), (note,))
+
+
+def _given(job: TrainingJob, found: Sequence[Placement], now: datetime) -> tuple[Step, ...]:
+    told = told_at_start(job, {role.name: role.size for role in job.roles})
+    if told and any(role.suspended for role in job.live):
+        return ()  # Who is yet to start may do so at another size.
+    annotations = {**told, contract.PLACED_AT: preconditioned_patches.timestamp(now)}
+    nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
+    return tuple(
+        Step(job.key, (_patch(job.key, pod, nodes[role.name, pod.name], annotations),))
+        for role in job.live
+        if not role.suspended
+        for pod in role.pods
+        if (role.name, pod.name) in nodes and pod.name not in role.removing
+        if pod.unplaced and pod.active
+    )
+
+
+def _patch(key: JobKey, pod: Pod, node: str, annotations: dict[str, str]) -> Patch:
+    """All at once: a pod whose gate is gone has its node, and what its start needs."""
+    affinity = {"affinity": node_affinity.narrowed(pod.node_affinity, node)}
+    return preconditioned_patches.pod(
+        key,
+        pod,
+        annotations | {contract.ASSIGNED_NODE: node},
+        affinity | preconditioned_patches.ungated(pod, contract.PLACEMENT_GATE),
+    )

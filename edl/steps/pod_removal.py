@@ -1,0 +1,97 @@
+"""Named pods that are to go: a node that is about to leave, a GPU that fails.
+
+A Job drops its highest index, never a chosen one. So the named pod is ended, its index comes back
+wherever there is room, and the size that is wanted ends the highest. Pods are named, not counted:
+one that came in the place of a named one is never taken for it, whatever crashed in between.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from edl import contract, reasons
+from edl.model import Code, JobKey, Pod, Reason, Role, Target, TrainingJob
+from edl.planner.plan import Evacuation
+from edl.steps import preconditioned_patches
+from edl.writes import Delete, Patch, Write
+
+_MOVES: Final = frozenset({Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.RECLAIMED})
+"""Why pods move and come back at the same size."""
+
+
+def evacuated(
+    job: TrainingJob, evacuations: Mapping[tuple[JobKey, str], Evacuation]
+) -> TrainingJob:
+    """The job with the pods that the plan takes off their nodes, as if its user had named them."""
+    if not any((job.key, role.name) in evacuations for role in job.roles):
+        return job
+    return replace(job, roles=tuple(_evacuated(job, role, evacuations) for role in job.roles))
+
+
+def _evacuated(
+    job: TrainingJob, role: Role, evacuations: Mapping[tuple[JobKey, str], Evacuation]
+) -> Role:
+    found = evacuations.get((job.key, role.name))
+    if not found:
+        return role
+    named = role.removing | {*found.pods}
+    return replace(role, removing=named, evacuated=found.reason, clears=found.clears)
+
+
+def going(role: Role) -> tuple[Pod, ...]:
+    """The named pods that are still there."""
+    return tuple(
+        pod
+        for pod in role.pods
+        if pod.name in role.removing and not pod.terminating and not pod.ended
+    )
+
+
+def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
+    """Ends those that the new size does not end anyway.
+
+    A pod that the Job controller no longer tracks is not counted as failed when it goes: it costs
+    no retry, and who comes in its place waits for no back-off (docs/kubernetes.md 19).
+    """
+    return tuple(
+        write
+        for pod in going(role)
+        if pod.index < size or not role.tandem
+        for write in untracked_end(job, pod)
+    )
+
+
+def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
+    """Ends a pod such that its Job counts no failure."""
+    target = Target("Pod", job.key.namespace, pod.name)
+    end = Delete(target, pod.version)
+    if contract.JOB_TRACKING not in pod.finalizers:
+        return (end,)
+    others = [name for name in pod.finalizers if name != contract.JOB_TRACKING]
+    return (Patch(target, pod.version, {"metadata": {"finalizers": others}}), end)
+
+
+def reason(role: Role) -> Reason:
+    """Why they go: their user named them, or the plan says so."""
+    return role.evacuated or reasons.removed(role.removing)
+
+
+def arrived(job: TrainingJob, role: Role) -> tuple[Patch, ...]:
+    """Once all pods that moved are ready again, the Job says again why its size is what it is.
+
+    A move changes no size, so the reason of the last change was kept.
+    """
+    last = role.last
+    if role.reason not in _MOVES or last is None or last.code is role.reason or not _whole(role):
+        return ()
+    return (preconditioned_patches.job(job.key, role, {}, preconditioned_patches.told(last)),)
+
+
+def _whole(role: Role) -> bool:
+    return len(role.pods) >= role.size and all(pod.ended or _stays(pod) for pod in role.pods)
+
+
+def _stays(pod: Pod) -> bool:
+    """One that the Job controller no longer tracks goes, though no watch has said so yet."""
+    return pod.ready and not pod.terminating and contract.JOB_TRACKING in pod.finalizers

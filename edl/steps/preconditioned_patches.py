@@ -1,0 +1,85 @@
+"""Merge patches for the objects of a training job, each with its precondition."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from edl import contract, messages
+from edl.annotations import assignments
+from edl.model import Assignment, Code, JobKey, Pod, Reason, Role, Target
+from edl.model.last_changes import text_of
+from edl.writes import Action, Json, Note, Patch
+
+_WARNINGS: Final = frozenset({Code.SCALE_FAILED, Code.START_REFUSED, Code.WRITE_REFUSED})
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, as Kubernetes writes times."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def size(role: Role, replicas: int) -> Json:
+    """A new size: ranks move in tandem, work items never (docs/kubernetes.md 1, 3)."""
+    tandem = {"completions": replicas} if role.tandem else {}
+    return {"parallelism": replicas} | tandem
+
+
+def job(
+    key: JobKey, role: Role, spec: Mapping[str, Any], annotations: Mapping[str, str | None]
+) -> Patch:
+    """None removes an annotation."""
+    metadata = {"resourceVersion": role.version, "annotations": dict(annotations)}
+    body = {"metadata": metadata} | ({"spec": dict(spec)} if spec else {})
+    return Patch(job_target(key, role), role.version, body)
+
+
+def pod(
+    key: JobKey,
+    found: Pod,
+    annotations: Mapping[str, str | None],
+    spec: Mapping[str, Any] | None = None,
+) -> Patch:
+    metadata = {"resourceVersion": found.version, "annotations": dict(annotations)}
+    body = {"metadata": metadata} | ({"spec": dict(spec)} if spec is not None else {})
+    return Patch(Target("Pod", key.namespace, found.name), found.version, body)
+
+
+def ungated(found: Pod, gate: str) -> Json:
+    """Its scheduling gates without this one."""
+    return {"schedulingGates": [{"name": name} for name in found.gates if name != gate]}
+
+
+def assigned(role: Role, first: int, nodes: Sequence[str]) -> dict[str, str | None]:
+    """The annotation that keeps the plan's nodes for a gated role's replicas from an index on.
+
+    What is known of the replicas just before stays: some may be yet without their nodes.
+    """
+    if not role.gated:
+        return {}
+    known = role.assigned
+    kept = known.nodes[: max(first - known.first, 0)]
+    if kept and known.first + len(kept) == first:
+        found = Assignment(known.first, (*kept, *nodes))
+    else:
+        found = Assignment(first, tuple(nodes))
+    return {contract.ASSIGNED_NODES: assignments.text(found) or None}
+
+
+def job_target(key: JobKey, role: Role) -> Target:
+    return Target("Job", key.namespace, role.job)
+
+
+def note(key: JobKey, role: Role, action: Action, reason: Reason, text: str = "") -> Note:
+    """An Event about a role's Job; `text` is the reason's own sentence where it is empty."""
+    said, warning = text or messages.message(reason), reason.code in _WARNINGS
+    return Note(job_target(key, role), role.uid, action, reason.code, said, warning=warning)
+
+
+def told(reason: Reason, text: str = "") -> dict[str, str | None]:
+    """The annotations that say why a Job has its size, or why it waits."""
+    return {contract.REASON: reason.code, contract.MESSAGE: text or messages.message(reason)}
+
+
+def changed(reason: Reason, text: str = "") -> dict[str, str | None]:
+    """The same of a change, which later plans read off the Job."""
+    return told(reason, text) | {contract.LAST_CHANGE: text_of(reason)}

@@ -1,0 +1,113 @@
+"""What changes of one role in one round, as one patch of its Job: size, answers, history."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from edl import contract, messages, reasons
+from edl.annotations import clearings, job_history
+from edl.annotations.job_history import Entry, Operation
+from edl.model import Code, Reason, Role, TrainingJob
+from edl.planner.plan import Resize
+from edl.planner.snapshot import last_resizes
+from edl.steps import pod_removal, preconditioned_patches, scale_deadline
+from edl.writes import Action, Note, Write
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Writes in order, and the Events that tell of them."""
+
+    writes: tuple[Write, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def change(job: TrainingJob, role: Role, resize: Resize | None, now: datetime) -> Change:
+    """`resize` and the removal of named pods are due now: who leaves has had its time."""
+    annotations = resized(role, resize, now)
+    if not annotations:
+        return Change()
+    size = resize.after if resize else role.size
+    spec = preconditioned_patches.size(role, size) if resize else {}
+    patch = preconditioned_patches.job(job.key, role, spec, annotations)
+    notes = (*_size_note(job, role, resize), *told(job, role, now))
+    # First the pods: their names must stand until they are gone.
+    return Change((*pod_removal.deletions(job, role, size), patch), notes)
+
+
+def resized(role: Role, resize: Resize | None, now: datetime) -> dict[str, str | None]:
+    """The annotations that go with a new size, or with an answer alone; most rounds none."""
+    annotations = scale_deadline.notes(role, now)
+    if role.removing:
+        annotations[contract.REMOVE] = None
+    if role.clears:
+        annotations[contract.CLEARED] = clearings.text(clearings.cleared(role, role.clears, now))
+    if done := _operation(role, resize, now):
+        operation, before, after, reason = done
+        entry = Entry(now, operation, before, after, reason.code, messages.message(reason))
+        # A role that is stopped for a restart returns before the queue, by that reason.
+        returns = role.suspended and last_resizes.restarts(role)
+        if role.evacuated and not resize:
+            annotations |= preconditioned_patches.told(reason)
+        else:
+            annotations |= preconditioned_patches.changed(
+                reasons.restart(reason) if returns else reason
+            )
+        annotations |= job_history.annotation(role, [entry])
+    if resize and resize.nodes:
+        annotations |= preconditioned_patches.assigned(role, resize.before, resize.nodes)
+    if resize or role.removing:
+        annotations[contract.RESIZED_AT] = preconditioned_patches.timestamp(now)
+    return annotations
+
+
+def told(job: TrainingJob, role: Role, now: datetime) -> Iterator[Note]:
+    """What is said of a role beside its new size: whose wish came true, whose did not."""
+    if role.removing:
+        yield preconditioned_patches.note(job.key, role, Action.REMOVED, pod_removal.reason(role))
+    if scale_deadline.overdue(role, now):
+        reason = scale_deadline.failure(role)
+        text = f"{role.name}: {messages.message(reason)}"
+        yield preconditioned_patches.note(job.key, role, Action.SCALED, reason, text)
+    elif scale_deadline.came(role) and scale_deadline.is_answered(role):
+        text = f"{role.name} × {role.size}"
+        yield preconditioned_patches.note(job.key, role, Action.SCALED, reasons.SCALED, text)
+
+
+class _Done(NamedTuple):
+    """An operation on one role, with its size before and after."""
+
+    operation: Operation
+    before: int
+    after: int
+    reason: Reason
+
+
+def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None:
+    """At most one: a removal with its shrink is one, and so is a growth that is taken back."""
+    after = resize.after if resize else role.size
+    if scale_deadline.overdue(role, now):
+        before = role.size if role.wanted is None else role.wanted
+        return _Done(Operation.FAILED, before, after, scale_deadline.failure(role))
+    if role.removing:
+        why = resize.reason if resize and role.evacuated else pod_removal.reason(role)
+        return _Done(Operation.REMOVED, role.size, after, why)
+    if resize:
+        return _Done(_of_resize(resize), role.size, after, resize.reason)
+    return None
+
+
+def _of_resize(resize: Resize) -> Operation:
+    if resize.after > resize.before:
+        return Operation.GROWN
+    failed = resize.reason.code is Code.UNSCHEDULABLE
+    return Operation.FAILED if failed else Operation.SHRUNK
+
+
+def _size_note(job: TrainingJob, role: Role, resize: Resize | None) -> Iterator[Note]:
+    if resize:
+        action = Action.GROWN if resize.after > resize.before else Action.SHRUNK
+        said = messages.message(resize.reason)
+        text = f"{role.name} {resize.before} → {resize.after}: {said}"
+        yield preconditioned_patches.note(job.key, role, action, resize.reason, text)

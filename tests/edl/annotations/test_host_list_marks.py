@@ -1,0 +1,26 @@
+"""What stands on a launcher's pod about the workers that leave."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edl.annotations import host_list_marks
+from edl.model import Code, Leaving, Reason
+from edl.model.reason_codes import Told
+
+REASONS = st.builds(Reason, st.sampled_from(Code), st.none() | st.builds(Told, st.text()))
+LEAVING = st.builds(Leaving, st.frozensets(st.text()), st.integers(0, 9999), REASONS)
+
+
+@given(LEAVING)
+def test_those_who_leave_are_read_as_they_were_written(leaving: Leaving) -> None:
+    assert host_list_marks.read_leaving(host_list_marks.leaving_text(leaving)) == leaving
+
+
+def test_what_is_no_such_text_names_nobody() -> None:
+    for text in ("", "{}", "x", '{"pods":"worker-1","size":1}', '{"pods":[],"size":"2"}'):
+        assert host_list_marks.read_leaving(text) is None
+
+
+def test_a_text_that_is_nested_too_deeply_is_none() -> None:
+    """Any user may annotate a pod: one that cannot be read would stop the watch of all."""
+    assert host_list_marks.read_leaving('{"x":' + "[" * 100_000) is None

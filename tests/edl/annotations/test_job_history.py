@@ -1,0 +1,84 @@
+"""A training job's past, kept on its Jobs: small, in order, and never the reason to fail."""
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from edl import contract
+from edl.annotations.job_history import LONGEST, MOST, Entry, Operation, annotation, entries
+from edl.model import Code
+from tests.edl.trainings import NOW, role, seconds
+
+GROWN = Entry(NOW, Operation.GROWN, 2, 4, Code.IDLE_CAPACITY, "idle room: 4 of 6 fit")
+
+_ENTRIES = some.builds(
+    Entry,
+    some.integers(0, 10**8).map(lambda age: NOW - seconds(age)),
+    some.sampled_from(Operation),
+    some.integers(0, 10**5),
+    some.integers(0, 10**5),
+    some.sampled_from(Code),
+    some.text(some.characters(codec="utf-8", categories=["L", "N", "P"]), max_size=150),
+)
+
+
+def kept(*told: Entry, history: str = "") -> str:
+    return annotation(role("worker", history=history), told).get(contract.HISTORY, history)
+
+
+@given(some.lists(_ENTRIES, max_size=12))
+def test_what_is_written_is_read_again(told: list[Entry]) -> None:
+    assert entries(kept(*told)) == tuple(told)
+
+
+def test_an_entry_is_a_line_that_people_can_read() -> None:
+    assert kept(GROWN) == "2026-01-01T12:00:00Z grown 2 4 IdleCapacity idle room: 4 of 6 fit"
+
+
+def test_nothing_new_writes_nothing() -> None:
+    assert annotation(role("worker", history=kept(GROWN)), []) == {}
+
+
+@given(some.lists(_ENTRIES, min_size=1, max_size=3 * MOST))
+def test_the_newest_are_kept_within_a_few_kilobytes(told: list[Entry]) -> None:
+    history = ""
+    for entry in told:
+        history = kept(entry, history=history)
+    found = entries(history)
+    assert found == tuple(told[-len(found) :])
+    assert 1 <= len(found) <= MOST
+    assert len(history) <= LONGEST
+
+
+def test_as_many_short_ones_are_kept_as_are_promised() -> None:
+    code = Code.IDLE_CAPACITY
+    told = [
+        Entry(NOW + timedelta(seconds=age), Operation.GROWN, 1, 2, code, "room")
+        for age in range(60)
+    ]
+    assert entries(kept(*told)) == tuple(told[-MOST:])
+
+
+def test_a_message_is_one_line_and_not_a_novel() -> None:
+    (found,) = entries(
+        kept(Entry(NOW, Operation.SHRUNK, 4, 2, Code.RECLAIMED, "a\nb " + "x" * 500))
+    )
+    assert found.message.startswith("a b xxx")
+    assert found.message.endswith("x…")
+    assert len(found.message) == 200
+
+
+def test_lines_that_are_none_of_ours_are_left_out() -> None:
+    strange = "\n".join(["", "yesterday grown 1 2 x", kept(GROWN), "grown", "2026-01-01T12:00:00Z"])
+    assert entries(strange) == (GROWN,)
+
+
+def test_sizes_of_any_length_are_no_line_of_ours() -> None:
+    ours = kept(GROWN)
+    assert entries(f"2026-01-01T12:00:00Z grown 2 {'9' * 4_000} x\n{ours}") == (GROWN,)
+
+
+def test_a_line_without_a_code_keeps_its_words() -> None:
+    (found,) = entries("2026-01-01T12:00:00Z grown 2 4 idle room: 4 of 6 fit")
+    assert (found.code, found.message) == (None, "idle room: 4 of 6 fit")

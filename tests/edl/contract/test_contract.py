@@ -1,0 +1,114 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from edl import contract
+from edl.contract import contract_markdown, registry
+from edl.contract.registry import Kind, Setter
+from edl.frameworks import FRAMEWORKS
+
+README = Path(__file__).parents[3] / "README.md"
+CONSTANTS = {
+    value: name
+    for name, value in vars(contract).items()
+    if name.isupper()
+    and isinstance(value, str)
+    and value.startswith(contract.PREFIX)
+    and value != contract.PREFIX
+}
+ENTRIES = {entry.name: entry for entry in registry.ENTRIES}
+
+
+@pytest.mark.parametrize("name", sorted(CONSTANTS))
+def test_every_name_of_ours_stands_in_the_contract(name: str) -> None:
+    assert name in ENTRIES
+
+
+def test_no_entry_stands_twice() -> None:
+    counted = Counter(entry.name for entry in registry.ENTRIES)
+    assert [name for name, times in counted.items() if times > 1] == []
+
+
+def test_no_two_constants_spell_the_same_name() -> None:
+    spelled = [
+        name
+        for name, value in vars(contract).items()
+        if name.isupper() and isinstance(value, str) and value.startswith(contract.PREFIX)
+    ]
+    assert len(CONSTANTS) == len(spelled) - 1, "all but PREFIX itself are different"
+
+
+def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
+    assert {
+        contract.INJECTED_MAX,
+        contract.COMPLETED_BY,
+        contract.STARTED_AT,
+        contract.RESIZED_AT,
+        contract.REASON,
+        contract.CLEARED,
+        contract.MESSAGE,
+        contract.LAST_CHANGE,
+        contract.START_REFUSED,
+        contract.LEAVING,
+        contract.CLUSTER,
+        contract.HOSTFILE,
+        contract.MPI_HOSTFILE,
+        contract.DISCOVER_HOSTS,
+        contract.KUBEXEC_SCRIPT,
+        contract.PUBLISHED_AT,
+        contract.CONFIRMED_AT,
+        contract.HISTORY,
+        contract.SCALING,
+        contract.SETTINGS,
+        contract.MISSING_RIGHTS,
+        contract.FAILURES_AT_START,
+        contract.NEW_WORKER,
+        contract.WORKER_HOSTS,
+        contract.WORKERS,
+        contract.ASSIGNED_NODES,
+        contract.ASSIGNED_NODE,
+        contract.PLACED_AT,
+    } == registry.OWNED_ANNOTATIONS
+
+
+@pytest.mark.parametrize("name", contract.IMMUTABLE)
+def test_what_is_immutable_is_the_users_to_set_once(name: str) -> None:
+    assert ENTRIES[name].setter is Setter.USER
+    assert ENTRIES[name].kind in (Kind.LABEL, Kind.ANNOTATION)
+
+
+def test_bounds_stay_editable() -> None:
+    assert not {contract.MIN, contract.MAX, contract.REPLICAS, contract.PAUSED} & {
+        *contract.IMMUTABLE
+    }
+
+
+def test_no_user_writes_an_environment_variable_or_a_file_of_the_contract() -> None:
+    injected = [entry for entry in registry.ENTRIES if entry.kind in (Kind.ENV, Kind.PATH)]
+    assert injected
+    assert all(entry.setter is not Setter.USER for entry in injected)
+
+
+def test_the_frameworks_that_the_contract_names_are_those_that_work() -> None:
+    assert ENTRIES[contract.FRAMEWORK].values == ", ".join(FRAMEWORKS)
+
+
+def test_every_entry_says_what_it_means() -> None:
+    assert [entry.name for entry in registry.ENTRIES if not entry.meaning] == []
+
+
+def test_the_table_has_one_row_an_entry_under_its_heading() -> None:
+    heading, rule, *rows = contract_markdown.table().splitlines()
+    assert heading == "| NAME | WHERE | SET BY | VALUES | MEANING |"
+    assert set(rule) == set("|- ")
+    assert [row.split("`")[1] for row in rows] == [entry.name for entry in registry.ENTRIES]
+
+
+def test_the_table_of_the_readme_is_the_contract() -> None:
+    text = README.read_text()
+    begin, end = "<!-- contract:begin -->", "<!-- contract:end -->"
+    shown = text.partition(begin)[2].partition(end)[0].strip()
+    assert shown == contract_markdown.table().strip(), (
+        "run python -m edl.contract.contract_markdown"
+    )

@@ -1,0 +1,191 @@
+import pytest
+
+from edl import contract
+from edl.convert import convert
+from edl.convert.diagnostics import Malformed
+from edl.convert.parts.restart_policy import UNLIMITED
+from edl.writes import Json
+from tests.edl.convert.documents import admitted, by_role, jobs, paths
+
+CPU = {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
+
+
+def paddlejob(trainer: Json | None = None, pserver: Json | None = None, **spec: object) -> Json:
+    return {
+        "apiVersion": "paddlepaddle.org/v1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "ctr"},
+        "spec": {
+            "image": "paddle:v1",
+            "trainer": {"min-instance": 2, "max-instance": 2, "resources": CPU} | (trainer or {}),
+            "pserver": {"min-instance": 2, "max-instance": 2, "resources": CPU} | (pserver or {}),
+        }
+        | spec,
+    }
+
+
+def elastic(**spec: object) -> Json:
+    return paddlejob({"max-instance": 30}, fault_tolerant=True, **spec)
+
+
+def pod(job: Json) -> Json:
+    found: Json = job["spec"]["template"]["spec"]
+    return found
+
+
+def test_it_was_also_called_a_paddlejob() -> None:
+    assert jobs(paddlejob() | {"kind": "PaddleJob"}) == jobs(paddlejob())
+
+
+def test_without_fault_tolerance_there_is_no_master() -> None:
+    found = by_role(jobs(paddlejob()))
+    assert list(found) == ["pserver", "trainer"]
+    assert found["trainer"]["metadata"]["annotations"] == {
+        contract.ROLES: "pserver=2,trainer=2",
+        contract.MODE: "cloud",
+    }
+
+
+def test_a_tolerant_job_has_a_master_and_bounds() -> None:
+    found = by_role(jobs(elastic()))
+    assert list(found) == ["master", "pserver", "trainer"]
+    annotations = found["trainer"]["metadata"]["annotations"]
+    assert annotations[contract.ROLES] == "master=1,pserver=2,trainer=2..30"
+    assert found["trainer"]["spec"]["parallelism"] == 2
+
+
+def test_in_fluids_days_bounds_and_a_master_were_enough() -> None:
+    found = jobs(paddlejob({"max-instance": 6}, master={"resources": CPU}))
+    assert list(by_role(found)) == ["master", "pserver", "trainer"]
+    assert found.dropped == ()
+
+
+def test_a_master_that_was_never_made_is_named() -> None:
+    found = jobs(paddlejob(fault_tolerant=False, master={"resources": CPU}))
+    assert list(by_role(found)) == ["pserver", "trainer"]
+    assert paths(found) == ["spec.master.resources"]
+
+
+def test_pods_are_made_as_the_controller_made_them() -> None:
+    volumes = [{"name": "data", "hostPath": {"path": "/data"}}]
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    found = by_role(jobs(elastic(volumes=volumes, VolumeMounts=mounts, host_network=True)))
+    trainer = {
+        "name": "trainer",
+        "image": "paddle:v1",
+        "imagePullPolicy": "Always",
+        "resources": CPU,
+        "volumeMounts": mounts,
+    }
+    assert pod(found["trainer"]) == {
+        "restartPolicy": "Never",
+        "hostNetwork": True,
+        "volumes": volumes,
+        "containers": [trainer],
+    }
+    assert pod(found["pserver"])["containers"] == [
+        {"name": "pserver", "image": "paddle:v1", "resources": CPU}
+    ]
+    assert pod(found["master"])["containers"][0]["resources"]["limits"] == {
+        "cpu": "2",
+        "memory": "1Gi",
+    }
+    assert found["pserver"]["spec"]["backoffLimit"] == UNLIMITED
+    assert "backoffLimit" not in found["trainer"]["spec"]
+
+
+def test_its_settings_reach_the_variables_of_its_days() -> None:
+    document = paddlejob(
+        {"entrypoint": "python train.py", "workspace": "/job", "passes": 7},
+        port=7000,
+        ports_num=2,
+        ports_num_for_sparse=3,
+    )
+    job = admitted(by_role(jobs(document))["trainer"])
+    env = {
+        entry["name"]: entry.get("value")
+        for entry in job["spec"]["template"]["spec"]["containers"][0]["env"]
+    }
+    assert env["ENTRY"] == env["TOPOLOGY"] == "python train.py"
+    assert env["TRAINER_PACKAGE"] == "/job"
+    assert env["PADDLE_INIT_PORT"] == "7000"
+    assert env["PADDLE_INIT_PORTS_NUM"] == "2"
+    assert env["PADDLE_INIT_PORTS_NUM_FOR_SPARSE"] == "3"
+    assert env["PADDLE_INIT_NUM_PASSES"] == "7"
+
+
+def test_the_words_of_later_versions_are_a_pods() -> None:
+    words = {
+        "envs": {"A": "b"},
+        "grace_period_seconds": 5,
+        "pre_stop_cmd": ["sh", "-c", "leave"],
+        "tolerations": [{"key": "gpu"}],
+        "node_selector": {"disk": "ssd"},
+        "imagePullSecrets": [{"name": "key"}],
+        "liveness_probe": {"tcpSocket": {"port": 1}},
+        "readiness_probe": {"tcpSocket": {"port": 2}},
+        "index_succeed": True,
+    }
+    found = jobs(paddlejob(words))
+    assert found.dropped == ()
+    made = pod(by_role(found)["trainer"])
+    assert made["terminationGracePeriodSeconds"] == 5
+    assert made["tolerations"] == [{"key": "gpu"}]
+    assert made["nodeSelector"] == {"disk": "ssd"}
+    assert made["imagePullSecrets"] == [{"name": "key"}]
+    (container,) = made["containers"]
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    assert container["lifecycle"]["preStop"]["exec"]["command"] == ["sh", "-c", "leave"]
+    assert container["livenessProbe"] == {"tcpSocket": {"port": 1}}
+    assert container["readinessProbe"] == {"tcpSocket": {"port": 2}}
+
+
+def test_no_grace_at_all_is_said() -> None:
+    found = by_role(jobs(paddlejob({"grace_period_seconds": 0})))
+    assert pod(found["trainer"])["terminationGracePeriodSeconds"] == 0
+
+
+def test_a_server_with_a_program_of_its_own_runs_it() -> None:
+    found = by_role(jobs(paddlejob(pserver={"entrypoint": "python ps.py"})))
+    env = pod(found["pserver"])["containers"][0]["env"]
+    assert env == [{"name": "ENTRY", "value": "python ps.py"}]
+
+
+def test_what_has_no_place_here_is_named() -> None:
+    found = jobs(
+        paddlejob(
+            {"etcd-endpoint": "http://etcd:2379"},
+            {"max-instance": 5},
+            podGroupName="gang",
+            annotations={"priority": "high"},
+            matrix=True,
+        )
+    )
+    assert paths(found) == [
+        "spec.pserver.max-instance",
+        "spec.trainer.etcd-endpoint",
+        "spec.podGroupName",
+        "spec.annotations",
+        "spec.matrix",
+    ]
+
+
+def test_a_gpus_old_name_is_todays() -> None:
+    resources = {"limits": {"alpha.kubernetes.io/nvidia-gpu": 4}}
+    found = jobs(paddlejob({"resources": resources}))
+    container = pod(by_role(found)["trainer"])["containers"][0]
+    assert container["resources"] == {"limits": {contract.GPU_RESOURCE: 4}}
+    assert found.dropped == ()
+
+
+@pytest.mark.parametrize(
+    ("trainer", "said"),
+    [
+        ({"min-instance": 3}, "at least 3 and at most 2"),
+        ({"resources": "big"}, "spec.trainer.resources: 'big' is not an object"),
+        ({"tolerations": {}}, "spec.trainer.tolerations: {} is not a list"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(trainer: Json, said: str) -> None:
+    with pytest.raises(Malformed, match=said):
+        convert(paddlejob(trainer))

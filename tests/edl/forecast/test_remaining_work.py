@@ -1,0 +1,100 @@
+"""What is left of a job: its own history says more than its user, and nobody guesses."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from edl.forecast.remaining_work import Basis, left
+from edl.model import Resizing, TrainingJob
+from edl.simulator import CONSTANT, Work
+from tests.edl.planner.states import NOON, at, worker
+
+HOUR = 3600.0
+
+
+def running(**fields: object) -> TrainingJob:
+    """2 workers since half an hour ago."""
+    return worker("mnist", 1, 4, on=["a", "a"], started_at=at(-HOUR / 2), **fields)
+
+
+def test_without_any_word_nothing_is_known() -> None:
+    assert left(running(), NOON) == left(worker("waits", 1, 4), NOON)
+    assert left(running(), NOON).basis is Basis.UNKNOWN
+    assert left(running(), NOON).work is None
+
+
+def test_a_declared_length_counts_from_the_start() -> None:
+    found = left(running(duration=timedelta(hours=2)), NOON)
+    assert (found.work, found.basis) == (Work(1.5 * HOUR, CONSTANT), Basis.DECLARED)
+    waits = left(worker("waits", 1, 4, duration=timedelta(hours=2)), NOON)
+    assert waits.work == Work(2 * HOUR, CONSTANT)
+
+
+def test_who_runs_longer_than_declared_has_no_known_end() -> None:
+    found = left(running(duration=timedelta(minutes=20)), NOON)
+    assert (found.work, found.basis) == (None, Basis.OVERDUE)
+
+
+def test_progress_says_more_than_the_user() -> None:
+    found = left(running(progress=0.25, duration=timedelta(hours=99)), NOON)
+    # A quarter took 2 workers half an hour: three quarters take 3 hours of one worker.
+    assert found.basis is Basis.PROGRESS
+    assert found.work is not None
+    assert found.work.seconds == pytest.approx(3 * HOUR)
+
+
+def test_the_first_percent_says_nothing() -> None:
+    assert left(running(progress=0.01), NOON).basis is Basis.UNKNOWN
+
+
+def test_pauses_and_other_sizes_are_in_the_history() -> None:
+    history = (
+        "2026-01-01T09:00:00Z started 4 4 \n"
+        "2026-01-01T10:00:00Z suspended 4 4 paused\n"
+        "2026-01-01T11:00:00Z resumed 2 2 "
+    )
+    found = left(running(progress=0.5, history=history), NOON)
+    assert found.work is not None
+    # 4 for an hour and 2 for an hour.
+    assert found.work.seconds == pytest.approx(6 * HOUR)
+
+
+def test_work_items_are_counted() -> None:
+    items = running(resizing=Resizing.ITEMS, tandem=False, remaining=30, progress=0.25)
+    found = left(items, NOON)
+    # 10 of 40 took 2 workers half an hour: 6 minutes each.
+    assert found.basis is Basis.ITEMS
+    assert found.work is not None
+    assert found.work.seconds == pytest.approx(360)
+
+
+def test_a_declared_length_of_work_items_is_spread_over_them() -> None:
+    items = worker(
+        "many",
+        2,
+        8,
+        resizing=Resizing.ITEMS,
+        tandem=False,
+        remaining=10,
+        duration=timedelta(hours=1),
+    )
+    found = left(items, NOON)
+    assert found.work is not None
+    assert found.work.seconds == pytest.approx(2 * HOUR / 10)
+
+
+def test_a_hundred_years_are_no_error() -> None:
+    job = running(duration=timedelta(days=9_999_999))
+    assert left(replace(job), NOON).basis is Basis.DECLARED
+
+
+def test_what_is_older_than_the_history_that_is_kept_counts_from_the_start() -> None:
+    """Ten hours for a half; only the last one of them is told."""
+    known = "2026-01-01T11:00:00Z grown 4 5 idle room: 5 of 8 fit"
+    job = worker("a", 4, 8, on=["a"] * 5, progress=0.5, history=known, started_at=at(-36_000))
+    found = left(job, NOON)
+    assert found.work is not None
+    assert found.work.seconds == 9 * 3600 * 4 + 3600 * 5
+    declared = worker("a", 4, 4, on=["a"] * 4, history=known, duration=timedelta(hours=9))
+    assert left(replace(declared, started_at=at(-36_000)), NOON).basis is Basis.OVERDUE

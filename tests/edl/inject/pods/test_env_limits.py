@@ -1,0 +1,122 @@
+"""No Job is taken whose pods could not start at its max: Linux bounds a variable's length."""
+
+import pytest
+
+from edl import contract
+from edl.errors import Denied
+from edl.frameworks.base import Env, Needs
+from edl.inject.pods import env_limits
+from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
+from edl.spec import addresses
+from edl.spec.parser import parse
+from edl.writes import Json
+from tests.edl.manifests import annotations, cast, created, job, pod
+
+_CASTS = {
+    "tensorflow": ("collective", "chief=1,worker=1..{most}", "chief"),
+    "mxnet": ("", "scheduler=1,server=1,worker=1..{most}", "scheduler"),
+    "paddle": ("ps", "pserver=1,trainer=1..{most}", "trainer"),
+}
+
+
+def member(framework: str, most: int) -> Json:
+    mode, roles, role = _CASTS[framework]
+    told = {"mode": mode} if mode else {}
+    return cast(role, roles.format(most=most), framework=framework, annotations=told)
+
+
+@pytest.mark.parametrize("framework", _CASTS)
+def test_a_cluster_that_a_start_at_max_could_not_tell_is_refused(framework: str) -> None:
+    with pytest.raises(Denied) as denied:
+        created(member(framework, 5000))
+    assert {finding.path for finding in denied.value.findings} == {
+        f"metadata.labels[{contract.MAX}]"
+    }
+    *_, last = denied.value.findings
+    assert "would name so many hosts" in last.what
+
+
+@pytest.mark.parametrize("framework", _CASTS)
+def test_a_cluster_that_fits_is_taken(framework: str) -> None:
+    given = member(framework, 1500)
+    assert contract.INJECTED_MAX in annotations(created(given))
+
+
+def test_a_variable_is_as_long_as_what_the_kubelet_writes_into_it() -> None:
+    # The cluster alone would fit: TF_CONFIG is it and the task.
+    assert created(job("w", framework="tensorflow", max="5502"))
+    with pytest.raises(Denied) as denied:
+        created(job("w", framework="tensorflow", max="5503"))
+    (finding,) = denied.value.findings
+    assert finding.what == "TF_CONFIG would name so many hosts that it has 131065 characters"
+
+
+def test_a_framework_that_tells_nobody_takes_any_max() -> None:
+    assert created(job("w", framework="none", max="90000"))
+    assert created(job("w", framework="pytorch", max="90000"))
+
+
+def test_bare_pods_are_told_the_whole_cast() -> None:
+    told = {"roles": "worker=4000", "rank": "0", "mode": "collective"}
+    given = pod("any", framework="tensorflow", job="mnist", role="worker", annotations=told)
+    with pytest.raises(Denied, match="would name so many hosts"):
+        created(given)
+
+
+@pytest.mark.parametrize("count", [1, 10, 11, 1_000, 4_263])
+def test_hosts_that_a_variable_holds_are_as_long_as_computed(count: int) -> None:
+    spec = parse(cast("worker"))
+    hosts = addresses.hosts(spec, "worker", count)
+    assert len(hosts) == count
+    assert sum(map(len, hosts)) == addresses.length(spec, {"worker": count})
+
+
+@pytest.mark.parametrize("count", [4_264, 100_000])
+def test_hosts_that_no_variable_holds_are_not_written(count: int) -> None:
+    with pytest.raises(Denied, match="a variable would name so many hosts"):
+        addresses.hosts(parse(cast("worker")), "worker", count)
+
+
+def test_variables_that_no_etcd_stores_in_so_many_containers_are_not_written() -> None:
+    containers = [{"name": f"c{n}", "image": "busybox"} for n in range(900)]
+    given = cast("worker", "chief=1,ps=1000,worker=1..2")
+    given["spec"]["template"]["spec"]["containers"] = containers
+    with pytest.raises(Denied, match=r"spec\.containers: 900 containers, each told"):
+        created(given)
+
+
+def test_variables_may_fill_what_an_etcd_stores_and_no_character_more() -> None:
+    spec, needs = parse(cast("worker")), Needs(env=(Env("E", "v" * 2_047),))
+    fill = 1_572_864 // 2_048
+    env_limits.check({"containers": [{}] * (fill - 1), "initContainers": [{}]}, spec, needs)
+    with pytest.raises(Denied, match="containers, each told 2048 characters"):
+        env_limits.check({"containers": [{}] * (fill + 1)}, spec, needs)
+
+
+@pytest.mark.parametrize("framework", ["none", "pytorch"])
+def test_a_pod_has_no_more_containers_than_a_short_review_can_pay_for(framework: str) -> None:
+    def given(count: int) -> Json:
+        ours = job("ring", framework=framework, max="3")
+        ours["spec"]["template"]["spec"]["containers"] = [{} for _ in range(count)]
+        ours["spec"]["template"]["spec"]["initContainers"] = [{}]
+        return ours
+
+    assert created(given(999))
+    with pytest.raises(Denied, match=r"spec\.containers: 1001 containers; at most 1000"):
+        created(given(1_000))
+
+
+def test_a_pod_as_large_as_may_be_is_taken_again_with_what_was_added() -> None:
+    given = cast("launcher", "launcher=1,worker=1..3", framework="horovod")
+    given["spec"]["template"]["spec"]["containers"] = [{} for _ in range(1_000)]
+    done = created(given)
+    assert len(done["spec"]["template"]["spec"]["initContainers"]) == 1
+    assert created(done) == done
+
+
+def test_the_names_of_our_containers_make_no_room_for_more_of_them() -> None:
+    given = cast("launcher", "launcher=1,worker=1..3", framework="horovod")
+    named = [{"name": KUBECTL_CONTAINER} for _ in range(1_002)]
+    given["spec"]["template"]["spec"]["containers"] = named
+    with pytest.raises(Denied, match=r"1001 containers; at most 1000"):
+        created(given)

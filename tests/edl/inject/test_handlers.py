@@ -1,0 +1,170 @@
+import pytest
+
+from edl import contract
+from edl.contract import registry
+from edl.errors import Denied
+from edl.inject.handlers import Request, mutate, validate
+from edl.inject.warnings import request_warnings
+from edl.spec.parser import parse
+from edl.writes import Json
+from tests.edl.manifests import (
+    CONTEXT,
+    USER,
+    annotations,
+    cast,
+    changed,
+    create,
+    created,
+    horovod,
+    job,
+    labels,
+    pod,
+    template,
+)
+
+
+def check(manifest: Json) -> None:
+    validate(Request("CREATE", manifest, None, USER), CONTEXT)
+
+
+def test_an_unlabelled_object_comes_back_as_it_is() -> None:
+    given = job()
+    assert create(given).manifest is given
+    check(given)
+
+
+def test_a_users_suspend_becomes_a_pause() -> None:
+    stored = created(cast("worker", spec={"suspend": True}))
+    assert annotations(stored)[contract.PAUSED] == contract.TRUE
+
+
+def test_our_own_suspend_is_no_pause() -> None:
+    stored = created(cast("worker"))
+    assert contract.PAUSED not in annotations(stored)
+    assert contract.PAUSED not in annotations(created(stored))
+
+
+@pytest.mark.parametrize("name", sorted(registry.OWNED_ANNOTATIONS))
+def test_forged_annotations_are_dropped_with_a_warning(name: str) -> None:
+    manifest = cast("chief", annotations={name: "forged"})
+    manifest["spec"]["template"]["metadata"] = {"annotations": {name: "forged"}}
+    verdict = create(manifest)
+    found = {**annotations(template(verdict.manifest)), **annotations(verdict.manifest)}
+    assert found.get(name) != "forged"
+    assert set(verdict.warnings) == {
+        f"{name} is written by kubectl-edl alone: your value was dropped"
+    }
+
+
+def test_a_second_pass_of_ours_warns_of_nothing() -> None:
+    assert create(created(horovod("launcher"))).warnings == ()
+
+
+@pytest.mark.parametrize("owner", ["example.com/controller", "kueue.x-k8s.io/multikueue"])
+def test_a_job_of_another_controller_is_refused(owner: str) -> None:
+    with pytest.raises(Denied, match=f'spec.managedBy: this Job belongs to "{owner}"'):
+        create(cast("worker", spec={"managedBy": owner}))
+
+
+def test_the_job_controllers_own_name_is_fine() -> None:
+    stored = created(cast("worker", spec={"managedBy": "kubernetes.io/job-controller"}))
+    assert stored["spec"]["suspend"] is True
+
+
+def test_a_job_in_another_queue_is_refused() -> None:
+    with pytest.raises(Denied, match="this Job waits in a Kueue queue"):
+        create(cast("worker", **{contract.KUEUE_QUEUE: "team"}))
+
+
+def test_a_cronjobs_job_works() -> None:
+    manifest = job("nightly-29001", framework="tensorflow")
+    manifest["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "nightly"}]
+    assert labels(created(manifest))[contract.JOB] == "nightly-29001"
+
+
+@pytest.mark.parametrize(
+    "manifest", [cast("worker"), horovod("launcher"), job("r", framework="none")]
+)
+def test_what_was_completed_is_valid(manifest: Json) -> None:
+    check(created(manifest))
+
+
+def test_a_generated_name_is_no_change_by_another_webhook() -> None:
+    nameless = job(framework="none")
+    del nameless["metadata"]["name"]
+    nameless["metadata"]["generateName"] = "sweep-"
+    stored = changed(created(nameless), "metadata name", "sweep-x7k2p")
+    check(stored)
+    with pytest.raises(Denied, match="another webhook"):
+        check(changed(stored, "metadata annotations edl.dev/injected-max", "99"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("spec suspend", False),
+        ("spec completionMode", "NonIndexed"),
+        ("spec template spec subdomain", None),
+        ("metadata annotations edl.dev/injected-max", "99"),
+    ],
+)
+def test_what_another_webhook_undid_is_refused(path: str, value: object) -> None:
+    with pytest.raises(Denied, match="another webhook changed what kubectl-edl completed"):
+        check(changed(created(cast("worker")), path, value))
+
+
+def test_an_invalid_object_is_refused_with_its_findings() -> None:
+    with pytest.raises(Denied) as denied:
+        check(cast("worker", min="0"))
+    assert [finding.path for finding in denied.value.findings] == ["metadata.labels[edl.dev/min]"]
+
+
+def test_updates_of_pods_are_left_alone() -> None:
+    old = created(pod(framework="none"))
+    new = changed(old, "metadata labels example.com/a", "b")
+    assert mutate(Request("UPDATE", new, old, USER), CONTEXT).manifest is new
+
+
+def elastic(**container: object) -> Json:
+    containers = [{"name": "main", "image": "a"} | container]
+    return job(framework="none", max="60", pod={"containers": containers})
+
+
+def test_pods_that_request_nothing_are_warned_of_once() -> None:
+    verdict = create(elastic())
+    assert verdict.warnings == (
+        (
+            "no container of worker requests CPU or memory: its pods count as nothing, "
+            "and all 60 start whatever room there is, unless a ResourceQuota refuses them; "
+            "set resources.requests"
+        ),
+    )
+    assert create(verdict.manifest).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        {"requests": {"cpu": "1"}},
+        {"limits": {"memory": "1Gi"}},
+        {"limits": {"nvidia.com/gpu": "1"}},
+    ],
+)
+def test_pods_that_request_something_are_counted(resources: Json) -> None:
+    assert create(elastic(resources=resources)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [job(framework="none"), job(framework="none", max="4", gpu="1")],
+    ids=["of one size", "with a GPU"],
+)
+def test_pods_that_cannot_multiply_are_not_warned_of(manifest: Json) -> None:
+    assert create(manifest).warnings == ()
+
+
+@pytest.mark.parametrize("resources", [None, [], {"requests": {"ephemeral-storage": "1Gi"}}])
+def test_what_holds_no_pods_apart_is_no_request(resources: object) -> None:
+    pod = {"containers": [{"name": "main", "image": "a", "resources": resources}]}
+    spec = parse(job(framework="none", max="4", pod=pod))
+    assert len(request_warnings.warnings(job(framework="none", max="4", pod=pod), spec)) == 1

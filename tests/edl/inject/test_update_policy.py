@@ -1,0 +1,335 @@
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from edl import contract
+from edl.contract import registry
+from edl.errors import Denied
+from edl.inject.handlers import Request, validate
+from edl.writes import Json
+from tests.edl.manifests import (
+    CONTEXT,
+    USER,
+    annotations,
+    cast,
+    changed,
+    created,
+    horovod,
+    job,
+    labels,
+    template,
+    update,
+)
+
+QUEUED = created(cast("worker"))
+RUNNING = changed(
+    changed(changed(QUEUED, "spec suspend", value=False), "spec parallelism", 2),
+    "spec completions",
+    2,
+)
+OURS = "is written by kubectl-edl alone: your value was dropped"
+
+
+def sizes(manifest: Json) -> Mapping[str, object]:
+    return {name: manifest["spec"].get(name) for name in ("parallelism", "completions", "suspend")}
+
+
+def test_an_update_that_changes_nothing_of_ours_is_left_alone() -> None:
+    new = changed(RUNNING, "metadata labels team", "vision")
+    verdict = update(new, RUNNING)
+    assert verdict.manifest == new
+    assert verdict.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata labels edl.dev/framework", "none"),
+        ("metadata labels edl.dev/framework", None),
+        ("metadata labels edl.dev/job", "other"),
+        ("metadata labels edl.dev/role", "ps"),
+        ("metadata annotations edl.dev/roles", "chief=1,worker=1..3"),
+        ("metadata annotations edl.dev/roles", None),
+        ("metadata annotations edl.dev/mode", "collective"),
+        ("metadata annotations edl.dev/port", "3333"),
+        ("metadata labels edl.dev/gpu", "2"),
+    ],
+)
+def test_what_pods_were_made_from_never_changes(path: str, value: str | None) -> None:
+    with pytest.raises(Denied, match="it cannot change after creation") as denied:
+        update(changed(RUNNING, path, value), RUNNING)
+    _, place, name = path.split()
+    (finding,) = denied.value.findings
+    assert finding.path == f"metadata.{place}[{name}]"
+    assert finding.what.startswith(f'"{value or ""}" was ')
+
+
+def test_every_forbidden_change_is_named_at_once() -> None:
+    new = changed(RUNNING, "metadata labels edl.dev/job", "a")
+    new = changed(new, "metadata annotations edl.dev/mode", "collective")
+    with pytest.raises(Denied) as denied:
+        update(new, RUNNING)
+    assert len(denied.value.findings) == 2
+
+
+@pytest.mark.parametrize("name", ["job", "role", "min", "max"])
+def test_labels_that_we_wrote_out_need_not_be_in_the_users_file(name: str) -> None:
+    file = changed(RUNNING, "metadata annotations edl.dev/injected-max", None)
+    verdict = update(changed(file, f"metadata labels edl.dev/{name}", None), RUNNING)
+    assert labels(verdict.manifest) == labels(RUNNING)
+    assert verdict.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("max", "edl.dev/max stays 3: kubectl edl scale mnist --max N --role worker changes it, "),
+        ("min", "edl.dev/min stays 1: kubectl edl scale mnist --min N --role worker changes it, "),
+        ("role", "edl.dev/role stays worker: "),
+    ],
+)
+def test_a_label_that_is_taken_off_comes_back_with_the_way_out(name: str, warning: str) -> None:
+    verdict = update(changed(RUNNING, f"metadata labels edl.dev/{name}", None), RUNNING)
+    assert labels(verdict.manifest) == labels(RUNNING)
+    assert verdict.warnings == (f"{warning}kubectl edl unlabel mnist takes all of ours off",)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("min", "2"), ("min", "3"), ("max", "1"), ("max", "2")]
+)
+def test_bounds_may_change(name: str, value: str) -> None:
+    new = changed(RUNNING, f"metadata labels edl.dev/{name}", value)
+    assert labels(update(new, RUNNING).manifest)[f"edl.dev/{name}"] == value
+
+
+def test_max_may_not_leave_what_the_pods_were_made_for() -> None:
+    new = changed(RUNNING, "metadata labels edl.dev/max", "4")
+    with pytest.raises(Denied) as denied:
+        update(new, RUNNING)
+    (finding,) = denied.value.findings
+    assert finding.path == "metadata.labels[edl.dev/max]"
+    assert finding.allowed.startswith("at most 3:")
+
+
+def test_max_may_come_back_to_what_it_was() -> None:
+    lowered = changed(RUNNING, "metadata labels edl.dev/max", "2")
+    raised = changed(lowered, "metadata labels edl.dev/max", "3")
+    assert update(raised, lowered).manifest == raised
+
+
+def test_a_min_above_max_is_refused_after_creation_too() -> None:
+    new = changed(RUNNING, "metadata labels edl.dev/min", "4")
+    with pytest.raises(Denied, match="min 4 is above max 3"):
+        update(new, RUNNING)
+
+
+@pytest.mark.parametrize("name", ["parallelism", "completions"])
+def test_a_size_is_put_back_with_the_way_out(name: str) -> None:
+    verdict = update(changed(RUNNING, f"spec {name}", 1), RUNNING)
+    assert sizes(verdict.manifest) == sizes(RUNNING)
+    assert verdict.warnings == (
+        (
+            f"spec.{name} stays 2: kubectl-edl sizes this Job; "
+            "kubectl edl scale mnist 1 --role worker holds a size"
+        ),
+    )
+
+
+def test_one_size_under_two_names_is_said_once() -> None:
+    new = changed(changed(RUNNING, "spec parallelism", 3), "spec completions", 3)
+    assert update(new, RUNNING).warnings == (
+        (
+            "spec.parallelism and spec.completions stay 2: kubectl-edl sizes this Job; "
+            "kubectl edl scale mnist 3 --role worker holds a size"
+        ),
+    )
+
+
+def test_a_role_that_is_never_resized_says_so_instead_of_naming_another_one() -> None:
+    old = created(cast("ps", spec={"parallelism": 2}))
+    new = changed(changed(old, "spec parallelism", 3), "spec completions", 3)
+    assert update(new, old).warnings == (
+        "spec.parallelism and spec.completions stay 2: ps is never resized",
+    )
+
+
+def test_a_job_alone_needs_no_role_in_its_command() -> None:
+    old = created(job("r", framework="none", max="4"))
+    assert update(changed(old, "spec parallelism", 3), old).warnings == (
+        "spec.parallelism stays 1: kubectl-edl sizes this Job; kubectl edl scale r 3 holds a size",
+    )
+
+
+def test_work_items_are_no_size() -> None:
+    old = created(job("r", framework="none", max="4", spec={"completions": 8}))
+    assert update(changed(old, "spec completions", 9), old).warnings == (
+        (
+            "spec.completions stays 8: these are work items, "
+            "and their number is the Job's from its creation on"
+        ),
+    )
+
+
+def test_a_manual_size_of_a_role_that_is_never_resized_is_refused_with_that_reason() -> None:
+    old = created(cast("chief"))
+    with pytest.raises(Denied) as denied:
+        update(changed(old, "metadata annotations edl.dev/replicas", "3"), old)
+    (finding,) = denied.value.findings
+    assert str(finding) == (
+        "metadata.annotations[edl.dev/replicas]: a chief is never resized; remove it"
+    )
+
+
+def test_a_removed_size_is_put_back_without_proposing_none() -> None:
+    verdict = update(changed(RUNNING, "spec completions", None), RUNNING)
+    assert sizes(verdict.manifest) == sizes(RUNNING)
+    assert "kubectl edl scale mnist N" in verdict.warnings[0]
+
+
+def test_work_items_are_put_back_too() -> None:
+    old = created(job("r", framework="none", max="4", spec={"completions": 8}))
+    verdict = update(changed(old, "spec parallelism", 3), old)
+    assert sizes(verdict.manifest) == sizes(old)
+
+
+def test_suspending_a_running_job_pauses_it() -> None:
+    verdict = update(changed(RUNNING, "spec suspend", value=True), RUNNING)
+    assert verdict.manifest["spec"]["suspend"] is False
+    assert annotations(verdict.manifest)[contract.PAUSED] == contract.TRUE
+    assert "kubectl edl resume mnist" in verdict.warnings[0]
+
+
+def test_a_queued_job_cannot_jump_the_queue() -> None:
+    verdict = update(changed(QUEUED, "spec suspend", value=False), QUEUED)
+    assert verdict.manifest["spec"]["suspend"] is True
+    assert verdict.warnings == (
+        "spec.suspend stays true: mnist waits for its turn; see kubectl edl queue",
+    )
+
+
+def test_a_paused_job_is_told_how_to_resume() -> None:
+    old = changed(QUEUED, "metadata annotations edl.dev/paused", "true")
+    verdict = update(changed(old, "spec suspend", value=False), old)
+    assert verdict.manifest == old
+    assert "kubectl edl resume mnist" in verdict.warnings[0]
+
+
+def test_a_user_may_pause_and_resume_by_annotation() -> None:
+    paused = changed(RUNNING, "metadata annotations edl.dev/paused", "true")
+    assert update(paused, RUNNING).manifest == paused
+    assert update(RUNNING, paused).manifest == RUNNING
+
+
+@pytest.mark.parametrize("name", sorted(registry.OWNED_ANNOTATIONS))
+def test_annotations_of_ours_cannot_be_written(name: str) -> None:
+    new = changed(RUNNING, f"metadata annotations {name}", "forged")
+    verdict = update(new, RUNNING)
+    assert annotations(verdict.manifest) == annotations(RUNNING)
+    assert verdict.warnings == (f"{name} {OURS}",)
+
+
+@pytest.mark.parametrize("name", sorted(registry.OWNED_ANNOTATIONS))
+def test_nor_on_the_pod_template(name: str) -> None:
+    old = created(horovod("launcher"))
+    new = changed(old, f"spec template metadata annotations {name}", "forged")
+    verdict = update(new, old)
+    assert template(verdict.manifest) == template(old)
+    assert verdict.warnings == (f"{name} {OURS}",)
+
+
+def test_annotations_of_ours_that_a_user_removed_come_back() -> None:
+    new = changed(RUNNING, "metadata annotations edl.dev/injected-max", None)
+    verdict = update(new, RUNNING)
+    assert annotations(verdict.manifest) == annotations(RUNNING)
+
+
+def test_the_reconciler_may_do_all_that() -> None:
+    new = changed(QUEUED, "spec suspend", value=False)
+    new = changed(new, "spec parallelism", 3)
+    new = changed(new, "metadata annotations edl.dev/reason", "room")
+    verdict = update(new, QUEUED, user=contract.RECONCILER_USER)
+    assert verdict.manifest is new
+    assert verdict.warnings == ()
+
+
+def test_labelling_an_existing_job_says_how_to_do_it() -> None:
+    new = job("train", framework="tensorflow")
+    with pytest.raises(Denied, match=re.escape("kubectl edl label train --recreate")):
+        update(new, job("train"))
+
+
+def test_a_completed_job_cannot_join_another_queue() -> None:
+    new = changed(RUNNING, f"metadata labels {contract.KUEUE_QUEUE}", "team")
+    with pytest.raises(Denied, match="one queue a Job"):
+        update(new, RUNNING)
+
+
+def test_a_job_that_is_being_deleted_is_left_alone() -> None:
+    broken = changed(RUNNING, "metadata labels edl.dev/min", "x")
+    old = changed(broken, "metadata deletionTimestamp", "2026-01-01T00:00:00Z")
+    new = changed(old, "metadata finalizers", [])
+    assert update(new, old).manifest is new
+    validate(Request("UPDATE", new, old, USER), CONTEXT)
+
+
+def test_what_was_wrong_before_does_not_forbid_other_changes() -> None:
+    broken = changed(RUNNING, "metadata labels edl.dev/gpu", "x")
+    new = changed(broken, "metadata labels team", "vision")
+    assert update(new, broken).manifest == new
+    worse = changed(new, "metadata labels edl.dev/min", "x")
+    with pytest.raises(Denied) as denied:
+        update(worse, broken)
+    assert [finding.path for finding in denied.value.findings] == ["metadata.labels[edl.dev/min]"]
+
+
+def test_the_last_look_holds_bounds_of_anybody() -> None:
+    new = changed(RUNNING, "metadata labels edl.dev/max", "4")
+    with pytest.raises(Denied, match="at most 3"):
+        validate(Request("UPDATE", new, RUNNING, contract.RECONCILER_USER), CONTEXT)
+
+
+def test_applying_the_users_own_file_again_changes_nothing() -> None:
+    """Client-side apply resets what the file names; server defaults fill in the rest."""
+    new = changed(changed(RUNNING, "spec parallelism", 1), "spec suspend", value=False)
+    verdict = update(new, RUNNING)
+    assert verdict.manifest == RUNNING
+    assert len(verdict.warnings) == 1
+
+
+def _told(name: str, value: str) -> Json:
+    env = [{"name": name, "value": value}]
+    return {"containers": [{"name": "main", "image": "a", "env": env}]}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "low"),
+    [
+        (job(framework="pytorch", min="4", max="8"), "3"),
+        (job(framework="pytorch", spec={"parallelism": 4}), "3"),
+        (cast("trainer", "master=1,trainer=4", framework="paddle"), "2"),
+    ],
+    ids=["elastic", "fixed", "paddle"],
+)
+def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
+    old = created(manifest)
+    with pytest.raises(Denied) as denied:
+        update(changed(old, "metadata labels edl.dev/min", low), old)
+    (finding,) = denied.value.findings
+    assert finding.path == "metadata.labels[edl.dev/min]"
+    assert finding.allowed == "at least 4: its pods wait for so many; recreate it for fewer"
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        job(framework="tensorflow", min="4", max="8"),
+        job(framework="pytorch", min="4", max="8", pod=_told("PET_NNODES", "1:8")),
+        cast("trainer", "master=1,trainer=2..4", framework="paddle"),
+    ],
+    ids=["tensorflow", "own", "paddle"],
+)
+def test_min_may_be_lowered_where_nobody_waits_for_more(manifest: Json) -> None:
+    old = created(manifest)
+    new = changed(old, "metadata labels edl.dev/min", "1")
+    assert labels(update(new, old).manifest)["edl.dev/min"] == "1"

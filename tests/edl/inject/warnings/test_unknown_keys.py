@@ -1,0 +1,155 @@
+"""Slips of the pen among our names are told, and change nothing."""
+
+from collections.abc import Callable
+
+import pytest
+
+from edl.inject.handlers import Request, advise
+from edl.inject.warnings import unknown_keys
+from edl.writes import Json
+from tests.edl.manifests import USER, changed, create, created, job, pod, update
+from tests.golden.cases import Golden, goldens
+
+
+def told(**fields: Json) -> tuple[str, ...]:
+    return create(job(framework="none", **fields)).warnings
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "warning"),
+    [
+        (
+            "annotations",
+            "max",
+            "edl.dev/max is a label, not an annotation: it does nothing here",
+        ),
+        ("labels", "paused", "edl.dev/paused is an annotation, not a label: it does nothing here"),
+        (
+            "labels",
+            "Max",
+            "edl.dev/Max is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+        (
+            "annotations",
+            "rolez",
+            "edl.dev/rolez is unknown, and does nothing: did you mean edl.dev/roles?",
+        ),
+        (
+            "annotations",
+            "maxx",
+            "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+        ("annotations", "zzzzzzzzzzzz", "edl.dev/zzzzzzzzzzzz is unknown, and does nothing"),
+        (
+            "annotations",
+            "gpu-budget",
+            "edl.dev/gpu-budget belongs on a namespace: it does nothing here",
+        ),
+    ],
+)
+def test_a_name_that_means_nothing_there_is_told(place: str, name: str, warning: str) -> None:
+    manifest = job(framework="none")
+    manifest["metadata"].setdefault(place, {})[f"edl.dev/{name}"] = "true"
+    verdict = create(manifest)
+    assert verdict.warnings == (warning,)
+    assert verdict.manifest["metadata"][place][f"edl.dev/{name}"] == "true"
+
+
+def test_names_where_they_belong_and_strangers_are_not_spoken_of() -> None:
+    manifest = job(framework="none", min="4", max="4", annotations={"paused": "true"})
+    manifest["metadata"]["labels"] |= {"team": "vision", "edl.dev/injection": "enabled"}
+    assert create(manifest).warnings == ()
+
+
+def test_only_the_first_of_many_names_are_spoken_of() -> None:
+    manifest = job(framework="none", annotations={f"unknown-{n}": "" for n in range(3_000)})
+    *said, last = create(manifest).warnings
+    assert len(said) == 10
+    assert last == "2990 more names of edl.dev/ do nothing here"
+
+
+def test_a_long_name_is_cut_and_compared_with_nothing() -> None:
+    manifest = job(framework="none", annotations={"m" + "a" * 5_000 + "x": ""})
+    (warning,) = create(manifest).warnings
+    assert warning == f"edl.dev/m{'a' * 54}… is unknown, and does nothing"
+
+
+@pytest.mark.parametrize(("length", "said"), [(63, "{} is"), (64, "{}… is")])
+def test_a_name_of_63_characters_is_quoted_in_full(length: int, said: str) -> None:
+    name = "z" * (length - len("edl.dev/"))
+    (warning,) = create(job(framework="none", annotations={name: ""})).warnings
+    assert warning.startswith(said.format(f"edl.dev/{name}"[:63]))
+
+
+@pytest.mark.parametrize(
+    ("path", "warning"),
+    [
+        (
+            "annotations edl.dev/replica",
+            "edl.dev/replica is unknown, and does nothing: did you mean edl.dev/replicas?",
+        ),
+        (
+            "annotations edl.dev/max",
+            "edl.dev/max is a label, not an annotation: it does nothing here",
+        ),
+        (
+            "labels edl.dev/maxx",
+            "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?",
+        ),
+    ],
+)
+def test_a_slip_on_a_live_job_is_told_once(path: str, warning: str) -> None:
+    old = created(job(framework="none", min="1", max="1"))
+    slip = changed(old, f"metadata {path}", "3")
+    assert update(slip, old).warnings == (warning,)
+    assert update(changed(slip, "metadata labels team", "vision"), slip).warnings == ()
+    assert update(changed(slip, f"metadata {path}", "4"), slip).warnings == (warning,)
+
+
+def advised(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
+    return advise(Request("UPDATE" if old else "CREATE", manifest, old, USER))
+
+
+@pytest.mark.parametrize("slip", ["framwork", "Framework", "frameworks", "frame-work"])
+@pytest.mark.parametrize("made", [job, pod])
+def test_a_slip_in_the_label_that_makes_an_object_ours_is_told(
+    made: Callable[..., Json], slip: str
+) -> None:
+    manifest = made(**{slip: "tensorflow"})
+    assert advised(manifest) == (
+        f"edl.dev/{slip} is unknown, and does nothing: did you mean edl.dev/framework?",
+    )
+    assert create(manifest).manifest == manifest
+
+
+def test_names_without_the_label_that_makes_an_object_ours_do_nothing() -> None:
+    alone = "edl.dev/max, edl.dev/min do nothing without the label edl.dev/framework"
+    manifest = job(min="1", max="4")
+    assert advised(manifest) == (alone,)
+    slip = job(framwork="none", min="1", max="4")
+    assert advised(slip)[1:] == (alone,)
+    annotated = job(annotations={"framework": "none"})
+    assert advised(annotated) == (
+        "edl.dev/framework is a label, not an annotation: it does nothing here",
+    )
+    paused = changed(manifest, "metadata annotations edl.dev/paused", "true")
+    assert advised(paused, manifest) == (
+        "edl.dev/paused does nothing without the label edl.dev/framework",
+    )
+
+
+def test_an_object_that_is_ours_or_opts_out_or_is_misshapen_is_advised_of_nothing() -> None:
+    assert advised(job(framework="none", maxx="4")) == ()
+    assert advised(job(injection="disabled")) == ()
+    misshapen: Json = {"kind": "Job", "metadata": {"labels": ["edl.dev/framwork"]}}
+    assert advised(misshapen) == ()
+
+
+def test_what_is_said_is_bounded() -> None:
+    many = {f"unknown-{n}": "" for n in range(3_000)} | {"paused": "true"}
+    assert len(advised(job(annotations=many))) == 12
+
+
+@pytest.mark.parametrize("golden", goldens(), ids=lambda golden: golden.name)
+def test_nothing_that_is_written_is_a_slip(golden: Golden) -> None:
+    assert unknown_keys.unheeded(golden.stored) == unknown_keys.unheeded(golden.given)

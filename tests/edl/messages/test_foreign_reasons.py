@@ -1,0 +1,90 @@
+"""Reasons that others wrote: any code with anything that it may be about."""
+
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from edl import messages
+from edl.annotations import host_list_marks
+from edl.model import Code, JobKey, Reason, Restart
+from edl.model.blockers import Others
+from edl.model.last_changes import read_reason, text_of
+from edl.model.quotas import Budget
+from edl.model.reason_codes import About, AboveBudget
+
+_HUGE = 10**4000
+_INTEGERS = some.integers() | some.sampled_from([_HUGE, -_HUGE])
+
+
+def of(hint: Any) -> some.SearchStrategy[Any]:  # noqa: ANN401 (a type, whatever its form)
+    """Values that a field of this type may have."""
+    parts = get_args(hint)
+    if hint is int:
+        return _INTEGERS
+    if get_origin(hint) is UnionType:
+        return some.one_of(*map(of, parts))
+    if get_origin(hint) is tuple and parts[-1] is Ellipsis:
+        return some.lists(of(parts[0]), max_size=2).map(tuple)
+    if get_origin(hint) is tuple:
+        return some.tuples(*map(of, parts))
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        fields = get_type_hints(hint)
+        return some.builds(hint, **{name: of(fields[name]) for name in hint.__struct_fields__})
+    return some.from_type(hint)
+
+
+ABOUTS = some.none() | of(About)
+REASONS = some.builds(
+    Reason, some.sampled_from(Code), ABOUTS, some.sampled_from(Restart), _INTEGERS
+)
+
+
+@pytest.mark.parametrize("amount", [2**63, -(2**63) - 1, _HUGE])
+def test_an_amount_that_kubernetes_cannot_hold_is_no_reason(amount: int) -> None:
+    budget = Budget("team", "quota", "requests.memory", amount)
+    assert read_reason(text_of(Reason(Code.QUOTA_EXCEEDED, AboveBudget(budget)))) is None
+
+
+@pytest.mark.parametrize("attempts", [-1, 101, _HUGE])
+def test_a_count_of_attempts_that_no_plan_writes_is_no_reason(attempts: int) -> None:
+    assert read_reason(text_of(Reason(Code.RECLAIMED, attempts=attempts))) is None
+
+
+@given(REASONS)
+def test_whatever_is_read_has_a_sentence(reason: Reason) -> None:
+    """A role's last change is told again when its restart is done."""
+    found = read_reason(text_of(reason))
+    if found is not None:
+        assert messages.message(found).startswith(messages.lasting(found))
+
+
+@pytest.mark.parametrize("code", Code)
+def test_a_code_alone_has_a_sentence(code: Code) -> None:
+    assert messages.message(Reason(code))
+    assert messages.cause(Others(code, (JobKey("ns", "first"),)))
+
+
+def test_a_reason_that_would_fill_a_job_is_none() -> None:
+    """It would be written on the Job once more, as a sentence: the API server refuses both."""
+    text = "x" * 200_000
+    assert read_reason(f'{{"code":"Paused","about":{{"type":"Told","text":"{text}"}}}}') is None
+
+
+def test_workers_leave_whatever_is_said_of_why() -> None:
+    """Their launcher works without them already."""
+    for reason in ('"to make room for a/b"', '{"code":"Odd"}', "null", "7"):
+        found = host_list_marks.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
+        assert found is not None
+        assert (found.pods, found.reason.code) == ({"w-1"}, Code.UNKNOWN)
+
+
+def test_a_host_list_restarts_no_training_job() -> None:
+    """The right to patch pods is not the right to stop a training job."""
+    reason = '{"code":"IdleCapacity","restart":"Stopped"}'
+    found = host_list_marks.read_leaving(f'{{"pods":["w-1"],"size":1,"reason":{reason}}}')
+    assert found is not None
+    assert found.reason.restart is Restart.NONE

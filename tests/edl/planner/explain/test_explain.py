@@ -1,0 +1,451 @@
+"""What is said of each thing that can be in the way: an example each."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from edl import messages, reasons
+from edl.messages import message
+from edl.model import (
+    Budget,
+    Charge,
+    JobKey,
+    Requirement,
+    Resizing,
+    Rules,
+    Selector,
+    Term,
+    TrainingJob,
+)
+from edl.model.blockers import (
+    Bound,
+    Cause,
+    Itself,
+    Kept,
+    LoadCeiling,
+    NoNode,
+    Others,
+    Promised,
+    Room,
+    Spent,
+    Until,
+)
+from edl.planner.decide import decide
+from edl.planner.explain.explanation import Explanation, explain
+from edl.planner.explain.remedies import mended as without
+from edl.planner.explain.what_if_state import Situation, node_for
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.quantities import Resources
+from tests.edl.planner.acting import act
+from tests.edl.planner.plans import ALL
+from tests.edl.planner.states import (
+    at,
+    busy,
+    cluster,
+    demand,
+    job,
+    node,
+    role,
+    room,
+    shape,
+    worker,
+)
+
+QUOTA = 'ResourceQuota "team"'
+MNIST = Selector(("ns",), (Requirement("app", "In", ("mnist",)),))
+
+
+def situation(*things: object, limits: Limits = ALL) -> Situation:
+    return Situation(cluster(*things), POLICIES["fair"], limits)  # type: ignore[arg-type]
+
+
+def explained(name: str, *things: object, limits: Limits = ALL) -> Explanation:
+    found = explain(situation(*things, limits=limits), JobKey("ns", name))
+    assert found is not None
+    return found
+
+
+def growth(name: str, *things: object, limits: Limits = ALL) -> tuple[Cause, ...]:
+    """What stops one more of its only role."""
+    (only,) = explained(name, *things, limits=limits).roles
+    assert only.stops is not None
+    return only.stops.causes
+
+
+def start(name: str, *things: object) -> tuple[Cause, ...]:
+    found = explained(name, *things).start
+    assert found is not None
+    return found.causes
+
+
+def runs(name: str, pods: int, low: int = 1, high: int = 8, **fields: object) -> TrainingJob:
+    return worker(name, low, high, on=["a"] * pods, **fields)
+
+
+def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
+    (cause,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
+    assert isinstance(cause, Room)
+    assert (cause.nodes, cause.node, cause.missing) == (2, "b", Resources.of({"cpu": 500}))
+    assert messages.cause(cause) == (
+        "Insufficient cpu for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes "
+        "that it may use"
+    )
+    assert messages.remedy(cause) == "500m CPU more free on b"
+
+
+def test_two_resources_that_no_node_has_together_are_said_so() -> None:
+    gpu = shape(2, gpu=1)
+    things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
+    (cause,) = start("mnist", *things)
+    assert messages.cause(cause) == (
+        "one worker asks for 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
+    )
+    assert messages.remedy(cause) == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
+
+
+def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
+    gpu = shape(2, gpu=1)
+    full = busy(node("a", 2, gpu=1), room(1))
+    (cause,) = start("mnist", full, node("b", 8), worker("mnist", 1, 1, shape=gpu))
+    assert messages.cause(cause) == (
+        "Insufficient cpu for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it "
+        "may use has all of it free at once"
+    )
+    assert messages.remedy(cause) == "1 CPU more free on a"
+
+
+@pytest.mark.parametrize("taken", [0, 2])
+def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: float) -> None:
+    nodes = [busy(node(name, 8), room(taken)) for name in ("a", "b")]
+    large = worker("fat", 1, 1, shape=shape(9))
+    (cause,) = start("fat", *nodes, large)
+    assert (
+        messages.cause(cause)
+        == "one worker asks for 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
+    )
+    assert messages.remedy(cause) == "smaller pods, or a node with 9 CPU"
+
+
+def test_what_it_names_is_what_it_lacks_whoever_else_asks_for_room() -> None:
+    """In a full cluster, with others ahead, it is still one pod that is too large."""
+    others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]
+    causes = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
+    assert (
+        messages.cause(causes[0])
+        == "one worker asks for 9 CPU, the only node that it may use has 4 CPU"
+    )
+    assert messages.remedy(causes[0]).startswith("smaller pods, or ")
+
+
+def test_a_device_that_no_node_has_is_said_so() -> None:
+    (cause,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
+    assert messages.cause(cause) == (
+        "one worker asks for 8 nvidia.com/gpu, and no node that it may use has any"
+    )
+    assert messages.remedy(cause) == "smaller pods, or 2 nodes with 1 CPU, 8 nvidia.com/gpu each"
+
+
+def test_a_gang_names_each_role_that_does_not_fit() -> None:
+    cast = job("mnist", role("ps", 3, 3), role("worker", 4, 4, shape=shape(2)))
+    causes = start("mnist", node("a", 2), cast)
+    assert [(cause.kind, getattr(cause, "role", "")) for cause in causes] == [
+        ("Room", "worker"),
+        ("Room", "ps"),
+    ]
+    assert messages.cause(causes[0]) == (
+        "Insufficient cpu for 4 worker (2 CPU each): no CPU free on the only node that it may use"
+    )
+    assert messages.remedy(causes[0]) == "room for 4 more pods of 2 CPU, on nodes like a"
+
+
+def test_an_explanation_counts_pods_as_the_plan_does() -> None:
+    cast = job("mnist", role("ps", 2, 2), role("worker", 4, 4, shape=shape(2)))
+    there = situation(node("a", 12), runs("extras", 8, low=6), cast)
+    (held,) = (one for one in decide(there.state, there.policy, there.limits).held if one.position)
+    assert message(held.reason).endswith("; 4 of 6 pods fit")
+    found = explain(there, cast.key)
+    assert found is not None
+    assert found.start is not None
+    assert messages.cause(found.start.causes[0]) == (
+        "Insufficient cpu for 2 of 4 worker (2 CPU each): beside the 2 that fit, no CPU free on "
+        "the only node that it may use"
+    )
+
+
+def test_rules_about_other_pods_are_no_want_of_room() -> None:
+    apart = Rules("ns", (("app", "mnist"),), apart=(Term("host", MNIST),))
+    nodes = [node(name, 8, labels={"host": name}) for name in "ab"]
+    alone = shape(1, rules=apart)
+    (cause,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
+    assert isinstance(cause, Kept)
+    assert messages.cause(cause) == (
+        "its pod (anti-)affinity or topology spread rules keep one more worker off the 2 "
+        "nodes that it may use"
+    )
+    assert messages.remedy(cause) == "one more node like a, with 1 CPU free and no pod there yet"
+    running = worker("mnist", 1, 9, on=["a", "b"], shape=alone)
+    (cause,) = growth("mnist", *nodes, running)
+    assert isinstance(cause, Kept)
+    plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
+    assert "Insufficient nodes that its pod (anti-)affinity" in message(plan.held[0].reason)
+
+
+def test_no_node_at_all_names_the_rule() -> None:
+    wants = shape(1, node_selector=(("disk", "ssd"),))
+    (cause,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=wants))
+    assert isinstance(cause, NoNode)
+    assert messages.cause(cause) == (
+        "no node matches its node selector disk=ssd: worker may use none of the nodes"
+    )
+    assert messages.remedy(cause) == "a node that worker may use, with 1 CPU free for each pod"
+
+
+def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
+    (cause,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
+    assert isinstance(cause, LoadCeiling)
+    assert messages.cause(cause) == (
+        "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU are, and one more worker asks for "
+        "1 CPU"
+    )
+    assert messages.remedy(cause) == "a load ceiling of 100 %, or 300m CPU more idle in the cluster"
+
+
+def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
+    max_, room_ = growth("mnist", node("a", 4), runs("mnist", 4, high=4))
+    assert isinstance(max_, Bound)
+    assert (messages.cause(max_), messages.remedy(max_)) == (
+        "worker is at its max, 4",
+        "a larger max of worker",
+    )
+    assert isinstance(room_, Room)
+
+
+def test_a_manual_size_is_named_with_the_way_out() -> None:
+    (cause,) = growth("mnist", node("a", 8), runs("mnist", 4, wanted=4))
+    assert messages.cause(cause) == "worker is at its manual size, 4"
+    assert messages.remedy(cause) == "another manual size of worker, or none (scale --auto)"
+
+
+def test_work_items_bound_the_pods() -> None:
+    items = {"resizing": Resizing.ITEMS, "tandem": False, "remaining": 3}
+    (cause,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
+    assert messages.cause(cause) == "worker has 3 work items left to do, and a pod for each"
+
+
+def test_a_cooldown_says_until_when() -> None:
+    (cause,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
+    assert isinstance(cause, Until)
+    assert cause.until == at(6)
+    assert messages.cause(cause) == "cooldown after its last start or resize (until 12:00:06 UTC)"
+
+
+def test_whoever_gets_the_room_first_is_named() -> None:
+    things = (node("a", 3), runs("mnist", 2, high=9), runs("less", 1, high=9))
+    room_, others = growth("mnist", *things)
+    assert isinstance(room_, Room)
+    assert isinstance(others, Others)
+    assert others.jobs == (JobKey("ns", "less"),)
+    assert messages.cause(others) == "room goes first to ns/less"
+
+
+def test_pending_pods_of_others_come_first_too() -> None:
+    causes = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
+    assert [cause.kind for cause in causes] == ["Room", "Others"]
+    assert messages.cause(causes[1]) == "room goes first to pending pods such as web/web-1"
+
+
+def test_each_limit_of_a_quota_is_told_by_itself() -> None:
+    charges = tuple(Charge(QUOTA, name, 2000) for name in ("limits.cpu", "requests.cpu"))
+    waits = worker("waits", 4, 4, charges=charges)
+    budgets = (Budget("ns", QUOTA, "limits.cpu", 3000), Budget("ns", QUOTA, "requests.cpu", 4000))
+    there = situation(node("a", 9), waits)
+    found = explain(replace(there, state=replace(there.state, budgets=budgets)), waits.key)
+    assert found is not None
+    assert found.start is not None
+    assert [messages.remedy(cause) for cause in found.start.causes] == [
+        f"8 limits.cpu in {QUOTA} of namespace ns",
+        f"8 requests.cpu in {QUOTA} of namespace ns",
+    ]
+    assert found.start.complete
+
+
+def test_who_waits_behind_another_is_told_whom() -> None:
+    first = worker("first", 4, 4, queued=-900)
+    things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
+    found = explained("late", *things, limits=Limits())
+    assert (found.position, found.ahead) == (2, (first.key,))
+    assert found.start is not None
+    (cause,) = found.start.causes
+    assert messages.cause(cause) == "the job that has waited longest starts first: ns/first"
+
+
+def test_room_that_is_being_freed_is_promised() -> None:
+    high = worker("high", 2, 2, priority=1)
+    (cause,) = start("high", node("a", 4), runs("mnist", 4), high)
+    assert isinstance(cause, Promised)
+    assert (messages.cause(cause), messages.remedy(cause)) == (
+        "2 pods wait for other pods to terminate; ns/mnist makes room",
+        "",
+    )
+
+
+def test_who_restarts_to_grow_waits_for_all_of_its_room() -> None:
+    things = (node("a", 4), runs("gone", 1, 1, 1, paused=True))
+    mine = runs("mnist", 2, high=4, resizing=Resizing.RESTART)
+    found = explained("mnist", *things, mine)
+    (only,) = found.roles
+    assert (found.plan.resizes, only.after) == ((), 2), "one place is free, another will be"
+    assert only.stops is not None
+    assert [type(cause) for cause in only.stops.causes] == [Promised]
+
+
+def test_what_is_promised_comes_by_itself() -> None:
+    high = worker("high", 2, 2, priority=1)
+    state = cluster(node("a", 4), runs("mnist", 4), high)
+    for _ in range(4):
+        plan = decide(state, POLICIES["fair"], ALL)
+        state = act(state, plan, after=timedelta(milliseconds=1), lingering=True)
+    assert not next(job for job in state.jobs if job.key == high.key).roles[0].suspended
+
+
+def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
+    causes = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
+    assert [cause.kind for cause in causes] == ["Itself", "Room"]
+    assert messages.remedy(causes[0]) == "resuming it (kubectl edl resume)"
+
+
+def test_a_fixed_role_always_has_as_many() -> None:
+    (cause,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
+    assert isinstance(cause, Itself)
+    assert messages.cause(cause) == "worker always has 2"
+
+
+def test_a_budget_says_how_much_is_left_and_needed() -> None:
+    budget = Budget("ns", QUOTA, "requests.cpu", 4000)
+    charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1000),))
+    base = cluster(node("a", 8), charged)
+    state = Situation(
+        type(base)(base.observed_at, base.nodes, base.jobs, budgets=(budget,)),
+        POLICIES["fair"],
+        ALL,
+    )
+    found = explain(state, JobKey("ns", "mnist"))
+    assert found is not None
+    assert found.roles[0].stops is not None
+    (cause,) = found.roles[0].stops.causes
+    assert isinstance(cause, Spent)
+    assert messages.cause(cause) == (
+        'ResourceQuota "team" of namespace ns allows 4 requests.cpu: 0 left, needs 1'
+    )
+    assert messages.remedy(cause) == '5 requests.cpu in ResourceQuota "team" of namespace ns'
+
+
+def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
+    budget = Budget("ns", QUOTA, "pods", 4)
+    charged = runs("mnist", 4, charges=(Charge(budget.source, budget.resource, 1),))
+    state = replace(cluster(node("a", 8), charged), budgets=(budget,))
+    found = explain(Situation(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
+    assert found is not None
+    assert found.roles[0].stops is not None
+    assert found.roles[0].stops.causes == (Spent(budget, needed=1, left=0, lacks=1),)
+
+
+@pytest.mark.parametrize("operator", ["Gt", "Lt"])
+def test_a_node_that_is_made_up_for_pods_has_a_number_that_they_want(operator: str) -> None:
+    wanted = Requirement("cores", operator, ("7",))
+    labels = node_for(shape(affinity=((wanted,),)), "new").labels or {}
+    assert wanted.holds(labels["cores"])
+
+
+def test_sizes_before_and_after_come_with_the_reason() -> None:
+    (found,) = explained("mnist", node("a", 6), runs("mnist", 4)).roles
+    assert (found.now, found.after, found.why) == (4, 6, reasons.grown(6, 8))
+
+
+def test_who_ended_has_nothing_in_the_way() -> None:
+    assert explain(situation(node("a", 4)), JobKey("ns", "gone")) is None
+
+
+def test_explaining_costs_the_plan_nothing_and_changes_nothing() -> None:
+    given = situation(node("a", 4), runs("mnist", 4, high=4))
+    found = explain(given, JobKey("ns", "mnist"))
+    assert found == explain(given, JobKey("ns", "mnist"))
+    assert given.state.observed_at - at(0) == timedelta()
+
+
+def test_a_rule_that_time_ends_is_mended_by_the_time_that_it_names() -> None:
+    now = situation(node("a", 4))
+    for seconds, then in ((60, 60), (-60, 0)):
+        mended = without(now, JobKey("ns", "mnist"), [Until(reasons.COOLDOWN, at(seconds))])
+        assert mended.state.observed_at == at(then)
+
+
+def test_room_for_several_pods_is_mended_by_more_nodes_and_for_one_by_a_larger_one() -> None:
+    for pods, nodes in ((2, 3), (1, 1)):
+        full, mnist = busy(node("a", 8), room(4)), worker("mnist", pods, pods, shape=shape(8))
+        there = situation(full, mnist)
+        (cause,) = start("mnist", full, mnist)
+        mended = without(there, JobKey("ns", "mnist"), [cause])
+        assert len(mended.state.nodes) == nodes
+
+
+def test_a_job_that_gets_the_room_a_second_time_hides_nothing_else() -> None:
+    """At a higher load ceiling c keeps a replica; once it asks for none, the node is full."""
+    sizes = {"a": 1, "b": 2, "c": 4}
+    each = (worker(name, 1, 9, shape=shape(0.5), on=["n"] * size) for name, size in sizes.items())
+    found = explain(situation(node("n", 3.5), *each, limits=Limits()), JobKey("ns", "b"))
+    assert found is not None
+    stops = found.roles[0].stops
+    assert stops is not None
+    assert stops.complete
+    assert {type(cause) for cause in stops.causes} == {LoadCeiling, Others, Room}
+
+
+def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None:
+    """With room for one more it waits for the other replica, of a job that has to leave first."""
+    mine = runs("mine", 1)
+    other = worker("other", 1, 2, on=["b"] * 2)
+    queued = worker("queued", 2, 2, priority=1)
+    found = explained("mine", node("a", 1), node("b", 2), mine, other, queued)
+    (only,) = found.roles
+    assert only.stops is not None
+    first = [cause for cause in only.stops.causes if isinstance(cause, Others)]
+    assert [cause.jobs for cause in first] == [(JobKey("ns", "queued"),)]
+    assert only.stops.complete
+
+
+def test_room_that_a_giver_leaves_over_is_promised_by_the_same_plan() -> None:
+    """A replica of 3 CPU goes for one of 2 CPU: with the rest of the node that is room for mine."""
+    first = job(
+        "first",
+        role("ps", 1, 9, on=["a", "x", "x", "x", "a"], shape=shape(3)),
+        role("worker", 2, 4, on=["x", "a"], shape=shape(2)),
+        priority=2,
+    )
+    mine = worker("mine", 1, 5, on=["a", "x"], shape=shape(2), priority=1)
+    found = explain(situation(node("a", 11), first, mine, limits=Limits()), mine.key)
+    assert found is not None
+    (only,) = found.roles
+    assert only.stops is not None
+    ceiling, then = only.stops.causes
+    assert isinstance(ceiling, LoadCeiling)
+    assert then == Promised(reasons.leaving(1))
+
+
+def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
+    """With 500m more on b the queued half CPU goes there, and leaves half a CPU elsewhere."""
+    mine = job(
+        "mine",
+        role("ps", 1, 9, on=["a", "a", "x", "x"]),
+        role("worker", 1, 2, on=["x", "a"]),
+        queued=-3,
+    )
+    queued = worker("queued", 1, 1, shape=shape(0.5), queued=0)
+    found = explain(situation(node("a", 4), node("b", 1), mine, queued, limits=Limits()), mine.key)
+    assert found is not None
+    stops = found.roles[0].stops
+    assert stops is not None
+    assert stops.complete
+    assert [cause.pods for cause in stops.causes if isinstance(cause, Room)] == [2]

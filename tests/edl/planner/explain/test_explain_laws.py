@@ -1,0 +1,151 @@
+"""Every explanation is tried: what it names is changed, and the job gets more. Or it says so."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import example
+from hypothesis import strategies as st
+
+from edl.model import ClusterState, JobKey, TrainingJob
+from edl.model.blockers import Itself, Promised
+from edl.planner.decide import decide
+from edl.planner.explain.explanation import Explanation, Stops, explain
+from edl.planner.explain.remedies import mended
+from edl.planner.explain.what_if_state import Situation
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from tests.edl.planner.clusters import states
+from tests.edl.planner.laws.test_topology_laws import racks
+from tests.edl.planner.reached import Reached, drawn
+from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
+
+pytestmark = pytest.mark.laws
+
+LIMITS = Limits()
+
+
+def size(state: ClusterState, key: JobKey, role: str) -> int:
+    """Replicas that it has; 0 while it is suspended."""
+    job = next(job for job in state.jobs if job.key == key)
+    found = next(one for one in job.roles if one.name == role)
+    return 0 if found.suspended else found.size
+
+
+def size_after(situation: Situation, key: JobKey, role: str) -> int:
+    """As the next plan has it."""
+    plan = decide(situation.state, situation.policy, situation.limits)
+    starts = (dict(one.sizes).get(role) for one in plan.admissions if one.job == key)
+    moves = (one.after for one in plan.resizes if (one.job, one.role) == (key, role))
+    return next(filter(None, (*starts, *moves)), size(situation.state, key, role))
+
+
+def explained(situation: Situation) -> Iterator[Explanation]:
+    for one in situation.state.jobs:
+        found = explain(situation, one.key)
+        assert found is not None
+        yield found
+
+
+def stopped(found: Explanation) -> Iterator[tuple[str, int, Stops]]:
+    """What is explained: (role, size after this plan, what stops more of it)."""
+    if found.start:
+        yield found.roles[0].role, 0, found.start
+    for one in found.roles:
+        if one.stops:
+            yield one.role, one.after, one.stops
+
+
+def gets_more(situation: Situation, found: Explanation, role: str, stops: Stops) -> int:
+    """Its size with all changed that is named."""
+    return size_after(mended(situation, found.job, stops.causes), found.job, role)
+
+
+def is_promised(stops: Stops) -> bool:
+    return any(isinstance(cause, Promised) for cause in stops.causes)
+
+
+@drawn(100, state=states(), policy=st.sampled_from(sorted(POLICIES)))
+def test_with_all_changed_that_it_names_a_job_gets_more(
+    reached: Reached, policy: str, state: ClusterState
+) -> None:
+    situation, looked = Situation(state, POLICIES[policy], LIMITS), 0
+    for found in explained(situation):
+        for name, after, stops in stopped(found):
+            if stops.complete and not is_promised(stops):
+                looked += 1
+                assert gets_more(situation, found, name, stops) > after, (found.job, name, stops)
+    reached(looked)
+
+
+@drawn(100, state=racks())
+def test_with_all_changed_that_it_names_a_job_with_a_topology_gets_more(
+    reached: Reached, state: ClusterState
+) -> None:
+    situation, looked = Situation(state, POLICIES["fair"], LIMITS), 0
+    for found in explained(situation):
+        asks = next(job.topology.required for job in state.jobs if job.key == found.job)
+        for name, after, stops in stopped(found) if asks else ():
+            if stops.complete and not is_promised(stops):
+                looked += 1
+                assert gets_more(situation, found, name, stops) > after, (found.job, name, stops)
+    reached(looked)
+
+
+def _two_roles(on: tuple[list[str], list[str]], **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """A role with room for many, and one with room for few."""
+    ps, few = on
+    return job("two", role("ps", 1, 9, on=ps), role("worker", 1, 2, on=few), **fields)
+
+
+KEPT_FOR_A_QUEUED_JOB = cluster(
+    node("a", 4, gpu=1),
+    node("b", 6),
+    job(
+        "first",
+        role("ps", 3, 4, on=["x"] * 4, shape=shape(1, gpu=1)),
+        role("worker", 1, 3, on=["a", "b"], shape=shape(3)),
+        queued=-331,
+        priority=1,
+    ),
+    job(
+        "mine",
+        role("ps", 3, 4, on=["x", "a", "x"], shape=shape(1, gpu=1)),
+        role("worker", 1, 3, on=["b"], shape=shape(3)),
+        queued=-331,
+        priority=1,
+        started_at=at(-5),
+    ),
+    worker("queued", 2, 2, shape=shape(3), queued=-73, priority=2),
+)
+LEFT_OVER_BY_A_MOVE = cluster(
+    node("a", 11),
+    job(
+        "first",
+        role("ps", 1, 9, on=["a", "x", "x", "x", "a"], shape=shape(3)),
+        role("worker", 2, 4, on=["x", "a"], shape=shape(2)),
+        priority=2,
+    ),
+    worker("mine", 1, 5, on=["a", "x"], shape=shape(2), priority=1),
+)
+IN_GAPS = cluster(
+    node("a", 4),
+    node("b", 1),
+    _two_roles((["a", "a", "x", "x"], ["x", "a"]), queued=-3),
+    worker("queued", 1, 1, shape=shape(0.5), queued=0),
+)
+
+
+@example(state=KEPT_FOR_A_QUEUED_JOB)
+@example(state=LEFT_OVER_BY_A_MOVE)
+@example(state=IN_GAPS)
+@drawn(100, state=states())
+def test_nothing_is_left_open_but_what_nobody_can_change(
+    reached: Reached, state: ClusterState
+) -> None:
+    looked = 0
+    for found in explained(Situation(state, POLICIES["fair"], LIMITS)):
+        for _, _, stops in stopped(found):
+            looked += 1
+            assert stops.complete or any(isinstance(cause, Itself) for cause in stops.causes)
+    reached(looked)

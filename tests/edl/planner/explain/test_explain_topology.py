@@ -1,0 +1,143 @@
+"""What is said of room where a topology is required: in which domain, and what would help there."""
+
+import pytest
+from msgspec.structs import replace
+
+from edl import messages
+from edl.messages import message
+from edl.model import Domain, JobKey, Topology
+from edl.model.blockers import Cause, NoNode, Room, TooLarge
+from edl.model.scarcity import NodeRule, NoRoom
+from edl.planner.explain.explanation import Explanation, Stops, explain
+from edl.planner.explain.remedies import mended
+from edl.planner.explain.what_if_state import Situation
+from edl.planner.policies import POLICIES
+from tests.edl.planner.explain.test_explain_laws import size_after
+from tests.edl.planner.passes.test_topology import BLOCK, RACK, asking, in_one, racks
+from tests.edl.planner.plans import ALL, plan_for
+from tests.edl.planner.states import cluster, job, node, role, shape
+
+HOST = "kubernetes.io/hostname"
+R0, R1 = Domain(RACK, "r0"), Domain(RACK, "r1")
+
+
+def explained(*things: object) -> tuple[Situation, Explanation]:
+    situation = Situation(cluster(*things), POLICIES["fair"], ALL)  # type: ignore[arg-type]
+    found = explain(situation, JobKey("ns", "mnist"))
+    assert found is not None
+    return situation, found
+
+
+def tried(situation: Situation, stops: Stops | None, after: int) -> tuple[Cause, ...]:
+    """The causes, after the job has got more with all of them put right."""
+    assert stops is not None
+    assert stops.complete
+    better = mended(situation, JobKey("ns", "mnist"), stops.causes)
+    assert size_after(better, JobKey("ns", "mnist"), "worker") > after
+    return stops.causes
+
+
+def growth(*things: object, after: int) -> tuple[Cause, ...]:
+    situation, found = explained(*things)
+    return tried(situation, found.roles[-1].stops, after)
+
+
+def start(*things: object) -> tuple[Cause, ...]:
+    situation, found = explained(*things)
+    return tried(situation, found.start, 0)
+
+
+def test_a_job_whose_domain_is_full_says_so_though_others_have_room() -> None:
+    mine = asking(in_one(), 2, 9, on=["r1-a", "r1-b"])
+    (held,) = plan_for(cluster(*racks(4, 1), mine)).held
+    assert isinstance(held.reason.about, NoRoom)
+    assert held.reason.about.domains == (R1,)
+    assert message(held.reason) == f"Insufficient cpu for one more pod of 1 CPU in {RACK}=r1"
+
+
+def test_a_job_without_a_topology_names_no_domain() -> None:
+    mine = asking(Topology(preferred=(RACK,)), 2, 9, on=["r0-a", "r0-b"])
+    (held,) = plan_for(cluster(*racks(1), mine)).held
+    assert message(held.reason) == "Insufficient cpu for one more pod of 1 CPU"
+
+
+def test_room_that_is_missing_is_missing_in_the_domain() -> None:
+    (cause,) = growth(*racks(4, 1), asking(in_one(), 2, 9, on=["r1-a", "r1-b"]), after=2)
+    assert isinstance(cause, Room)
+    assert (cause.domains, cause.nodes, cause.node) == ((R1,), 2, "r1-a")
+    assert messages.cause(cause) == (
+        "Insufficient cpu for one worker (1 CPU): no CPU free on the 2 nodes that it may use in "
+        f"{RACK}=r1"
+    )
+    assert messages.remedy(cause) == "1 CPU more free on r1-a"
+
+
+def test_a_role_names_the_domains_of_its_job_and_its_own() -> None:
+    topology = Topology(required=(("", BLOCK), ("worker", RACK)))
+    mine = job(
+        "mnist",
+        role("ps", 1, 1, on=["r0-b"], topology=topology),
+        role("worker", 2, 4, on=["r1-a", "r1-b"], topology=topology),
+    )
+    (cause,) = growth(*racks(9, 1), mine, after=2)
+    assert isinstance(cause, Room)
+    assert cause.domains == (Domain(BLOCK, "b0"), R1)
+
+
+@pytest.mark.parametrize("label", [RACK, HOST])
+def test_a_start_lacks_room_in_the_domain_that_comes_nearest(label: str) -> None:
+    """More room in it lets the job start; for a single node, more of that node."""
+    nodes = [
+        node(f"r{rack}-{name}", 3, labels={RACK: f"r{rack}", HOST: f"r{rack}-{name}"})
+        for rack in (0, 1)
+        for name in "ab"
+    ]
+    pods = 8 if label == RACK else 5
+    (cause,) = start(*nodes, asking(in_one(label), pods))
+    assert isinstance(cause, Room)
+    assert (cause.wanted - cause.fitting, cause.node) == (2, "r0-a")
+    (domain,) = cause.domains
+    assert domain == (R0 if label == RACK else Domain(HOST, "r0-a"))
+    assert (
+        messages.remedy(cause)
+        == {
+            RACK: f"room for 2 more pods of 1 CPU, on nodes like r0-a in {RACK}=r0",
+            HOST: "room for 2 more pods of 1 CPU on r0-a",
+        }[label]
+    )
+
+
+def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
+    mine = asking(in_one(), 1, 2, on=["r0-a"], shape=shape(3))
+    (cause,) = growth(*racks(2, 9), mine, after=1)
+    assert isinstance(cause, TooLarge)
+    assert messages.cause(cause) == (
+        "one worker asks for 3 CPU, the largest of the 2 nodes that it may use in "
+        f"{RACK}=r0 has 2 CPU"
+    )
+    assert messages.remedy(cause) == f"smaller pods, or a node with 3 CPU in {RACK}=r0"
+
+
+def test_a_domain_whose_nodes_are_cordoned() -> None:
+    nodes = [replace(one, schedulable=one.name[:2] != "r0") for one in racks(2, 2)]
+    (cause,) = growth(*nodes, asking(in_one(), 1, 2, on=["r0-a"]), after=1)
+    assert isinstance(cause, NoNode)
+    assert messages.remedy(cause) == (
+        f"a node that worker may use in {RACK}=r0, with 1 CPU free for each pod"
+    )
+
+
+def test_a_label_that_no_node_has_is_what_is_missing() -> None:
+    topology = in_one("example.com/pod")
+    cast = job(
+        "mnist", role("ps", 1, 1, topology=topology), role("worker", 2, 2, topology=topology)
+    )
+    causes = start(*racks(4), cast)
+    assert [type(one) for one in causes] == [NoNode, NoNode]
+    (first, _) = causes
+    assert isinstance(first, NoNode)
+    assert first.rule.rule is NodeRule.TOPOLOGY
+    assert messages.cause(first) == (
+        "no node that it may use has the label example.com/pod of its topology: ps may use none "
+        "of the nodes"
+    )

@@ -1,0 +1,329 @@
+"""Shares of GPUs on the devices of nodes: never too much on one, and never idle for nothing."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.model import ClusterState, Device, Held, Node, Shape, Share, TrainingJob
+from edl.model.scarcity import Lack, Scarce, Shortage
+from edl.planner.decide import seat
+from edl.planner.limits import Limits
+from edl.planner.passes.growth import Ceiling
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.decisions import Ledger
+from edl.quantities import SHARED_GPU, Resources
+from tests.edl.planner.plans import plan_for, sizes, told
+from tests.edl.planner.states import cluster, job, node, pod, role, room, worker
+
+GIB = 2**30
+NOTHING = Held()
+
+
+def gpus(*used: int | Held, memory: int = 0, leaving: Held = NOTHING) -> tuple[Device, ...]:
+    """GPUs `gpu-0`, … of which so much is used; `leaving`: of the last one."""
+    parts = [one if isinstance(one, Held) else Held(one) for one in used]
+    last = len(parts) - 1
+    return tuple(
+        Device(f"gpu-{place}", memory, part, leaving if place == last else Held())
+        for place, part in enumerate(parts)
+    )
+
+
+def shared(name: str, devices: tuple[Device, ...], **fields: object) -> Node:
+    """A node of KubeShare; the sums of its resources are those of its devices."""
+    made = node(name, 64, **fields)
+    thousandths = Resources.of({SHARED_GPU: 1000 * len(devices)})
+    used = Resources.of({SHARED_GPU: sum(one.used.compute for one in devices)})
+    leaving = Resources.of({SHARED_GPU: sum(one.leaving.compute for one in devices)})
+    sums = {"allocatable": made.allocatable + thousandths, "used": used, "leaving": leaving}
+    return replace(made, devices=devices, **sums)
+
+
+def part(compute: int, memory: int = 0, model: str = "") -> Shape:
+    requests = room(1) + Resources.of({SHARED_GPU: compute})
+    return Shape(requests, share=Share(compute, memory, model))
+
+
+def state_of(*things: Node | TrainingJob) -> ClusterState:
+    """Nodes say themselves what is used."""
+    nodes = tuple(found for found in things if isinstance(found, Node))
+    jobs = tuple(found for found in things if isinstance(found, TrainingJob))
+    return replace(cluster(*jobs), nodes=nodes)
+
+
+def started(*things: Node | TrainingJob) -> set[str]:
+    return {one.job.name for one in plan_for(state_of(*things)).admissions}
+
+
+def lack(*things: Node | TrainingJob) -> Lack:
+    """What the one job that waits is short of."""
+    (waiting,) = plan_for(state_of(*things)).held
+    assert isinstance(waiting.reason.about, Shortage)
+    return waiting.reason.about.lack
+
+
+def test_a_half_on_each_of_two_gpus_is_no_whole_one() -> None:
+    mine = worker("mnist", 1, 1, shape=part(1000))
+    assert not started(shared("a", gpus(500, 500)), mine)
+    assert started(shared("a", gpus(0, 1000)), mine) == {"mnist"}
+
+
+def test_who_waits_for_a_device_is_told_of_shared_gpus() -> None:
+    mine = worker("mnist", 2, 2, shape=part(600))
+    reason = told(plan_for(state_of(shared("a", gpus(0, 500)), mine)))["mnist"]
+    assert "1 of 2 pods" in reason
+
+
+def test_a_gang_of_several_roles_is_told_how_many_of_its_pods_the_free_devices_take() -> None:
+    halves = [pod(at, "a", devices=(f"gpu-{at}",)) for at in range(2)]
+    runs = worker("runs", 2, 2, shape=part(500), on=["a", "a"], pods=tuple(halves))
+    mine = job("mnist", role("ps"), role("worker", shape=part(700)))
+    reason = told(plan_for(state_of(shared("a", gpus(500, 500)), runs, mine)))["mnist"]
+    assert "1 of 2 pods" in reason
+
+
+def test_memory_binds_as_compute_does() -> None:
+    mine = worker("mnist", 1, 1, shape=part(100, 6 * GIB))
+    full = gpus(Held(100, 3 * GIB), memory=8 * GIB)
+    assert not started(shared("a", full), mine)
+    assert started(shared("a", (*full, *gpus(0, memory=8 * GIB))), mine)
+
+
+def test_without_a_memory_of_its_own_a_share_takes_its_part() -> None:
+    mine = worker("mnist", 1, 1, shape=part(500))
+    assert not started(shared("a", gpus(Held(100, 5 * GIB), memory=8 * GIB)), mine)
+    assert started(shared("a", gpus(Held(500, 4 * GIB), memory=8 * GIB)), mine)
+
+
+def test_where_nobody_tells_the_memory_only_compute_counts() -> None:
+    mine = worker("mnist", 1, 1, shape=part(500, 99 * GIB))
+    assert started(shared("a", gpus(500)), mine) == {"mnist"}
+
+
+def test_above_one_gpu_whole_devices_are_taken() -> None:
+    mine = worker("mnist", 1, 1, shape=part(2000))
+    assert not started(shared("a", gpus(0, 100, 100)), mine)
+    assert started(shared("a", gpus(0, 100, 0)), mine) == {"mnist"}
+
+
+def test_a_model_is_respected_where_nodes_tell_theirs() -> None:
+    mine = worker("mnist", 1, 1, shape=part(500, model="A100"))
+    labels = {"nvidia.com/gpu.product": "T4"}
+    assert not started(shared("a", gpus(0), labels=labels), mine)
+    assert started(shared("a", gpus(0), labels={"nvidia.com/gpu.product": "A100"}), mine)
+    assert started(shared("a", gpus(0)), mine)
+
+
+def test_the_tightest_device_is_taken_first() -> None:
+    small, large = role("ps", 1, 1, shape=part(400)), role("worker", 1, 1, shape=part(1000))
+    assert started(shared("a", gpus(0, 600)), job("mnist", small, large)) == {"mnist"}
+    assert started(shared("a", gpus(600, 0)), job("mnist", large, small)) == {"mnist"}
+
+
+def test_a_gang_of_shares_starts_as_a_whole_or_not_at_all() -> None:
+    three = worker("three", 3, 3, shape=part(600))
+    assert not started(shared("a", gpus(0, 0)), three)
+    assert started(shared("a", gpus(0, 0, 0)), three) == {"three"}
+
+
+def test_growth_fills_devices_and_not_their_sum() -> None:
+    mine = worker("mnist", 1, 9, shape=part(600))
+    (admission,) = plan_for(state_of(shared("a", gpus(0, 0, 500)), mine)).admissions
+    assert admission.sizes == (("worker", 2),)
+
+
+def test_where_devices_have_room_in_sum_for_just_the_pods_that_wait_devices_lack() -> None:
+    mine = worker("mnist", 1, 1, shape=part(600))
+    assert lack(shared("a", gpus(500, 500)), mine) == Lack(Scarce.DEVICES)
+    assert lack(shared("a", gpus(500, 900)), mine) == Lack(Scarce.DEVICES)
+    assert lack(shared("a", gpus(500, 901)), mine) == Lack(Scarce.RESOURCE, SHARED_GPU)
+
+
+def test_devices_of_nodes_that_its_pods_may_not_use_are_no_room_in_sum() -> None:
+    here, there = ({"zone": name} for name in ("here", "there"))
+    wants = replace(part(600), node_selector=(("zone", "here"),))
+    nodes = shared("a", gpus(1000), labels=here), shared("b", gpus(0), labels=there)
+    mine = worker("mnist", 1, 1, shape=wants)
+    assert lack(*nodes, mine) == Lack(Scarce.RESOURCE, SHARED_GPU)
+
+
+def test_a_device_that_is_being_left_is_reserved_and_not_used_yet() -> None:
+    mine = worker("mnist", 1, 1, shape=part(600))
+    plan = plan_for(state_of(shared("a", gpus(600, leaving=Held(600))), mine))
+    assert not plan.admissions
+    assert told(plan)["mnist"] == "1 pod waits for other pods to terminate"
+
+
+def running(name: str, low: int, *on: str, share: int = 500) -> TrainingJob:
+    pods = tuple(pod(index, "a", devices=(uuid,)) for index, uuid in enumerate(on))
+    fields = {"size": len(on), "suspended": False, "pods": pods, "shape": part(share)}
+    return worker(name, low, len(on) + (low == len(on)), **fields)
+
+
+def test_extras_yield_on_the_device_that_helps() -> None:
+    """Two extras must go for a whole GPU, and both are on the same one."""
+    rich = running("rich", 2, "gpu-0", "gpu-2", "gpu-1", "gpu-1")
+    used = shared("a", gpus(500, 1000, 500))
+    whole = worker("whole", 1, 1, shape=part(1000))
+    plan = plan_for(state_of(used, rich, whole))
+    assert sizes(plan) == {"rich": 2}
+    assert told(plan)["whole"] == "1 pod waits for other pods to terminate; ns/rich makes room"
+
+
+def test_nobody_yields_for_a_device_that_stays_shared() -> None:
+    rich = running("rich", 2, "gpu-0", "gpu-1", "gpu-0", "gpu-1")
+    whole = worker("whole", 1, 1, shape=part(1000))
+    assert not plan_for(state_of(shared("a", gpus(1000, 1000)), rich, whole)).resizes
+
+
+# Laws.
+
+
+@st.composite
+def shares(draw: st.DrawFn) -> Shape:
+    compute = draw(st.sampled_from([100, 250, 400, 500, 600, 1000, 2000]))
+    memory = draw(st.sampled_from([0, 0, 1, 3, 5]))
+    return part(compute, memory * GIB if compute <= 1000 else 0)
+
+
+@st.composite
+def machines(draw: st.DrawFn, name: str) -> Node:
+    memory = draw(st.sampled_from([0, 8 * GIB]))
+    used = [
+        Held(compute, draw(st.integers(0, 8)) * GIB if memory else 0)
+        for compute in draw(
+            st.lists(st.sampled_from([0, 0, 300, 500, 1000]), min_size=1, max_size=3)
+        )
+    ]
+    return shared(name, gpus(*used, memory=memory))
+
+
+@st.composite
+def mixes(draw: st.DrawFn) -> ClusterState:
+    """Jobs with shares that run on devices, and others that wait."""
+    found = [draw(machines(name)) for name in ("a", "b")[: draw(st.integers(1, 2))]]
+    jobs = []
+    for number in range(draw(st.integers(1, 5))):
+        low = draw(st.integers(1, 3))
+        most = low + draw(st.integers(0, 3))
+        one = worker(f"job-{number}", low, most, shape=draw(shares()), queued=-60 * number,
+                     priority=draw(st.sampled_from([0, 0, 1])))  # fmt: skip
+        jobs.append(
+            _begun(one, found, draw(st.integers(low, most))) if draw(st.booleans()) else one
+        )
+    return state_of(*found, *jobs)
+
+
+def _begun(one: TrainingJob, found: list[Node], size: int) -> TrainingJob:
+    """Started on the first devices that have room; left alone where it has none."""
+    wanted, before, pods = one.roles[0].shape, list(found), []
+    for index in range(size):
+        place = _first(wanted, found)
+        if place is None:
+            break
+        number, uuids = place
+        pods.append(pod(index, found[number].name, devices=uuids))
+        found[number] = _with(found[number], wanted, uuids)
+    if len(pods) < one.roles[0].min:
+        found[:] = before
+        return one
+    part_of_it = {"size": len(pods), "suspended": False, "pods": tuple(pods)}
+    return replace(one, roles=(replace(one.roles[0], **part_of_it),), started_at=one.queued_at)
+
+
+def need(device: Device, share: Share) -> Held:
+    if share.compute > 1000:
+        return Held(1000, device.memory)
+    memory = share.memory or share.compute * device.memory // 1000
+    return Held(share.compute, memory if device.memory else 0)
+
+
+def fits(device: Device, share: Share) -> bool:
+    asked = need(device, share)
+    enough = device.used.memory + asked.memory <= device.memory or not asked.memory
+    return device.used.compute + asked.compute <= 1000 and enough
+
+
+def _first(wanted: Shape, found: list[Node]) -> tuple[int, tuple[str, ...]] | None:
+    assert wanted.share
+    count = max(1, wanted.share.compute // 1000)
+    for number, one in enumerate(found):
+        free = [device.uuid for device in one.devices if fits(device, wanted.share)]
+        if len(free) >= count:
+            return number, tuple(free[:count])
+    return None
+
+
+def _with(one: Node, wanted: Shape, uuids: tuple[str, ...]) -> Node:
+    assert wanted.share
+    devices = tuple(
+        device._replace(used=device.used.plus(need(device, wanted.share)))
+        if device.uuid in uuids
+        else device
+        for device in one.devices
+    )
+    return replace(one, devices=devices, used=one.used + wanted.requests)
+
+
+def decided(
+    state: ClusterState, policy: str = "fair", *, preempt: bool = False
+) -> tuple[Board, dict[int, list[tuple[Held, Held]]]]:
+    """The board after everything was decided, and what was free before, by row."""
+    board = set_up(state, POLICIES[policy], Limits(load_ceiling=1, preempt=preempt))
+    assert board.grid.devices is not None
+    gpus = board.grid.devices.gpus
+    before = {row: [(gpu.now, gpu.soon) for gpu in gpus[row]] for row in gpus.nodes}
+    seat(board, Ledger(), Ceiling(board))
+    return board, before
+
+
+def crowded() -> ClusterState:
+    """By their compute all of these fit on the device, by its memory one of them does not."""
+    first = pod(0, "a", devices=("gpu-0",))
+    begun = {"size": 1, "suspended": False, "pods": (first,)}
+    grows = worker("grows", 1, 4, shape=part(100), queued=-120, **begun)
+    waits = [worker("small", 1, 1, shape=part(100), queued=0),
+             worker("large", 1, 1, shape=part(400), queued=-60)]  # fmt: skip
+    used = shared("a", gpus(Held(100, GIB + 8 * GIB // 10), memory=8 * GIB))
+    return state_of(replace(used, used=used.used + room(1)), grows, *waits)
+
+
+@settings(max_examples=150, deadline=None)
+@given(state=mixes(), policy=st.sampled_from(sorted(POLICIES)), preempt=st.booleans())
+@example(state=crowded(), policy="fair", preempt=False)
+def test_no_device_is_overcommitted_and_sums_agree(
+    *, state: ClusterState, policy: str, preempt: bool
+) -> None:
+    board, before = decided(state, policy, preempt=preempt)
+    assert board.grid.devices is not None
+    line = board.grid.names.index(SHARED_GPU)
+    for row, found in board.grid.devices.gpus.items():
+        for gpu, (now, soon) in zip(found, before[row], strict=True):
+            assert gpu.soon.compute >= min(soon.compute, 0)
+            assert gpu.soon.memory >= min(soon.memory, 0)
+            assert gpu.now.compute >= min(now.compute, 0)
+            assert gpu.now.memory >= min(now.memory, 0)
+        assert sum(gpu.soon.compute for gpu in found) == board.grid.soon[line, row]
+        assert sum(gpu.now.compute for gpu in found) == board.grid.now[line, row]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(machines("a"), min_size=1, max_size=3), shares())
+def test_a_single_pod_starts_where_any_device_takes_it(found: list[Node], wanted: Shape) -> None:
+    nodes = [replace(one, name=f"node-{number}") for number, one in enumerate(found)]
+    possible = _first(wanted, nodes) is not None
+    assert bool(started(*nodes, worker("mnist", 1, 1, shape=wanted))) is possible
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_claim_in_vain_leaves_the_devices_as_they_were(size: int) -> None:
+    rich = running("rich", 1, "gpu-0", "gpu-1", "gpu-2", share=400)
+    huge = worker("huge", size, size, shape=part(2000), queued=-9000)
+    used = shared("a", gpus(1000, 400, 400))
+    board, before = decided(state_of(used, rich, huge))
+    assert board.grid.devices is not None
+    after = [(gpu.now, gpu.soon) for gpu in board.grid.devices.gpus[0]]
+    assert (after == before[0]) is (size > 1)

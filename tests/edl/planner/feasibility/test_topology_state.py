@@ -1,0 +1,489 @@
+"""Spread, pod affinity, pod anti-affinity and host ports bind the planner as they bind pods."""
+
+from collections import Counter
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.model import (
+    ClusterState,
+    Neighbours,
+    Node,
+    PodPhase,
+    Port,
+    Requirement,
+    Rules,
+    Selector,
+    Shape,
+    Spread,
+    Taint,
+    Term,
+    TrainingJob,
+)
+from edl.planner.decide import seat
+from edl.planner.limits import Limits
+from edl.planner.packing.pod_class import Want, place
+from edl.planner.passes.admission.gang import gang, place_now
+from edl.planner.passes.growth import Ceiling
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.role_allocation import NOWHERE
+from edl.quantities import Resources
+from tests.edl.planner.neighbourhood import Placed, Street
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, told
+from tests.edl.planner.states import (
+    busy,
+    cluster,
+    demand,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
+
+ZONE, HOST = "zone", "host"
+
+
+def app(name: str, namespaces: tuple[str, ...] | None = ("ns",)) -> Selector:
+    return Selector(namespaces, (Requirement("app", "In", (name,)),))
+
+
+def rules(name: str = "train", **fields: object) -> Rules:
+    return replace(Rules("ns", (("app", name),)), **fields)  # type: ignore[arg-type]
+
+
+def ruled(name: str = "train", cpu: float = 1, **fields: object) -> Shape:
+    return shape(cpu, rules=rules(name, **fields))
+
+
+def hosts(*zones: str, cpu: float = 8) -> list[Node]:
+    return [
+        node(f"node-{number}", cpu, labels={ZONE: zone, HOST: f"node-{number}"})
+        for number, zone in enumerate(zones)
+    ]
+
+
+ALONE = {"apart": (Term(HOST, app("train")),)}
+EVENLY = {"spread": (Spread(ZONE, app("train"), 1),)}
+TOGETHER = {"near": (Term(ZONE, app("train")),)}
+
+
+def test_one_worker_a_node_starts_only_with_as_many_nodes() -> None:
+    wanted = worker("train", 3, 3, shape=ruled(**ALONE))
+    assert started(plan_for(cluster(*hosts("a", "a"), wanted))) == {}
+    assert started(plan_for(cluster(*hosts("a", "a", "b"), wanted))) == {"train": {"worker": 3}}
+
+
+def test_one_worker_a_node_grows_to_the_number_of_nodes() -> None:
+    running = worker("train", 1, 9, shape=ruled(**ALONE), on=["node-0"])
+    assert sizes(plan_for(cluster(*hosts(*"aaaa"), running))) == {"train": 4}
+
+
+def test_rules_bind_also_pods_that_request_nothing() -> None:
+    def alone(name: str, pods: int) -> TrainingJob:
+        rule = rules(name, apart=(Term(HOST, app(name)),))
+        return worker(name, pods, pods, shape=Shape(Resources(), rules=rule))
+
+    plan = plan_for(cluster(*hosts("a", "a"), alone("one", 3), alone("two", 2)))
+    assert started(plan) == {"two": {"worker": 2}}
+
+
+def test_two_jobs_with_one_worker_a_node_share_nodes() -> None:
+    first = worker("one", 2, 2, shape=ruled("one", apart=(Term(HOST, app("one")),)))
+    second = worker("two", 2, 2, shape=ruled("two", apart=(Term(HOST, app("two")),)))
+    found = started(plan_for(cluster(*hosts("a", "b"), first, second)))
+    assert found == {"one": {"worker": 2}, "two": {"worker": 2}}
+
+
+def test_others_whom_it_avoids_are_in_its_way_until_they_are_gone() -> None:
+    wanted = worker("train", 1, 1, shape=ruled(apart=(Term(ZONE, app("web")),)))
+    web = Neighbours("node-0", rules("web"), 1)
+    state = cluster(*hosts("a"), wanted)
+    assert started(plan_for(replace(state, neighbours=(web,)))) == {}
+    leaving = replace(state, neighbours=(replace(web, leaving=1),))
+    assert "to terminate" in told(plan_for(leaving))["train"]
+    elsewhere = cluster(*hosts("a", "b"), wanted)
+    assert started(plan_for(replace(elsewhere, neighbours=(web,)))) == {"train": {"worker": 1}}
+
+
+def test_others_who_avoid_it_are_in_its_way() -> None:
+    wanted = worker("train", 1, 1, shape=shape(1, rules=rules()))
+    web = Neighbours("node-0", rules("web", apart=(Term(HOST, app("train")),)), 1)
+    assert started(plan_for(replace(cluster(*hosts("a"), wanted), neighbours=(web,)))) == {}
+
+
+def test_a_replica_that_rules_forbid_where_it_runs_stays_when_no_other_role_can_use_its_room() -> (
+    None
+):
+    """A node that others filled: the web's rule came later than the pods that it forbids."""
+    not_red = Selector(("ns",), (Requirement("app", "NotIn", ("red",)),))
+    web = Neighbours("node-0", rules("red", apart=(Term(ZONE, not_red),)), 1)
+    red, blue = shape(1, rules=rules("red")), shape(1, rules=rules("blue"))
+    state = cluster(
+        *hosts("a", cpu=1),
+        node("node-1", 2),
+        worker("first", 1, 5, shape=red, on=["node-0"] * 2),
+        worker("forbidden", 1, 5, shape=blue, on=["node-0"] * 3 + ["node-1"]),
+        worker("waits", 1, 5, shape=red),
+        worker("last", 1, 5, shape=red, on=["node-0"]),
+    )
+    plan = plan_for(replace(state, neighbours=(web,)))
+    assert started(plan) == {"waits": {"worker": 1}}
+    assert sizes(plan) == {}
+
+
+def test_a_replica_yields_its_zone_to_a_pod_that_may_not_be_beside_it() -> None:
+    running = worker("train", 1, 2, shape=ruled(), on=["node-0", "node-1"])
+    web = demand("web", shape(1, rules=rules("web", apart=(Term(ZONE, app("train")),))))
+    assert sizes(plan_for(cluster(*hosts("a", "b"), running, web))) == {"train": 1}
+
+
+def test_workers_spread_evenly_over_zones() -> None:
+    wanted = worker("train", 1, 9, shape=ruled(**EVENLY))
+    one_each = [*hosts("a", cpu=8), *(replace(n, name="x") for n in hosts("b", cpu=2))]
+    assert started(plan_for(cluster(*one_each, wanted))) == {"train": {"worker": 5}}
+
+
+def test_a_zone_that_is_full_holds_the_others_back() -> None:
+    wanted = worker("train", 4, 4, shape=ruled(**EVENLY))
+    nodes = [*hosts("a", cpu=8), *(replace(n, name="x") for n in hosts("b", cpu=1))]
+    assert started(plan_for(cluster(*nodes, wanted))) == {}
+
+
+def test_a_company_goes_where_all_of_it_fits() -> None:
+    wanted = worker("train", 4, 4, shape=ruled(**TOGETHER))
+    nodes = [*hosts("a", "a", cpu=1), *(replace(n, name="x") for n in hosts("b", cpu=4))]
+    assert started(plan_for(cluster(*nodes, wanted))) == {"train": {"worker": 4}}
+
+
+def test_roles_that_avoid_each_other_start_on_the_nodes_of_the_plan() -> None:
+    """The scheduler would put a server on each node, and leave none to the chief."""
+    servers = role("ps", 2, 2, shape=ruled("ps"))
+    away = ruled("chief", cpu=2, apart=(Term(HOST, app("ps")),))
+    mnist = job("mnist", servers, role("chief", shape=away))
+    (admission,) = plan_for(cluster(*hosts("a", "a"), mnist)).admissions
+    nodes = dict(admission.nodes)
+    assert nodes["ps"] == (nodes["ps"][0],) * 2
+    assert {*nodes["ps"]}.isdisjoint(nodes["chief"])
+
+
+def test_who_follows_others_is_placed_after_them() -> None:
+    ps = role("ps", shape=ruled("ps", cpu=1))
+    near = role("worker", 2, 2, shape=ruled("worker", cpu=3, near=(Term(HOST, app("ps")),)))
+    found = started(plan_for(cluster(*hosts("a", "a", cpu=7), job("train", near, ps))))
+    assert found == {"train": {"worker": 2, "ps": 1}}
+
+
+def test_the_first_of_a_company_comes_beside_one_that_leaves_and_who_follows_does_not() -> None:
+    leaving = Neighbours("node-1", rules("train"), 1, leaving=1)
+    first = worker("train", 1, 1, shape=ruled(**TOGETHER))
+    state = replace(cluster(*hosts("a", "b"), first), neighbours=(leaving,))
+    assert started(plan_for(state)) == {"train": {"worker": 1}}
+    follower = worker("web", 1, 1, shape=ruled("web", **TOGETHER))
+    state = replace(cluster(*hosts("a", "b"), follower), neighbours=(leaving,))
+    assert started(plan_for(state)) == {}
+
+
+def test_a_port_of_the_node_is_there_once() -> None:
+    port = Port("TCP", 2222, "0.0.0.0")  # noqa: S104 — of a manifest
+    wanted = worker("train", 1, 9, shape=ruled(ports=(port,)), on=["node-0"])
+    exporter = Neighbours("node-1", rules("web", ports=(port._replace(address="10.0.0.1"),)), 1)
+    state = replace(cluster(*hosts(*"aaa"), wanted), neighbours=(exporter,))
+    assert sizes(plan_for(state)) == {"train": 2}
+    other = replace(exporter, rules=rules("web", ports=(port._replace(protocol="UDP"),)))
+    assert sizes(plan_for(replace(state, neighbours=(other,)))) == {"train": 3}
+
+
+def test_nobody_shrinks_for_a_pod_whose_rules_forbid_every_node() -> None:
+    running = worker("train", 1, 8, on=["node-0"] * 8)
+    web = demand("web", shape(1, rules=rules("web", apart=(Term(ZONE, app("web")),))))
+    there = Neighbours("node-0", rules("web"), 1)
+    state = replace(cluster(*hosts("a"), running, web), neighbours=(there,))
+    assert sizes(plan_for(state)) == {}
+    assert sizes(plan_for(replace(state, neighbours=()))) == {"train": 7}
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+_NAMES = ("red", "blue")
+_ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")  # noqa: S104 — of manifests
+
+
+@cache
+def selectors() -> st.SearchStrategy[Selector]:
+    one = st.sampled_from(
+        [*map(app, _NAMES), Selector(("ns",)), app("red", None), app("red", ("x",))]
+    )
+    missing = Selector(("ns",), (Requirement("app", "NotIn", ("red",)),))
+    return st.one_of(one, st.just(missing))
+
+
+@cache
+def terms() -> st.SearchStrategy[tuple[Term, ...]]:
+    one = st.builds(Term, st.sampled_from([ZONE, HOST, "rack"]), selectors())
+    return st.lists(one, max_size=2).map(tuple)
+
+
+@cache
+def spreads() -> st.SearchStrategy[tuple[Spread, ...]]:
+    one = st.builds(
+        Spread,
+        st.sampled_from([ZONE, HOST]),
+        st.one_of(st.none(), *map(st.just, map(app, _NAMES))),
+        st.integers(1, 2),
+        st.sampled_from([1, 1, 3]),
+        st.booleans(),
+        st.booleans(),
+    )
+    return st.lists(one, max_size=2).map(tuple)
+
+
+@cache
+def any_rules() -> st.SearchStrategy[Rules]:
+    ports = st.builds(
+        Port, st.sampled_from(["TCP", "UDP"]), st.just(80), st.sampled_from(_ADDRESSES)
+    )
+    few = st.sampled_from(range(4))
+    return st.builds(
+        lambda name, kind, spread, near, apart, port: rules(
+            name,
+            spread=spread if kind == 0 else (),
+            near=near if kind == 1 else (),
+            apart=apart if kind == 2 else (),
+            ports=port if kind == 3 else (),
+        ),
+        st.sampled_from(_NAMES),
+        few,
+        spreads(),
+        terms(),
+        terms(),
+        st.lists(ports, max_size=1).map(tuple),
+    )
+
+
+@st.composite
+def streets(draw: st.DrawFn) -> Street:
+    labels = st.fixed_dictionaries(
+        {HOST: st.just("")}, optional={ZONE: st.sampled_from("ab"), "rack": st.sampled_from("rs")}
+    )
+    tainted = st.sampled_from([(), (), (Taint("gpu", "", "NoSchedule"),)])
+    nodes = []
+    for number in range(draw(st.integers(1, 5))):
+        given_labels = draw(labels) | {HOST: f"node-{number}"}
+        nodes.append(
+            node(
+                f"node-{number}", draw(st.integers(1, 4)), labels=given_labels, taints=draw(tainted)
+            )
+        )
+    on = st.builds(Placed, st.sampled_from(nodes), any_rules(), st.booleans())
+    return Street(tuple(nodes), draw(st.lists(on, max_size=6)))
+
+
+def state_of(street: Street, *jobs: object) -> ClusterState:
+    """Its pods as neighbours, who take no room."""
+    counts = Counter((one.node.name, one.rules, one.leaving) for one in street.pods)
+    found = tuple(
+        Neighbours(name, found, pods, pods * leaving)
+        for (name, found, leaving), pods in counts.items()
+    )
+    return replace(cluster(*street.nodes, *jobs), neighbours=found)  # type: ignore[arg-type]
+
+
+def board_of(state: ClusterState) -> Board:
+    return set_up(state, POLICIES["fair"], ALL)
+
+
+@pytest.mark.laws
+@settings(max_examples=150, deadline=None)
+@given(streets(), any_rules(), st.sampled_from([(), (("zone", "a"),)]))
+def test_pods_are_placed_exactly_where_the_scheduler_would_let_them(
+    street: Street, found: Rules, selector: tuple[tuple[str, str], ...]
+) -> None:
+    wanted = shape(1, rules=found, node_selector=selector)
+    board = board_of(state_of(street, worker("train", 1, 1, shape=wanted)))
+    fit = board.rows_of(wanted).fit
+    room = Counter({one.name: one.allocatable.get("cpu") // 1000 for one in street.nodes})
+    for _ in range(9):
+        # Nobody is placed where only those who leave make it a place.
+        later = Street(street.nodes, [one for one in street.pods if not one.leaving])
+        allowed = {
+            one.name
+            for number, one in enumerate(street.nodes)
+            if room[one.name]
+            and fit.eligible[number]
+            and street.allows(wanted, one)
+            and later.allows(wanted, one)
+        }
+        rows = place(board.grid, Want(fit, 1), now=True)
+        assert {street.nodes[row].name for row in rows} <= allowed
+        assert bool(rows) == bool(allowed), "a single pod is placed if there is a place"
+        if not rows:
+            return
+        room[street.nodes[rows[0]].name] -= 1
+        street.pods.append(Placed(street.nodes[rows[0]], found))
+
+
+@pytest.mark.laws
+@settings(max_examples=80, deadline=None)
+@given(streets(), st.lists(any_rules(), min_size=2, max_size=2), st.integers(1, 6))
+def test_what_is_undone_leaves_no_trace(street: Street, both: list[Rules], pods: int) -> None:
+    shapes = [shape(1, rules=found) for found in both]
+    cast = job("train", *(role(f"role-{n}", pods, pods, shape=s) for n, s in enumerate(shapes)))
+    board = board_of(state_of(street, cast))
+    found = gang(board, board.jobs[0])
+    before = counted(board)
+    if place_now(board, found.wants) is None:
+        assert counted(board) == before
+        assert place_now(board, found.wants) is None
+
+
+def counted(board: Board) -> list[tuple[object, ...]]:
+    crowd = board.grid.crowd
+    assert crowd is not None
+    return [
+        (sorted(one.now.items()), sorted(one.soon.items()))
+        for one in crowd._counts.values()  # noqa: SLF001
+    ]
+
+
+@pytest.mark.laws
+@settings(max_examples=80, deadline=None)
+@given(streets(), st.lists(any_rules(), min_size=1, max_size=3), st.data())
+def test_after_a_plan_everybody_is_counted_where_he_sits(
+    street: Street, kinds: list[Rules], data: st.DataObject
+) -> None:
+    jobs = []
+    names = [one.name for one in street.nodes]
+    for number, found in enumerate(kinds):
+        # Of who waits, room is kept that nobody sits on.
+        on = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))
+        one = worker(f"job-{number}", 1, 5, shape=shape(1, rules=found), on=on)
+        jobs.append(one)
+    state = state_of(street, *jobs)
+    board = board_of(state)
+    seat(board, Ledger(), Ceiling(board))
+    fresh = [
+        (street.nodes[one.row], found.fit.shape)
+        for found in board.standings
+        for one in found.seats
+        if one.row != NOWHERE
+    ]
+    expected = Street(street.nodes, list(street.pods))
+    expected.pods += [Placed(on, found.rules) for on, found in fresh if found.rules]
+    assert soon(board) == soon(board_of(_standing(expected, state)))
+
+
+def soon(board: Board) -> list[list[tuple[int, int]]]:
+    crowd = board.grid.crowd
+    assert crowd is not None
+    return [sorted(one.soon.items()) for one in crowd._counts.values()]  # noqa: SLF001
+
+
+def _standing(street: Street, state: ClusterState) -> ClusterState:
+    """The same jobs without pods, and everybody as a neighbour."""
+    jobs = tuple(
+        replace(one, roles=tuple(replace(part, pods=(), suspended=True) for part in one.roles))
+        for one in state.jobs
+    )
+    return replace(state_of(street), jobs=jobs, nodes=state.nodes)
+
+
+def test_pods_that_terminate_hold_their_place_until_they_are_gone() -> None:
+    gone = pod(1, "node-1", terminating=True)
+    held_back = worker("train", 2, 2, shape=ruled(**ALONE), on=["node-0"])
+    part = replace(held_back.roles[0], size=2, pods=(*held_back.roles[0].pods, gone))
+    state = cluster(*hosts("a", "a"), replace(held_back, roles=(part,)))
+    fit = board_of(state).rows_of(part.shape).fit
+    assert (fit.both.find(), fit.soon.find()) == (NOWHERE, 1)
+
+
+PLANE = Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule")
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_zone_that_its_pods_do_not_tolerate_is_a_domain_of_a_spread_unless_taints_count(
+    *, counts: bool
+) -> None:
+    here, there = hosts("a", "b")
+    spread = Spread(ZONE, app("train"), 1, by_taints=counts)
+    wanted = worker("train", 3, 3, shape=ruled(spread=(spread,)))
+    tainted = replace(there, taints=(PLANE,))
+    assert bool(started(plan_for(cluster(here, tainted, wanted)))) is counts
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_zone_that_its_pods_do_not_select_is_a_domain_of_a_spread_unless_affinity_counts(
+    *, counts: bool
+) -> None:
+    spread = Spread(ZONE, app("train"), 1, by_affinity=counts)
+    selecting = replace(ruled(spread=(spread,)), node_selector=((ZONE, "a"),))
+    wanted = worker("train", 3, 3, shape=selecting)
+    assert bool(started(plan_for(cluster(*hosts("a", "b"), wanted)))) is counts
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [{"spread": (Spread(HOST, app("train"), 1),)}, {"near": (Term(ZONE, app("cache")),)}],
+    ids=["spread", "near"],
+)
+def test_nobody_waits_for_a_gang_whose_rules_no_end_of_others_would_meet(
+    rules: dict[str, object],
+) -> None:
+    """Spread counts a node that its pods may not use; or nobody is there to be near."""
+    tainted = replace(hosts("a")[0], name="plane", labels={HOST: "plane", ZONE: "a"})
+    nodes = (*hosts("a", "a", cpu=16), replace(tainted, taints=(PLANE,)))
+    bad = worker("bad", 4, 4, shape=ruled(**rules), queued=-3600)
+    plan = plan_for(cluster(*nodes, bad, worker("good", 1, 1, queued=-10)), Limits())
+    assert list(started(plan)) == ["good"]
+    assert "rules leave to it" in told(plan)["bad"]
+
+
+def test_pods_that_have_ended_hold_no_room_that_a_gang_could_wait_for() -> None:
+    """Spread over two hosts, of which other owners' pods leave one too little for ever."""
+    one, two = hosts("a", "a")
+    over = worker("over", 1, 1, suspended=False, size=1, shape=shape(4),
+                  pods=(pod(0, two.name, phase=PodPhase.SUCCEEDED),))  # fmt: skip
+    bad = worker("bad", 2, 2, shape=ruled(cpu=4, spread=(Spread(HOST, app("train"), 1),)))
+    state = cluster(one, busy(two, room(6)), over, bad, worker("good", 1, 1, queued=-10))
+    assert "good" in started(plan_for(state, Limits()))
+
+
+def test_the_first_of_those_that_look_for_each_other_waits_until_one_elsewhere_is_gone() -> None:
+    first, second = hosts("a", "b")
+    leaving = Neighbours(first.name, rules(), 1, leaving=1)
+    state = cluster(busy(first, room(8)), second, worker("train", 1, 1, shape=ruled(**TOGETHER)))
+    assert started(plan_for(state)) == {"train": {"worker": 1}}
+    assert started(plan_for(replace(state, neighbours=(leaving,)))) == {}
+
+
+def test_a_gang_is_preempted_for_a_node_that_those_whom_the_other_avoids_are_leaving() -> None:
+    alone = ruled(cpu=8, apart=(Term(HOST, app("web")),))
+    urgent = worker("train", 1, 1, shape=alone, priority=1)
+    state = cluster(*hosts("a"), worker("over", 1, 1, on=["node-0"]), urgent)
+    web = Neighbours("node-0", rules("web"), 1)
+    for found, gone in ((web, []), (replace(web, leaving=1), ["over"])):
+        plan = plan_for(replace(state, neighbours=(found,)), Limits(preempt=True))
+        assert [one.job.name for one in plan.suspensions] == gone
+
+
+def test_a_pod_that_has_ended_keeps_nobody_off_its_node() -> None:
+    ended = pod(0, "node-0", phase=PodPhase.SUCCEEDED)
+    over = worker("over", 1, 1, suspended=False, size=1, shape=ruled(), pods=(ended,))
+    wanted = worker("train", 1, 1, shape=ruled(**ALONE))
+    assert started(plan_for(cluster(*hosts("a"), over, wanted))) == {"train": {"worker": 1}}
+    running = replace(over, roles=(replace(over.roles[0], pods=(pod(0, "node-0"),)),))
+    assert started(plan_for(cluster(*hosts("a"), running, wanted))) == {}
+
+
+def test_who_looks_for_others_besides_its_own_is_never_the_first() -> None:
+    both = (Term(ZONE, app("train")), Term(ZONE, app("cache")))
+    wanted = worker("train", 1, 1, shape=ruled(near=both))
+    assert started(plan_for(cluster(*hosts("a"), wanted))) == {}

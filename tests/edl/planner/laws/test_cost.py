@@ -1,0 +1,101 @@
+"""The work of a decision grows about as fast as the cluster, whatever rule decides."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from edl.model import ClusterState, Requirement, Rules, Selector, Spread, Term, TrainingJob
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.policies import POLICIES
+from edl.spec.manifest_reader import MOST_REPLICAS
+from tests.edl.planner.states import cluster, job, node, role, shape, worker
+from tests.edl.planner.work import instructions
+
+
+def gangs_of_two_roles(size: int) -> ClusterState:
+    """They fill the cluster, so that most of them start a moment later."""
+
+    def one(number: int) -> TrainingJob:
+        servers = role("ps", 2, 2, shape=shape(1), serves=True)
+        return job(f"job-{number:04}", servers, role("worker", 2, 2, shape=shape(3)))
+
+    return cluster(*(node(f"node-{n:04}", 8) for n in range(size)), *map(one, range(size)))
+
+
+def one_gang(size: int, **rules: object) -> ClusterState:
+    """Of pods for three quarters of the nodes' room; six zones, and racks of ten nodes."""
+    own = Selector(("ns",), (Requirement("app", "In", ("train",)),))
+    bound = Rules("ns", (("app", "train"),), **{name: make(own) for name, make in rules.items()})
+    found = [
+        node(
+            f"node-{n:04}",
+            4,
+            labels={"zone": f"zone-{n * 6 // size}", "rack": f"rack-{n // 10}", "host": f"{n}"},
+        )
+        for n in range(size)
+    ]
+    pods = size if "apart" in rules else 3 * size
+    pods = pods // 6 if "near" in rules else pods
+    return cluster(*found, worker("train", pods, pods, shape=shape(1, rules=bound)))
+
+
+def spread_over(*keys: str) -> Callable[[Selector], tuple[Spread, ...]]:
+    return lambda own: tuple(Spread(key, own, 1) for key in keys)
+
+
+def terms(key: str) -> Callable[[Selector], tuple[Term, ...]]:
+    return lambda own: (Term(key, own),)
+
+
+def preempted(size: int, roles: int = 1, gangs: int = 1) -> ClusterState:
+    """Gangs of a higher priority, in all for half of the nodes, which gangs of two pods fill."""
+    found = [node(f"node-{n:04}", 4) for n in range(size)]
+    low = [worker(f"low-{n}", 2, 2, shape=shape(2), on=[f"node-{n:04}"] * 2) for n in range(size)]
+    each = size // 2 // gangs
+    parts = [role("worker", each, each, shape=shape(4 / roles))]
+    parts += [role("ps", each, each, shape=shape(4 / roles, "1Gi"))] if roles > 1 else []
+    high = [job(f"high-{n}", *parts, priority=1) for n in range(gangs)]
+    return cluster(*found, *low, *high)
+
+
+def one_job(size: int, *, there: bool) -> ClusterState:
+    """It may have any number of replicas; nodes take 110 pods each, `there`: they have them."""
+    found = [node(f"node-{n:04}", 208) for n in range(size)]
+    on = [f"node-{n % size:04}" for n in range(size * 110 if there else 1)]
+    return cluster(*found, worker("train", 1, MOST_REPLICAS, on=on))
+
+
+STATES: dict[str, Callable[[int], ClusterState]] = {
+    "gangs of two roles": gangs_of_two_roles,
+    "spread over hosts": partial(one_gang, spread=spread_over("host")),
+    "spread over racks": partial(one_gang, spread=spread_over("rack")),
+    "spread over zones and hosts": partial(one_gang, spread=spread_over("zone", "host")),
+    "apart on hosts": partial(one_gang, apart=terms("host")),
+    "together in a zone": partial(one_gang, near=terms("zone")),
+    "victims of one gang": preempted,
+    "victims of a gang of two roles": partial(preempted, roles=2),
+}
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_eight_times_the_replicas_are_about_eight_times_the_work(*, there: bool) -> None:
+    assert work(one_job(80, there=there)) < 10 * work(one_job(10, there=there))
+
+
+def test_a_job_gets_as_many_replicas_as_the_contract_allows() -> None:
+    (resize,) = decide(one_job(950, there=False), POLICIES["fair"], Limits()).resizes
+    assert (resize.before, resize.after) == (1, MOST_REPLICAS)
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_eight_times_the_cluster_is_about_eight_times_the_work(name: str) -> None:
+    """From 12 racks on: fewer domains are gone through in another way."""
+    state = STATES[name]
+    assert work(state(960)) < 10 * work(state(120))
+
+
+def work(state: ClusterState) -> int:
+    limits = Limits(preempt=any(job.priority for job in state.jobs))
+    return instructions(lambda: decide(state, POLICIES["fair"], limits))

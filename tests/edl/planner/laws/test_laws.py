@@ -1,0 +1,308 @@
+"""Laws that hold in every cluster."""
+
+from datetime import timedelta
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.feasibility.eligibility import Eligibility
+from edl.model import ClusterState, JobKey, Resizing, Role, TrainingJob
+from edl.planner.decide import seat
+from edl.planner.passes.growth import Ceiling
+from edl.planner.plan import Plan
+from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.decisions import Ledger
+from edl.quantities import Resources
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.clusters import ALL_RUN, MOST_WAIT, ROOMY, states
+from tests.edl.planner.laws.test_constant_cluster import (
+    giver_that_frees_more_than_its_taker_needs,
+    job_in_its_cooldown_that_two_replicas_make_room_for,
+    narrow_job_beside_one_that_may_use_every_node,
+    restart_for_as_much_of_a_manual_size_as_fits,
+    restarting_job_that_can_block_its_chief,
+)
+from tests.edl.planner.reached import Reached, law
+from tests.edl.planner.states import cluster, node, shape, worker
+from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
+
+pytestmark = pytest.mark.laws
+
+STATES = states()
+GROWING = states(runs=ALL_RUN, spare=ROOMY, others=(0,))
+PRESSED = states(others=(0,))
+FULL = states(runs=ALL_RUN, spare=(0.0, 0.5), others=(0,))
+QUEUES = states(runs=MOST_WAIT, spare=ROOMY, others=(0,))
+under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+
+
+def role_of(state: ClusterState, key: JobKey, name: str) -> Role:
+    found = next(job for job in state.jobs if job.key == key)
+    return next(role for role in found.roles if role.name == name)
+
+
+@law(STATES, seed=st.integers())
+def test_the_order_of_the_input_does_not_matter(
+    reached: Reached, way: Way, state: ClusterState, seed: int
+) -> None:
+    random = Random(seed)  # noqa: S311 (it only mixes)
+    mixed = ClusterState(
+        state.observed_at,
+        tuple(random.sample(state.nodes, len(state.nodes))),
+        tuple(random.sample(state.jobs, len(state.jobs))),
+        tuple(random.sample(state.demands, len(state.demands))),
+    )
+    plan = way.plan(state)
+    reached(plan.resizes or plan.admissions)
+    assert way.plan(mixed) == plan
+
+
+@law(GROWING)
+def test_what_is_started_now_fits_what_is_free_now(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    """Counted over the whole cluster; by node the scheduler has the last word."""
+    plan = way.plan(state)
+    free = sum((n.allocatable - n.used for n in state.nodes if n.schedulable), Resources())
+    for admission in plan.admissions:
+        for name, size in admission.sizes:
+            free -= role_of(state, admission.job, name).shape.requests * size
+    for resize in plan.resizes:
+        more = max(resize.after - resize.before, 0)
+        free -= role_of(state, resize.job, resize.role).shape.requests * more
+    grows = any(found.after > found.before for found in plan.resizes)
+    reached(grows or plan.admissions)
+    assert all(amount >= 0 for _, amount in free)
+
+
+@law(GROWING)
+def test_sizes_stay_between_min_and_max(reached: Reached, way: Way, state: ClusterState) -> None:
+    plan = way.plan(state)
+    reached(plan.resizes)
+    for resize in plan.resizes:
+        role = role_of(state, resize.job, resize.role)
+        assert resize.before == role.size
+        assert role.min <= resize.after <= role.max
+        assert role.resizing is not Resizing.FIXED
+        assert resize.restart == (role.resizing is Resizing.RESTART)
+    for admission in plan.admissions:
+        for name, size in admission.sizes:
+            role = role_of(state, admission.job, name)
+            assert role.min <= size <= role.max
+
+
+@law(QUEUES)
+def test_a_gang_starts_with_all_its_roles_or_none(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    plan = way.plan(state)
+    reached(plan.admissions)
+    for admission in plan.admissions:
+        job = next(job for job in state.jobs if job.key == admission.job)
+        assert [name for name, _ in admission.sizes] == [
+            role.name for role in job.live if role.suspended
+        ]
+
+
+@law(GROWING)
+def test_shrinks_come_before_growths(reached: Reached, way: Way, state: ClusterState) -> None:
+    grows = [resize.after > resize.before for resize in way.plan(state).resizes]
+    reached(grows)
+    assert grows == sorted(grows)
+
+
+@law(STATES)
+def test_each_job_is_named_at_most_once_and_everybody_who_waits_is_told_why(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    plan = way.plan(state)
+    roles = [(found.job, found.role) for found in plan.resizes]
+    assert len(roles) == len(set(roles))
+    started = {found.job for found in plan.admissions}
+    held = [found.job for found in plan.held]
+    assert len(held) == len(set(held))
+    assert not started & set(held)
+    waiting = {job.key for job in state.jobs if all(role.suspended for role in job.roles)}
+    assert waiting <= started | set(held)
+    reached(waiting or plan.resizes)
+    positions = [found.position for found in plan.held if found.position]
+    assert positions == list(range(1, len(positions) + 1))
+    given_reasons = [found.reason for found in plan.held]
+    given_reasons += [found.reason for found in plan.resizes]
+    given_reasons += [found.reason for found in plan.admissions]
+    assert all(given_reasons)
+
+
+@law(PRESSED)
+def test_only_the_lower_and_equal_priority_makes_room(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    """Without others' pods, equal shares and manual sizes, only the queue makes jobs shrink."""
+    asking = worker("asks", 3, 3, priority=1, queued=-60)
+    state = replace(state, jobs=(asking, *(ranked(one) for one in state.jobs)))
+    asks = max((job.priority for job in state.jobs if waits(job)), default=-1)
+    above = {job.key: job for job in state.jobs if job.priority > asks and not waits(job)}
+    plan = Way(replace(way.policy, balances=False), way.limits).plan(state)
+    extras = any(role.size > role.min for job in above.values() for role in job.roles)
+    reached(extras)
+    shrinks = [found.job for found in plan.resizes if found.after < found.before]
+    assert not [key for key in shrinks if key in above]
+
+
+def waits(job: TrainingJob) -> bool:
+    return all(role.suspended for role in job.roles) and not job.paused
+
+
+def ranked(job: TrainingJob) -> TrainingJob:
+    """Most that run come before those that wait; none has a manual size, and none is paused."""
+    priority = job.priority if waits(job) else job.priority + 2
+    roles = tuple(replace(role, wanted=None) for role in job.roles)
+    return replace(job, priority=priority, roles=roles, paused=False)
+
+
+def settle(way: Way, state: ClusterState, rounds: int = 40) -> tuple[ClusterState, list[Plan]]:
+    plans = []
+    for _ in range(rounds):
+        plan = way.plan(state)
+        plans.append(plan)
+        demands = state.demands
+        state = act(state, plan, after=wait(plan))
+        if quiet(plan) and plan.recheck_after is None and state.demands == demands:
+            break
+    return state, plans
+
+
+@example(way=WAYS["weighted"], state=restarting_job_that_can_block_its_chief())
+@law(STATES)
+def test_deciding_and_acting_soon_changes_nothing_any_more(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    settled, plans = settle(way, state)
+    reached(any(plan.resizes for plan in plans))
+    assume(not scheduled_otherwise(plans))
+    assert quiet(plans[-1])
+    later = act(settled, plans[-1], after=timedelta(hours=1))
+    assert quiet(way.plan(later))
+
+
+@under_every_policy
+@pytest.mark.parametrize("spreading", [False, True])
+def test_who_grows_never_keeps_a_claim_of_higher_priority_waiting(
+    way: Way, *, spreading: bool
+) -> None:
+    """The scheduler knows of no claim: it may put new pods wherever there is room."""
+    low = worker("low", 2, 10, wanted=6, on=["std", "std"] + ["gpu"] * 4)
+    high = worker("high", 3, 3, shape=shape(2, gpu=1), priority=1000, queued=-60)
+    state = cluster(node("gpu", 6, gpu=3), node("std", 4), low, high)
+    plans = []
+    for _ in range(40):
+        plans.append(way.plan(state))
+        state = act(state, plans[-1], after=timedelta(seconds=2), spreading=spreading)
+    assert sum(len(plan.admissions) for plan in plans) == 1
+    assert quiet(plans[-1])
+
+
+@example(way=WAYS["fair"], state=narrow_job_beside_one_that_may_use_every_node())
+@example(way=WAYS["fair"], state=giver_that_frees_more_than_its_taker_needs())
+@example(way=WAYS["fifo"], state=job_in_its_cooldown_that_two_replicas_make_room_for())
+@example(way=WAYS["utilisation"], state=restart_for_as_much_of_a_manual_size_as_fits())
+@law(GROWING)
+def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
+    """Among those who run, while pods that leave still hold their room.
+
+    What comes then has waited for the scheduler to place others.
+    """
+    run = tuple(job for job in state.jobs if not any(role.suspended for role in job.roles))
+    alone = replace(state, jobs=run, demands=())
+    plan = way.plan(alone)
+    reached(plan.resizes)
+    again = way.plan(act(alone, plan, after=timedelta(), lingering=True))
+    assert again.suspensions == ()
+    assert all(found.after > found.before for found in again.resizes)
+    waited = {found.job for found in plan.held}
+    assert {found.job for found in (*again.admissions, *again.resizes)} <= waited
+
+
+@law(STATES)
+def test_a_constant_cluster_does_not_thrash(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    """Every replica that could be placed moves a few times at most."""
+    _, plans = settle(way, state)
+    reached(any(plan.resizes for plan in plans))
+    most = sum(role.max for job in state.jobs for role in job.roles)
+    moved = sum(abs(found.after - found.before) for plan in plans for found in plan.resizes)
+    assert moved <= 3 * most + 3
+
+
+@law(FULL)
+def test_a_higher_priority_never_waits_for_extras_of_a_lower(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    """One pod of the highest priority that fits beside all minimums starts, or extras shrink."""
+    high = worker("high", 1, 1, shape=shape(1.5), priority=9, queued=-60)
+    run = tuple(job for job in state.jobs if not waits(job) and not job.paused)
+    state = replace(state, jobs=(*run, high), demands=())
+    fits = room_without_extras(state, high)
+    reached(fits and not room_without_extras(state, high, extras=False))
+    plan = way.plan(state)
+    shrinks = any(found.after < found.before for found in plan.resizes)
+    assert shrinks or not fits or high.key in {found.job for found in plan.admissions}
+
+
+def room_without_extras(state: ClusterState, asks: TrainingJob, *, extras: bool = True) -> bool:
+    """Whether one pod fits a node on which others have only their minimums, or all they have."""
+    (role,) = asks.roles
+    mask = Eligibility(state.nodes).mask(role.shape)
+    free = {found.name: found.allocatable - found.used for found in state.nodes}
+    for part in (part for job in state.jobs for part in job.roles if extras):
+        movable = part.resizing is not Resizing.FIXED
+        for pod in part.pods[part.min :] if movable else ():
+            free[pod.node] += part.shape.requests
+    return any(
+        may and all(free[found.name].get(name) >= amount for name, amount in role.shape.requests)
+        for found, may in zip(state.nodes, mask, strict=True)
+    )
+
+
+@law(GROWING)
+def test_no_node_is_filled_beyond_its_allocatable(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
+    board = set_up(state, way.policy, way.limits)
+    now, soon = board.grid.now.copy(), board.grid.soon.copy()
+    seat(board, Ledger(), Ceiling(board))
+    reached((board.grid.soon != soon).any())
+    assert (board.grid.now >= np.minimum(now, 0)).all()
+    assert (board.grid.soon >= np.minimum(soon, 0)).all()
+    assert board.grid.idle_soon == board.grid.soon[:, board.grid.open].sum(axis=1).tolist()
+    assert board.grid.idle_now == board.grid.now[:, board.grid.open].sum(axis=1).tolist()
+
+
+@under_every_policy
+@settings(max_examples=10, deadline=None)
+@given(
+    st.lists(st.integers(1, 3), min_size=30, max_size=30),
+    st.lists(st.integers(1, 6), min_size=30, max_size=30),
+)
+def test_a_large_job_starts_although_small_ones_keep_coming(
+    way: Way, pods: list[int], minutes: list[int]
+) -> None:
+    """Jobs end after at most 6 minutes; patience is 5: the large job starts within 12."""
+    state = cluster(node("a", 2), node("b", 2), worker("large", 4, 4, queued=0))
+    ends: dict[JobKey, int] = {}
+    for minute, (size, length) in enumerate(zip(pods, minutes, strict=True)):
+        small = worker(f"small-{minute:02}", size, size, queued=60 * minute - 30)
+        running = [job for job in (*state.jobs, small) if ends.get(job.key, 99) > minute]
+        state = cluster(node("a", 2), node("b", 2), *running, seconds=60 * minute)
+        state = act(state, way.plan(state), after=timedelta())
+        for job in state.jobs:
+            if not job.roles[0].suspended:
+                ends.setdefault(job.key, minute + length)
+        if JobKey("ns", "large") in ends:
+            return
+    raise AssertionError("the large job starves")

@@ -1,0 +1,118 @@
+"""Laws of budgets, in any small cluster."""
+
+from datetime import timedelta
+from random import Random
+
+import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.model import Charge, ClusterState, Code, JobKey, Role
+from edl.planner.decide import seat
+from edl.planner.limits import Limits
+from edl.planner.passes.growth import Ceiling
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.build_board import set_up
+from edl.planner.snapshot.decisions import Ledger
+from edl.planner.snapshot.quota_balance import Line
+from edl.planner.snapshot.role_allocation import Standing
+from tests.edl.planner.acting import act
+from tests.edl.planner.clusters import states
+from tests.edl.planner.plans import plan_for
+from tests.edl.planner.reached import Reached, drawn
+from tests.edl.planner.snapshot.test_quota_balance import PODS, gpu_budget, quota
+
+pytestmark = pytest.mark.laws
+
+
+@st.composite
+def budgeted(draw: st.DrawFn) -> ClusterState:
+    """Any small cluster, its jobs in two namespaces with budgets that some of them are above."""
+    state = draw(states())
+    jobs = tuple(
+        replace(
+            found,
+            key=JobKey(draw(st.sampled_from(["ns", "other"])), found.key.name),
+            roles=tuple(_charged(part) for part in found.roles),
+        )
+        for found in state.jobs
+    )
+    found = [
+        *(quota(draw(st.integers(0, 20)), draw(st.integers(0, 3)), name) for name in ("ns",)),
+        *(gpu_budget(draw(st.integers(0, 12)), name) for name in ("ns", "other")),
+    ]
+    return replace(state, jobs=jobs, budgets=tuple(found))
+
+
+def _charged(part: Role) -> Role:
+    gpus = (Charge("edl.dev/gpu-budget", "GPUs", part.shape.requests.get("cpu")),)
+    return replace(part, charges=(*PODS, *gpus))
+
+
+@drawn(state=budgeted())
+def test_nothing_is_taken_beyond_a_budget(reached: Reached, state: ClusterState) -> None:
+    board = set_up(state, POLICIES["fair"], Limits())
+    before = {name: (line.now, line.soon) for name, line in board.budgets.lines.items()}
+    seat(board, Ledger(), Ceiling(board))
+    reached(any(before[name] != (at.now, at.soon) for name, at in board.budgets.lines.items()))
+    for name, line in board.budgets.lines.items():
+        now, soon = before[name]
+        assert line.now >= min(now, 0)
+        assert line.soon >= min(soon, 0)
+
+
+@drawn(state=budgeted())
+def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -> None:
+    """What is left soon is what replicas, and what is kept for the queue, do not count."""
+    board = set_up(state, POLICIES["fair"], Limits())
+    before = {line: line.soon for line in board.budgets.lines.values()}
+    counted = {line: _seated(board.standings, line) for line in before}
+    ledger = Ledger()
+    seat(board, ledger, Ceiling(board))
+    reached(any(line.soon != soon for line, soon in before.items()))
+    for line, soon in before.items():
+        left = soon + counted[line] - _seated(board.standings, line)
+        assert line.soon <= left
+        assert line.soon == left or ledger.held
+
+
+def _seated(standings: list[Standing], line: Line) -> int:
+    return sum(
+        found.bill.cost(line) * sum(one.counts for one in found.seats)
+        for found in standings
+        if found.bill
+    )
+
+
+@drawn(state=budgeted(), random=st.randoms(use_true_random=False))
+def test_the_order_of_the_input_does_not_matter(
+    reached: Reached, state: ClusterState, random: Random
+) -> None:
+    jobs, budgets = list(state.jobs), list(state.budgets)
+    random.shuffle(jobs)
+    random.shuffle(budgets)
+    mixed = replace(state, jobs=tuple(jobs), budgets=tuple(budgets))
+    plan = plan_for(state)
+    reached(plan.resizes or plan.admissions)
+    assert plan_for(mixed) == plan
+
+
+@drawn(state=budgeted())
+def test_deciding_and_acting_soon_changes_nothing_any_more(
+    reached: Reached, state: ClusterState
+) -> None:
+    budgets, found = state.budgets, plan_for(state)
+    plans = [found]
+    for _ in range(40):
+        wait = found.recheck_after or timedelta(seconds=60)
+        changed = found.admissions or found.resizes or found.suspensions
+        state = replace(
+            act(state, found, after=timedelta(seconds=2) if changed else wait), budgets=budgets
+        )
+        found = plan_for(state)
+        plans.append(found)
+    reached(any(plan.resizes for plan in plans))
+    given_up = [one.reason.code for plan in plans for one in plan.suspensions]
+    assume(given_up.count(Code.GANG_UNSCHEDULABLE) <= 1)
+    assert found == replace(found, admissions=(), resizes=(), suspensions=())

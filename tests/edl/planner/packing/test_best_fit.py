@@ -1,0 +1,154 @@
+"""A cursor over nodes finds the one that a search through all of them would find."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.feasibility.gpu_shares import Horizon
+from edl.model import Neighbours, Node, Requirement, Rules, Selector, Spread, Term
+from edl.planner.limits import Limits
+from edl.planner.packing.pod_class import Fit
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.build_board import set_up
+from tests.edl.planner.states import cluster, node, shape, worker
+
+KEYS = ("zone", "rack", "host")
+NAMES = ("one", "two")
+
+
+def app(name: str) -> Selector:
+    return Selector(("ns",), (Requirement("app", "In", (name,)),))
+
+
+class Plain:
+    """Looks at all nodes for each pod, in the order in which they were when it began."""
+
+    def __init__(self, board: Board, fit: Fit, *, now: bool) -> None:
+        self._grid, self._fit, self._is_now = board.grid, fit, now
+        rows = np.flatnonzero(fit.eligible)
+        left = [board.grid.soon[line, rows] // amount for line, amount in fit.need]
+        self._order = rows[np.argsort(np.min(left, axis=0), kind="stable")].tolist()
+
+    def find(self) -> int:
+        rows = self._order
+        near = self._fit.binding.near if self._fit.binding else None
+        if near and near.begins(now=self._is_now):
+            room = self._grid.now if self._is_now else self._grid.soon
+            capacity = self._fit.capacity(room, Horizon.EMPTY).tolist()
+            of = near.counts[0].of
+            total = {at: sum(one for one, other in zip(capacity, of, strict=True) if other == at)
+                     for at in of if at >= 0}  # fmt: skip
+            rows = sorted(rows, key=lambda row: -total.get(of[row], 0))
+        return next((row for row in rows if self._fit.takes(row, now=self._is_now)), -1)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> list[Node]:
+    """More hosts and racks than are looked at together, and a few zones; some have no label."""
+    count = draw(st.integers(18, 26))
+    cpus = draw(st.lists(st.integers(1, 4), min_size=count, max_size=count))
+    bare = draw(st.integers(0, 3))
+    return [
+        node(
+            f"node-{at:02}",
+            cpus[at],
+            labels={
+                **({"zone": "abc"[at * at % 3]} if at != bare else {}),
+                "rack": f"rack-{at % 17}",
+                "host": f"node-{at}",
+            },
+        )
+        for at in range(count)
+    ]
+
+
+@st.composite
+def rules(draw: st.DrawFn, own: str) -> Rules:
+    def term() -> Term:
+        return Term(draw(st.sampled_from(KEYS)), app(draw(st.sampled_from(NAMES))))
+
+    kinds = draw(st.sets(st.sampled_from(["apart", "near", "spread"]), min_size=1))
+    fields: dict[str, Any] = {}
+    if "apart" in kinds:
+        fields["apart"] = (term(),)
+    if "near" in kinds:
+        fields["near"] = (term(),)
+    if "spread" in kinds:
+        keys = draw(st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True))
+        fields["spread"] = tuple(Spread(key, app(own), draw(st.integers(1, 2))) for key in keys)
+    return Rules("ns", (("app", own),), **fields)
+
+
+@given(st.data(), nodes())
+@settings(max_examples=150)
+def test_a_cursor_finds_what_a_search_through_all_nodes_finds(
+    data: st.DataObject, found: list[Node]
+) -> None:
+    own = [shape(data.draw(st.integers(1, 2)), rules=data.draw(rules(name))) for name in NAMES]
+    jobs = [worker(name, 1, 1, shape=one) for name, one in zip(NAMES, own, strict=True)]
+    web = Rules("ns", (("app", data.draw(st.sampled_from(NAMES))),))
+    others = tuple(
+        Neighbours(f"node-{at:02}", web, 1, at % 2)
+        for at in data.draw(st.sets(st.integers(0, 17), max_size=4))
+    )
+    state = replace(cluster(*found, *jobs), neighbours=others)
+    board = set_up(state, POLICIES["fair"], Limits())
+    fits = [board.rows_of(one).fit for one in own]
+    now = data.draw(st.booleans())
+    cursors = [fit.both if now else fit.soon for fit in fits]
+    plain = [Plain(board, fit, now=now) for fit in fits]
+    placed: list[tuple[int, int]] = []
+    for kind in data.draw(st.lists(st.sampled_from("ppppppgu"), max_size=60)):
+        at = data.draw(st.integers(0, 1))
+        if kind == "g" and placed:
+            gone, row = placed.pop(data.draw(st.integers(0, len(placed) - 1)))
+            board.grid.give(row, fits[gone], now=now)
+            continue
+        expected, mark = plain[at].find(), cursors[at].mark()
+        assert cursors[at].find() == expected
+        if expected >= 0:
+            board.grid.take(expected, fits[at], now=now)
+            if kind == "u":
+                board.grid.untake(expected, fits[at], now=now)
+                cursors[at].back_to(mark)
+            else:
+                placed.append((at, expected))
+
+
+def test_room_that_came_back_to_a_node_is_found_again() -> None:
+    state = cluster(node("one", 1), node("two", 1), worker("w", 1, 1, shape=shape(1)))
+    board = set_up(state, POLICIES["fair"], Limits())
+    fit = board.rows_of(shape(1)).fit
+    cursor = fit.soon
+    for _ in range(2):
+        board.grid.take(cursor.find(), fit, now=False)
+    assert cursor.find() == -1
+    board.grid.give(0, fit, now=False)
+    assert cursor.find() == 0
+
+
+def test_a_cursor_finds_the_same_nodes_again_when_placements_are_undone() -> None:
+    room = {row: 1 + row % 3 for row in range(900)}
+    nodes = (node(f"node-{row:03}", pods) for row, pods in room.items())
+    board = set_up(cluster(*nodes, worker("w", 1, 1, shape=shape(1))), POLICIES["fair"], Limits())
+    fit = board.rows_of(shape(1)).fit
+    expected = [row for row in sorted(room, key=room.__getitem__) for _ in range(room[row])]
+
+    def place(pods: int) -> list[int]:
+        rows = []
+        for _ in range(pods):
+            rows.append(fit.both.find())
+            board.grid.take(rows[-1], fit, now=True)
+        return rows
+
+    assert place(500) == expected[:500]
+    mark = fit.both.mark()
+    for row in place(1000):
+        board.grid.untake(row, fit, now=True)
+    fit.both.back_to(mark)
+    assert place(1300) == expected[500:]
+    assert fit.both.find() == -1

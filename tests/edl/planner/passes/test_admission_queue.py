@@ -1,0 +1,435 @@
+"""Who starts, who waits, and what they are told."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.contract import CleanUp
+from edl.messages import message
+from edl.model import (
+    ClusterState,
+    Code,
+    Ending,
+    JobKey,
+    Node,
+    Reason,
+    Refusal,
+    Requirement,
+    Resizing,
+    Rules,
+    Selector,
+    Term,
+    TrainingJob,
+)
+from edl.model.reason_codes import Roles
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.plan import Admission, Held, Plan, Suspension
+from edl.planner.policies import POLICIES
+from edl.quantities import Resources
+from tests.edl.planner.plans import held, sizes, started, told
+from tests.edl.planner.states import (
+    at,
+    busy,
+    cluster,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
+from tests.reasons import because
+
+PATIENT = Limits(queue_patience=timedelta(hours=9))
+
+
+def plan_for(state: ClusterState, limits: Limits = PATIENT) -> Plan:
+    return decide(state, POLICIES["fair"], limits)
+
+
+def test_a_job_whose_minimum_fits_is_started() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("mnist", 2, 2)))
+    (admission,) = plan.admissions
+    assert dict(admission.sizes) == {"worker": 2}
+    assert message(admission.reason) == "all 2 pods of its minimum fit"
+    assert not admission.nodes
+
+
+def test_a_new_job_is_grown_in_the_plan_that_starts_it() -> None:
+    assert started(plan_for(cluster(node("a", 8), worker("mnist", 2, 6)))) == {
+        "mnist": {"worker": 6}
+    }
+
+
+def test_a_minimum_may_use_the_last_core_and_growth_may_not() -> None:
+    assert started(plan_for(cluster(node("a", 4), worker("mnist", 4, 4))))
+    assert started(plan_for(cluster(node("a", 4), worker("mnist", 3, 4)))) == {
+        "mnist": {"worker": 3}
+    }
+
+
+def test_gpus_may_be_used_to_the_last_one() -> None:
+    plan = plan_for(cluster(node("a", 64, gpu=8), worker("mnist", 1, 8, shape=shape(1, gpu=1))))
+    assert started(plan) == {"mnist": {"worker": 8}}
+
+
+def test_all_roles_start_at_once_in_the_order_of_the_cast() -> None:
+    cast = job("mnist", role("ps", 2, 2), role("worker", 2, 3, shape=shape(2)))
+    (admission,) = plan_for(cluster(node("a", 9), cast)).admissions
+    assert admission.sizes == (("ps", 2), ("worker", 3))
+
+
+QUOTA = Refusal(at(-1), 1, "exceeded quota: team")
+REFUSED = "the API server refuses its start: exceeded quota: team"
+
+
+def test_a_refused_start_keeps_no_other_job_from_starting_and_takes_no_room() -> None:
+    grown = worker("grown", 1, 4, on=["a", "a", "a", "a"])
+    late = worker("late", 3, 3, refusal=QUOTA, priority=9, queued=-7200)
+    plan = plan_for(cluster(node("a", 4), grown, late, worker("next", 1, 1)))
+    assert sizes(plan) == {"grown": 3}
+    assert told(plan)["late"] == REFUSED
+    shrunk = worker("grown", 1, 4, on=["a", "a", "a"])
+    plan = plan_for(cluster(node("a", 4), shrunk, late, worker("next", 1, 1)))
+    assert started(plan) == {"next": {"worker": 1}}
+
+
+def test_a_start_that_a_dry_run_accepted_is_planned_again() -> None:
+    late = worker("late", 3, 3, refusal=replace(QUOTA, lifted=True))
+    assert started(plan_for(cluster(node("a", 4), late))) == {"late": {"worker": 3}}
+
+
+def test_a_start_that_was_refused_half_written_gives_its_room_back() -> None:
+    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 2, 2), refusal=QUOTA)
+    plan = plan_for(cluster(node("a", 4), half))
+    assert plan.suspensions == (
+        Suspension(JobKey("ns", "half"), because(REFUSED, Code.START_REFUSED)),
+    )
+    assert not plan.admissions
+
+
+def test_half_a_gang_never_starts() -> None:
+    cast = job("mnist", role("ps", 2, 2), role("worker", 2, 2, shape=shape(2)))
+    plan = plan_for(cluster(node("a", 5), cast))
+    assert not plan.admissions
+    assert "needs 2 x 2 CPU (worker), 2 x 1 CPU (ps); 3 of 4 pods" in told(plan)["mnist"]
+
+
+def test_big_pods_are_placed_first() -> None:
+    cast = job("mnist", role("worker", 4, 4), role("ps", 1, 1, shape=shape(4)))
+    assert started(plan_for(cluster(node("a", 4), node("b", 4), cast)))
+
+
+def test_first_come_first_served_among_equals() -> None:
+    plan = plan_for(
+        cluster(node("a", 2), worker("b", 2, 2, queued=-20), worker("a", 2, 2, queued=-10))
+    )
+    assert list(started(plan)) == ["b"]
+    (waiting,) = plan.held
+    assert (waiting.position, waiting.ahead) == (1, ())
+
+
+def test_priority_comes_before_age() -> None:
+    old, high = worker("old", 2, 2, queued=-9000), worker("high", 2, 2, queued=-1, priority=1)
+    assert list(started(plan_for(cluster(node("a", 2), old, high)))) == ["high"]
+
+
+def test_a_small_job_may_pass_a_large_one_that_does_not_fit() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    plan = plan_for(
+        cluster(node("a", 4), running, worker("big", 4, 4), worker("small", 1, 1, queued=-1))
+    )
+    assert list(started(plan)) == ["small"]
+    assert told(plan)["big"] == "Insufficient cpu: needs 4 x 1 CPU (worker); 2 of 4 pods fit"
+
+
+def test_a_gang_that_does_not_fit_is_told_so_of_its_own_role() -> None:
+    one = job("one", role("worker", 9, 9))
+    two = job("two", role("chief", 9, 9), queued=-1)
+    assert "9 x 1 CPU (chief)" in told(plan_for(cluster(node("a", 4), one, two)))["two"]
+
+
+def test_nobody_passes_a_head_that_has_waited_too_long() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("a", 4), running, big, small), Limits())
+    assert not plan.admissions
+    assert told(plan)["small"] == "ns/big has waited longest and starts first"
+    assert [found.position for found in plan.held if found.position] == [1, 2]
+
+
+def pool(name: str) -> tuple[tuple[str, str], ...]:
+    return (("pool", name),)
+
+
+def pools(*, cpu: int = 4) -> list[Node]:
+    gpus = node("gpu", 4, gpu=4, labels={"pool": "gpu"})
+    return [gpus, node("cpu", cpu, labels={"pool": "cpu"})]
+
+
+BUSY = worker("busy", 4, 4, shape=shape(0.5, gpu=1), on=["gpu"] * 4)
+WAITS = worker("big", 4, 4, shape=shape(0.5, gpu=1), queued=-400)
+"""It needs the GPUs that `BUSY` has, and has waited longer than anybody may be passed."""
+
+
+def test_a_head_holds_back_no_gang_that_can_use_none_of_its_nodes() -> None:
+    small = worker("small", 1, 1, shape=shape(node_selector=pool("cpu")), queued=-1)
+    plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
+    assert list(started(plan)) == ["small"]
+
+
+def test_a_head_holds_back_a_gang_that_could_be_placed_on_its_nodes() -> None:
+    small = worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(*pools(), BUSY, WAITS, small), Limits())
+    assert told(plan)["small"] == "ns/big has waited longest and starts first"
+
+
+def test_each_pool_has_a_head_of_its_own() -> None:
+    def on_cpus(name: str, pods: int, queued: float) -> TrainingJob:
+        found = shape(node_selector=pool("cpu"))
+        return worker(name, pods, pods, shape=found, queued=queued, on=None)
+
+    runs = worker("runs", 1, 1, shape=shape(node_selector=pool("cpu")), on=["cpu"])
+    jobs = [runs, on_cpus("large", 4, -350), on_cpus("small", 1, -1)]
+    plan = plan_for(cluster(*pools(), BUSY, WAITS, *jobs), Limits())
+    assert not plan.admissions
+    assert told(plan)["small"] == "ns/large has waited longest and starts first"
+
+
+def test_a_head_holds_back_a_gang_whose_rules_keep_it_off_nodes() -> None:
+    """Zones cross the pools: beside a pod of `web` the head may start nowhere in the zone."""
+
+    def app(name: str, *apart: str) -> Rules:
+        def term(other: str) -> Term:
+            return Term("zone", Selector(("ns",), (Requirement("app", "In", (other,)),)))
+
+        return Rules("ns", (("app", name),), apart=tuple(map(term, apart)))
+
+    found = [replace(one, labels={**(one.labels or {}), "zone": "a"}) for one in pools()]
+    waits = worker("big", 4, 4, shape=shape(0.5, gpu=1, rules=app("big", "web")), queued=-400)
+    web = worker("web", 1, 1, shape=shape(node_selector=pool("cpu"), rules=app("web")), queued=-1)
+    plan = plan_for(cluster(*found, BUSY, waits, web), Limits())
+    assert not plan.admissions
+    assert told(plan)["web"] == "ns/big has waited longest and starts first"
+
+
+def test_young_gangs_ahead_keep_no_gang_from_becoming_the_head() -> None:
+    """Else their endless arrival would let small ones pass it for ever."""
+    running = worker("running", 2, 2, on=["a", "a"])
+    young = worker("young", 4, 4, queued=-1, priority=1)
+    old, small = worker("old", 3, 3, queued=-400), worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("a", 4), running, young, old, small), Limits())
+    assert not plan.admissions
+    assert told(plan)["small"] == "ns/old has waited longest and starts first"
+
+
+def test_a_higher_priority_passes_a_head_that_has_waited_too_long() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    big, high = worker("big", 4, 4, queued=-400), worker("high", 1, 1, queued=-1, priority=1)
+    assert list(started(plan_for(cluster(node("a", 4), running, big, high), Limits()))) == ["high"]
+
+
+def test_a_job_that_can_never_fit_blocks_nobody() -> None:
+    big, small = worker("big", 9, 9, queued=-400), worker("small", 1, 1, queued=-1)
+    plan = plan_for(cluster(node("a", 4), big, small), Limits())
+    assert list(started(plan)) == ["small"]
+    assert "4 of 9 pods would fit" in told(plan)["big"]
+
+
+def test_the_plan_is_looked_at_again_when_patience_ends() -> None:
+    running = worker("running", 2, 2, on=["a", "a"])
+    plan = plan_for(cluster(node("a", 4), running, worker("big", 4, 4, queued=-100)), Limits())
+    assert plan.recheck_after == timedelta(seconds=200)
+
+
+def test_for_a_gang_that_no_node_can_ever_hold_no_plan_is_looked_at_again() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("big", 9, 9, queued=-100)), Limits())
+    assert (list(told(plan)), plan.recheck_after) == (["big"], None)
+
+
+def test_a_job_waits_for_its_whole_cast() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, missing=("ps", "chief"))))
+    assert plan.held == (
+        Held(JobKey("ns", "mnist"), Reason(Code.INCOMPLETE, Roles(("ps", "chief")))),
+    )
+
+
+def test_a_problem_is_the_reason() -> None:
+    plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, problem="two casts")))
+    assert told(plan) == {"mnist": "two casts"}
+    assert not plan.admissions
+
+
+def test_a_selector_that_no_node_matches_is_named() -> None:
+    mine = worker("mnist", 1, 1, shape=shape(1, node_selector=(("zone", "moon"),)))
+    assert (
+        "no node matches its node selector zone=moon"
+        in told(plan_for(cluster(node("a"), mine)))["mnist"]
+    )
+
+
+def test_kubeshares_selector_is_explained_to_users_who_never_wrote_it() -> None:
+    mine = worker("mnist", 1, 1, shape=shape(1, node_selector=(("SharedGPU", "true"),)))
+    said = told(plan_for(cluster(node("a"), mine)))["mnist"]
+    assert "SharedGPU=true (for a share of a GPU, on nodes with KubeShare)" in said
+
+
+def test_a_manual_size_is_what_the_gang_needs() -> None:
+    assert started(plan_for(cluster(node("a", 8), worker("mnist", 1, 8, wanted=5)))) == {
+        "mnist": {"worker": 5}
+    }
+    assert not plan_for(cluster(node("a", 4), worker("mnist", 1, 8, wanted=5))).admissions
+
+
+def test_a_start_that_a_crash_left_half_done_is_completed_first() -> None:
+    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 2, 2), queued=-1)
+    first = worker("first", 2, 2, queued=-9000, priority=9)
+    plan = plan_for(cluster(node("a", 3), half, first))
+    assert plan.admissions == (
+        Admission(
+            half.key,
+            (("worker", 2),),
+            reasons.completed(["worker"]),
+            nodes=(("worker", ("a", "a")),),
+        ),
+    )
+
+
+def test_half_a_start_that_cannot_be_completed_is_taken_back() -> None:
+    half = job("half", role("ps", 1, 1, on=["a"]), role("worker", 9, 9))
+    plan = plan_for(cluster(node("a", 3), half))
+    assert [found.reason for found in plan.suspensions] == [reasons.GANG_PENDING]
+
+
+def test_a_start_has_two_minutes_to_be_completed_and_not_a_second_more() -> None:
+    for seconds, expected in ((119, []), (120, [reasons.GANG_PENDING])):
+        half = job("half", role("ps", on=["a"]), role("worker", 9, 9), started_at=at(-seconds))
+        plan = plan_for(cluster(node("a", 3), half))
+        assert [found.reason for found in plan.suspensions] == expected
+
+
+def test_a_gang_waits_for_room_that_is_being_freed_and_nobody_else_gets_it() -> None:
+    leaving = worker("old", 1, 1, pods=(pod(0, "a", terminating=True),), ending=Ending.COMPLETE)
+    plan = plan_for(
+        cluster(node("a", 2), leaving, worker("b", 2, 2, queued=-9), worker("c", 1, 1, queued=-1))
+    )
+    assert told(plan)["b"] == "2 pods wait for other pods to terminate"
+    assert "c" not in started(plan)
+
+
+def test_a_job_does_not_start_while_its_previous_pods_leave() -> None:
+    again = worker("again", 1, 1, pods=(pod(0, "a", terminating=True),))
+    assert held(plan_for(cluster(node("a", 4), again))) == {"again": reasons.PREVIOUS_PODS}
+
+
+def test_a_job_that_is_decided_takes_part_in_nothing() -> None:
+    done = role("chief", 1, 1, on=[], size=1, ending=Ending.COMPLETE, decides=True)
+    over = job("over", done, role("worker", 1, 9, on=["a"], decides=False))
+    assert plan_for(cluster(node("a", 9), over)) == Plan()
+
+
+@pytest.mark.parametrize(
+    ("clean_up", "growth"), [(CleanUp.RUNNING, {}), (CleanUp.NONE, {"runs": 2})]
+)
+def test_pods_that_the_end_of_their_job_ends_free_their_room_for_the_queue(
+    clean_up: CleanUp, growth: dict[str, int]
+) -> None:
+    """Else another job grows in the room of the chief, and gives it back a moment later."""
+    chief = role("chief", pods=(), size=1, suspended=False, ending=Ending.COMPLETE)
+    over = job("over", chief, role("ps", on=["a"]), clean_up=clean_up)
+    waits = worker("waits", 3, 3, queued=-9)
+    runs = worker("runs", 1, 2, on=["a"], queued=-99)
+    assert sizes(plan_for(cluster(node("a", 4), over, runs, waits))) == growth
+
+
+def test_nodes_that_are_cordoned_take_nothing() -> None:
+    assert not plan_for(cluster(node("a", 4, schedulable=False), worker("mnist", 1, 1))).admissions
+
+
+def test_others_pods_use_counts() -> None:
+    assert not plan_for(cluster(busy(node("a", 4), room(3)), worker("mnist", 2, 2))).admissions
+
+
+def test_a_cluster_without_nodes_holds_everybody() -> None:
+    plan = plan_for(cluster(worker("mnist", 1, 1)))
+    assert told(plan) == {"mnist": "no node is schedulable: needs 1 x 1 CPU (worker)"}
+
+
+def test_nobody_waits_for_a_pod_that_terminates_for_ever_on_a_lost_node() -> None:
+    again = worker("again", 1, 1, pods=(pod(0, "lost", terminating=True),))
+    for lost in ([node("lost", schedulable=False)], []):
+        plan = plan_for(cluster(node("a", 4), *lost, again))
+        assert [found.job.name for found in plan.admissions] == ["again"]
+
+
+@pytest.mark.parametrize("gpus", ["gpu-1", "z-gpu-1"])
+def test_a_gang_finds_its_nodes_whatever_their_names(gpus: str) -> None:
+    """Servers first on the only node with GPUs would leave no room to the workers there."""
+    workers = role("worker", 1, 1, shape=shape(4, gpu=1))
+    mnist = job("mnist", role("ps", shape=shape(6)), workers)
+    plan = plan_for(cluster(node(gpus, 8, gpu=4), node("std-1", 8), mnist))
+    assert started(plan) == {"mnist": {"ps": 1, "worker": 1}}
+
+
+def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_their_way() -> None:
+    coming = worker("coming", 2, 2, shape=shape(1), on=["a", ""], started_at=at(-5))
+    part = replace(coming.roles[0], pods=(pod(0, "a"), pod(1, created_at=at(-5))))
+    first = worker("first", 1, 1, shape=shape(4), priority=5)
+    last = worker("last", 1, 1, shape=shape(4))
+    state = cluster(node("a", 4), node("b", 4), replace(coming, roles=(part,)), first, last)
+    queue = [found for found in plan_for(state).held if found.position]
+    assert [(one.position, one.job.name) for one in queue] == [(1, "first"), (2, "last")]
+
+
+def test_who_can_never_start_is_ahead_of_nobody() -> None:
+    large = worker("large", 1, 1, shape=shape(50), priority=9)
+    elsewhere = worker("elsewhere", 1, 1, shape=shape(node_selector=pool("tpu")), priority=8)
+    later = worker("later", 1, 1, shape=shape(node_selector=pool("cordoned")), priority=7)
+    runs, last = worker("runs", 2, 2, on=["a", "a"]), worker("last", 2, 2)
+    nodes = (node("a", 2), node("b", 1, labels={"pool": "cordoned"}, schedulable=False))
+    plan = plan_for(cluster(*nodes, runs, last, large, elsewhere, later))
+    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+        ("large", 0, True),
+        ("elsewhere", 0, True),
+        ("later", 1, False),
+        ("last", 2, False),
+    ]
+    assert plan.held[-1].ahead == (later.key,)
+
+
+def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
+    cast = job("mnist", role("ps", 1, 1), role("worker", 2, 2))
+    plan = plan_for(cluster(node("a", 4, schedulable=False), cast))
+    assert told(plan)["mnist"].startswith("no node is schedulable")
+
+
+def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() -> None:
+    items = role("worker", 1, 3, on=["a"] * 3, tandem=False, resizing=Resizing.ITEMS)
+    state = cluster(
+        node("a", 4),
+        job("items", items, framework="none", priority=1),
+        worker("large", 4, 4, queued=-3600),
+        worker("small", 1, 1, queued=-10),
+    )
+    assert held(plan_for(state, Limits()))["small"] == reasons.goes_first(JobKey("ns", "large"))
+
+
+def test_amounts_that_nobody_can_count_are_much_room_or_none() -> None:
+    much = Resources.parse({"cpu": "1e30", "pods": 1})
+    roomy = replace(node("a"), allocatable=much + room(pods=109))
+    full = replace(node("b", 64), used=much + much)
+    wanted = worker("mnist", 2, 2)
+    assert started(plan_for(cluster(roomy, full, wanted))) == {"mnist": {"worker": 2}}
+    assert started(plan_for(cluster(full, wanted))) == {}
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_start_holds_its_room_before_its_pods_are_made(*, gated: bool) -> None:
+    """Also of a size that never changes, for which nothing else is to be decided."""
+    begun = worker("begun", 2, 2, suspended=False, gated=gated, started_at=at(-1))
+    state = cluster(node("a", 2), begun, worker("next", 1, 1))
+    assert started(plan_for(state)) == {}

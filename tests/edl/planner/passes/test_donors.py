@@ -1,0 +1,29 @@
+"""Roles that may give a replica are found by where their last replica is, as it moves."""
+
+import numpy as np
+
+from edl.model import ClusterState
+from edl.planner.passes.rebalancing.donors import Givers
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.build_board import set_up
+from tests.edl.planner.plans import ALL
+from tests.edl.planner.states import cluster, node, shape, worker
+
+
+def board_of(state: ClusterState) -> Board:
+    return set_up(state, POLICIES["fair"], ALL)
+
+
+def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> None:
+    nodes = [node(name, 1, labels={"name": name}) for name in "abc"]
+    giver = worker("giver", 1, 3, on=["a", "b", "c"])
+    taker = worker("taker", 1, 1, shape=shape(1, node_selector=(("name", "b"),)))
+    board = board_of(cluster(*nodes, giver, taker))
+    (standing,) = board.standings
+    givers = Givers(board, [standing])
+    fit, all_places = board.rows_of(taker.roles[0].shape).fit, np.arange(1)
+    assert list(givers.helpful(fit, all_places)) == []
+    standing.rise(board.grid)
+    givers.look_at(standing)
+    assert list(givers.helpful(fit, all_places)) == [0]

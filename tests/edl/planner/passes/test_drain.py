@@ -1,0 +1,227 @@
+"""Workers leave a node that is about to go, before it does."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl.messages import message
+from edl.model import (
+    Budget,
+    Charge,
+    ClusterState,
+    JobKey,
+    Node,
+    PodPhase,
+    Resizing,
+    Taint,
+    Toleration,
+    TrainingJob,
+)
+from edl.planner.passes.drain import CORDONED
+from edl.planner.plan import Evacuation
+from tests.edl.planner.plans import plan_for
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
+
+CORDON = Taint(CORDONED, "", "NoSchedule")
+SPOT = Taint("aws-node-termination-handler/spot-itn", "x", "NoSchedule")
+DRAINED = Taint("example.com/maintenance", "", "NoExecute")
+
+
+def going(name: str, taint: Taint, cpu: float = 9) -> Node:
+    return node(name, cpu, taints=(taint,), schedulable=taint != CORDON)
+
+
+def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """Horovod: a launcher on a node of its own, and one to four workers on these."""
+    pods = fields.pop("pods", tuple(pod(index, name) for index, name in enumerate(on)))
+    hosts = fields.pop("hosts", listing(*range(len(pods))))
+    usual = {"suspended": False, "size": len(on), "pods": pods, "resizing": Resizing.LIVE}
+    worker = role("worker", 1, 4, **(usual | fields))
+    least = min(worker.min, worker.size)
+    cap = replace(worker, max=worker.size, min=least, decides=False)
+    launcher = role("launcher", 1, 1, suspended=False, pods=(pod(0, "home", hosts=hosts),))
+    decides = replace(launcher, decides=True)
+    return job("ring", decides, cap, framework="horovod")
+
+
+def listing(*indexes: int) -> str:
+    return "".join(f"worker-{index}.ring.ns.svc:1\n" for index in indexes)
+
+
+def moved(state: ClusterState) -> list[tuple[str, ...]]:
+    assert all(isinstance(one, Evacuation) for one in plan_for(state).evacuations)
+    return [one.pods for one in plan_for(state).evacuations]
+
+
+HOME = node("home", 1)
+
+
+@pytest.mark.parametrize("taint", [SPOT, DRAINED], ids=lambda taint: taint.key)
+def test_all_leave_a_node_that_is_taken_away_at_once(taint: Taint) -> None:
+    state = cluster(HOME, going("a", taint), node("b", 9), ring("a", "b", "a"))
+    (found,) = plan_for(state).evacuations
+    assert (found.role, found.pods) == ("worker", ("pod-0", "pod-2"))
+    told = f"worker-0, worker-2 move off a, which is being removed ({taint.key})"
+    assert message(found.reason) == told
+
+
+def test_a_move_names_each_node_that_is_left() -> None:
+    state = cluster(HOME, going("a", SPOT), going("b", DRAINED), node("c", 9), ring("a", "b", "c"))
+    (found,) = plan_for(state).evacuations
+    keys = f"{SPOT.key}, {DRAINED.key}"
+    told = f"worker-0, worker-1 move off a, b, which are being removed ({keys})"
+    assert message(found.reason) == told
+
+
+def test_a_move_off_a_cordoned_node_names_the_worker_and_the_node() -> None:
+    state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b"))
+    (found,) = plan_for(state).evacuations
+    assert message(found.reason) == "worker-1 moves off a, which is cordoned"
+
+
+def test_they_leave_also_where_nobody_has_room_for_them() -> None:
+    assert moved(cluster(HOME, going("a", SPOT), ring("a"))) == [("pod-0",)]
+
+
+def test_one_of_them_stays_until_the_first_has_come_back() -> None:
+    state = cluster(HOME, going("a", SPOT), node("b", 9), ring("a", "a", "a"))
+    assert moved(state) == [("pod-1", "pod-2")]
+    state = cluster(HOME, going("a", SPOT), node("b", 9), ring("a", "b", "b"))
+    assert moved(state) == [("pod-0",)]
+
+
+def test_one_after_the_other_leaves_a_cordoned_node_the_highest_first() -> None:
+    state = cluster(HOME, going("a", CORDON), node("b", 9), ring("a", "a", "b"))
+    assert moved(state) == [("pod-1",)]
+
+
+def test_a_cordoned_node_is_better_than_none() -> None:
+    assert moved(cluster(HOME, going("a", CORDON), ring("a", "a"))) == []
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        pod(1, "b", ready=False),
+        pod(1),
+        pod(1, "b", terminating=True),
+    ],
+    ids=["not ready", "not bound", "leaving"],
+)
+def test_nobody_leaves_a_cordoned_node_while_another_is_on_the_way(late: Any) -> None:  # noqa: ANN401
+    mine = ring("a", "b", pods=(pod(0, "a"), late))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
+
+
+def test_nobody_leaves_a_cordoned_node_before_the_one_before_is_listed() -> None:
+    mine = ring("a", "a", "b", hosts=listing(0, 1))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
+
+
+def test_who_is_off_the_list_goes_on_leaving() -> None:
+    mine = ring("a", "a", "b", hosts=listing(0, 2))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
+
+
+def test_who_tolerates_the_taint_stays() -> None:
+    tolerant = shape(1, tolerations=(Toleration(SPOT.key, "Exists", "", ""),))
+    mine = ring("a", shape=tolerant)
+    assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
+
+
+def test_a_node_that_is_silent_may_come_back() -> None:
+    lost = Taint("node.kubernetes.io/unreachable", "", "NoExecute")
+    assert moved(cluster(HOME, going("a", lost), node("b", 9), ring("a"))) == []
+
+
+def test_the_launcher_is_not_moved() -> None:
+    assert moved(cluster(going("home", SPOT, 1), node("b", 9), ring("b"))) == []
+
+
+def test_who_restarts_as_a_whole_is_not_taken_apart() -> None:
+    parts = [role(name, 1, 1, on=["a"]) for name in ("scheduler", "server", "worker")]
+    mine = job("mx", *parts, framework="mxnet")
+    assert moved(cluster(going("a", SPOT), node("b", 9), mine)) == []
+
+
+def test_who_is_named_by_its_user_already_is_not_moved_too() -> None:
+    mine = ring("a", "a", removing=frozenset({"pod-1"}))
+    assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
+
+
+@pytest.mark.parametrize(
+    "late",
+    [pod(1), pod(1, "b", ready=False), pod(1, "b", terminating=True)],
+    ids=["not bound", "not ready", "leaving"],
+)
+def test_the_last_one_stays_while_the_others_are_on_the_way(late: Any) -> None:  # noqa: ANN401
+    mine = ring("a", "b", pods=(pod(0, "a"), late))
+    assert moved(cluster(HOME, going("a", SPOT), node("b", 9), mine)) == []
+
+
+def test_room_elsewhere_is_given_once() -> None:
+    """Two may leave the cordoned node, and there is room for one of them."""
+    first, second = ring("a", "a"), replace(ring("a", "a"), key=JobKey("ns", "second"))
+    state = cluster(node("home", 2), going("a", CORDON), node("b", 1), first, second)
+    assert len(plan_for(state).evacuations) == 1
+
+
+def test_who_must_leave_has_room_before_who_may() -> None:
+    may, must = ring("a", "a"), replace(ring("c", "c"), key=JobKey("ns", "second"))
+    nodes = (node("home", 2), going("a", CORDON), going("c", SPOT), node("b", 1))
+    (found,) = plan_for(cluster(*nodes, may, must)).evacuations
+    assert (found.job.name, found.pods) == ("second", ("pod-1",))
+
+
+def test_an_ungated_pod_does_not_move_with_a_gated_one_whose_room_it_might_take() -> None:
+    small = replace(ring("c", "a"), key=JobKey("ns", "small"))
+    small = replace(small, roles=tuple(replace(part, gated=False) for part in small.roles))
+    gated = ring("c", "a")
+    nodes = (node("home", 2), going("a", CORDON), node("b", 1), node("c", 3))
+    (found,) = plan_for(cluster(*nodes, small, gated)).evacuations
+    assert found.job.name == "ring"
+
+
+def test_a_gated_pod_does_not_move_while_an_ungated_one_is_yet_to_be_bound() -> None:
+    waits = job("small", role("worker", 1, 1, suspended=False, pods=(pod(0, created_at=at(-1)),)))
+    nodes = (node("home", 2), going("a", CORDON), node("b", 2), node("c", 3))
+    assert moved(cluster(*nodes, waits, ring("c", "a"))) == []
+    bound = job("small", role("worker", on=["b"]))
+    assert moved(cluster(*nodes, bound, ring("c", "a"))) == [("pod-1",)]
+
+
+def test_the_list_of_a_launcher_that_has_failed_holds_nobody_back() -> None:
+    mine = ring("a", "a", "b")
+    launcher, workers = mine.roles
+    failed = replace(launcher.pods[0], phase=PodPhase.FAILED, hosts="", name="launcher-old")
+    mine = replace(mine, roles=(replace(launcher, pods=(failed, *launcher.pods)), workers))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == [("pod-1",)]
+
+
+QUOTA = 'ResourceQuota "team"'
+
+
+def limited(hard: int, mine: TrainingJob) -> ClusterState:
+    """A cordoned node, room elsewhere, and a quota of this many pods beside one pod of others."""
+    budget = Budget("ns", QUOTA, "pods", hard, others=1)
+    return replace(cluster(HOME, going("a", CORDON), node("b", 9), mine), budgets=(budget,))
+
+
+@pytest.mark.parametrize(("hard", "leaves"), [(2, []), (3, [("pod-1",)])], ids=["over", "full"])
+def test_a_pod_leaves_a_cordoned_node_only_if_its_quota_lets_it_come_back(
+    hard: int, leaves: list[tuple[str, ...]]
+) -> None:
+    charged = ring("a", "a", charges=(Charge(QUOTA, "pods", 1),))
+    assert moved(limited(hard, charged)) == leaves
+
+
+def test_a_pod_leaves_a_cordoned_node_when_pods_that_hold_its_quota_have_ended() -> None:
+    """A quota counts terminating pods: until they are gone, no pod comes back."""
+    charged = ring("a", "a", charges=(Charge(QUOTA, "pods", 1),))
+    gone = pod(7, "b", terminating=True)
+    other = role("worker", 1, 1, on=["b"], charges=(Charge(QUOTA, "pods", 1),))
+    late = job("late", replace(other, pods=(*other.pods, gone)))
+    with_late = replace(limited(4, charged), jobs=(charged, late))
+    assert moved(with_late) == []
+    assert moved(replace(with_late, jobs=(charged, replace(late, roles=(other,))))) == [("pod-1",)]

@@ -1,0 +1,292 @@
+"""Frameworks that take a new size by a restart of the whole training job."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.model import Code, JobKey, PodPhase, Resizing, Role, TrainingJob
+from edl.planner.limits import Limits
+from edl.planner.snapshot import last_resizes
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
+
+COOLDOWN = int(Limits().restart_cooldown.total_seconds())
+WHY = reasons.restart(reasons.grown(3, 3))
+
+
+def restarting(name: str, low: int, high: int, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    return worker(name, low, high, resizing=Resizing.RESTART, **fields)
+
+
+def stopped(name: str = "mnist", *, size: int = 3, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """A moment after it was stopped to start again at `size`."""
+    usual: dict[str, Any] = {"size": size, "last": WHY, "resized_at": at(-5)}
+    return restarting(name, 1, 3, **(usual | fields))
+
+
+def test_it_starts_as_large_as_there_is_room() -> None:
+    assert started(plan_for(cluster(node("a", 9), restarting("mnist", 1, 3)))) == {
+        "mnist": {"worker": 3}
+    }
+
+
+def test_idle_room_is_worth_a_restart_but_not_so_soon_after_the_last_one() -> None:
+    after = restarting("mnist", 1, 3, on=["a"], started_at=at(-COOLDOWN))
+    (resize,) = plan_for(cluster(node("a", 9), after)).resizes
+    assert (resize.before, resize.after, resize.restart) == (1, 3, True)
+    soon = restarting("mnist", 1, 3, on=["a"], started_at=at(1 - COOLDOWN))
+    plan = plan_for(cluster(node("a", 9), soon))
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.COOLDOWN})
+    assert plan.recheck_after == timedelta(seconds=1)
+
+
+def test_it_makes_room_for_others_at_once() -> None:
+    mine = restarting("mnist", 1, 3, on=["a"] * 3, started_at=at(-1))
+    (resize,) = plan_for(cluster(node("a", 3), mine, demand("web", shape(1)))).resizes
+    assert (resize.after, resize.restart) == (2, True)
+
+
+def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
+    mine = restarting("mnist", 1, 9, on=["a"], started_at=at(-1), wanted=3)
+    (resize,) = plan_for(cluster(node("a", 9), mine)).resizes
+    assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL)
+
+
+def test_who_was_stopped_to_make_room_comes_back_without_what_it_gave() -> None:
+    """Also at a manual size: else it would be stopped for the same claim again, and so on."""
+    claim = worker("claim", 2, 2, priority=1)
+    running = restarting("mnist", 1, 3, on=["a"] * 3, wanted=3)
+    state = cluster(node("a", 3), running, claim)
+    restarts = 0
+    for _ in range(9):
+        plan = plan_for(state)
+        restarts += sum(found.restart for found in plan.resizes)
+        state = act(state, plan, after=timedelta(seconds=2))
+    assert quiet(plan)
+    assert restarts == 1
+    assert [(one.roles[0].size, one.roles[0].suspended) for one in state.jobs] == [
+        (2, False),
+        (1, False),
+    ]
+
+
+def test_a_manual_size_that_changed_meanwhile_is_started_at_once() -> None:
+    for size, wanted in ((2, 3), (3, 2)):
+        mine = stopped(size=size, wanted=wanted, last=reasons.restart(reasons.MANUAL))
+        assert started(plan_for(cluster(node("a", 9), mine))) == {"mnist": {"worker": wanted}}
+
+
+def test_who_made_room_by_a_restart_does_not_take_it_again_at_once() -> None:
+    why = reasons.restarted(reasons.room_for_job(JobKey("ns", "claim")))
+    made = restarting("mnist", 1, 3, on=["a"], wanted=3, started_at=at(-1), last=why)
+    plan = plan_for(cluster(node("a", 9), made))
+    assert (quiet(plan), held(plan)) == (True, {"mnist": reasons.COOLDOWN})
+    assert plan.recheck_after == timedelta(seconds=COOLDOWN - 1)
+
+
+def test_one_restart_does_for_all_of_its_growth() -> None:
+    """One replica could come now and one when a pod of somebody else has left."""
+    mine = restarting("mnist", 1, 3, on=["a"])
+    leaving = pod(0, "a", terminating=True)
+    gone = job("gone", role("worker", 1, 1, suspended=True, pods=(leaving,)), paused=True)
+    plan = plan_for(cluster(node("a", 3), mine, gone))
+    assert not plan.resizes
+    assert held(plan)["mnist"] == reasons.leaving(1)
+
+
+def test_whoever_is_nearly_done_is_not_restarted() -> None:
+    pods = (pod(0, "a", phase=PodPhase.SUCCEEDED), pod(1, "a"))
+    mine = restarting("mnist", 1, 4, suspended=False, size=2, pods=pods)
+    plan = plan_for(cluster(node("a", 9), mine))
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.NEARLY_DONE})
+
+
+def test_it_comes_back_at_its_new_size_before_everybody_who_waits() -> None:
+    first = worker("first", 3, 3, queued=-9000, priority=9)
+    plan = plan_for(cluster(node("a", 3), stopped(), first))
+    assert started(plan) == {"mnist": {"worker": 3}}
+    assert plan.admissions[0].reason == reasons.restarted(reasons.grown(3, 3))
+
+
+def test_its_room_is_kept_while_its_pods_leave() -> None:
+    leaving = tuple(pod(index, "a", terminating=True) for index in range(2))
+    other = worker("other", 1, 9, on=["a"])
+    plan = plan_for(cluster(node("a", 4), stopped(pods=leaving), other))
+    assert held(plan)["mnist"] == reasons.PREVIOUS_PODS
+    assert sizes(plan) == {}
+
+
+def test_if_its_room_is_gone_it_queues_for_its_minimum() -> None:
+    busy = worker("busy", 8, 8, on=["a"] * 8)
+    assert started(plan_for(cluster(node("a", 9), busy, stopped()))) == {"mnist": {"worker": 1}}
+
+
+def test_what_it_was_stopped_for_is_forgotten_after_the_gang_limit() -> None:
+    long_ago = at(-1 - int(Limits().gang_limit.total_seconds()))
+    first = worker("first", 3, 3, priority=9)
+    plan = plan_for(cluster(node("a", 3), stopped(resized_at=long_ago), first))
+    assert started(plan) == {"first": {"worker": 3}}
+
+
+@pytest.mark.parametrize("runs", ["server", "worker"])
+def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
+    def part(name: str) -> Role:
+        if name == runs:
+            return role(name, 1, 3, on=["a"], resizing=Resizing.RESTART)
+        return role(name, 1, 3, last=WHY, resized_at=at(-1), resizing=Resizing.RESTART)
+
+    plan = plan_for(cluster(node("a", 9), job("mnist", part("server"), part("worker"))))
+    assert [(found.job.name, found.reason) for found in plan.suspensions] == [("mnist", WHY)]
+    assert not plan.admissions
+
+
+def test_a_lost_pod_restarts_them_all_at_the_size_that_they_have() -> None:
+    lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-30))
+    (stop,) = plan_for(cluster(node("a", 9), lost)).suspensions
+    assert stop.reason == reasons.restart(reasons.LOST)
+    back = stopped(size=2, last=stop.reason, lost=True)
+    first = worker("first", 9, 9, priority=9)
+    assert started(plan_for(cluster(node("a", 9), back, first)))["mnist"]["worker"] >= 2
+
+
+def test_who_crashes_at_once_is_left_alone_for_a_moment() -> None:
+    lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-29))
+    plan = plan_for(cluster(node("a", 9), lost))
+    assert plan.suspensions == ()
+    assert plan.recheck_after == timedelta(seconds=1)
+
+
+def test_a_container_that_began_again_alone_restarts_them_all() -> None:
+    def mine(*again: float | None) -> TrainingJob:
+        pods = tuple(
+            pod(index, "a", restarted_at=None if since is None else at(since))
+            for index, since in enumerate(again)
+        )
+        return restarting("mnist", 1, 3, suspended=False, size=len(again), pods=pods)
+
+    soon = replace(mine(-30, None), started_at=at(1 - COOLDOWN))
+    assert not plan_for(cluster(node("a", 2), soon)).suspensions, "it may crash at every start"
+    (stop,) = plan_for(cluster(node("a", 2), mine(-30, None))).suspensions
+    assert stop.reason == reasons.restart(reasons.RESTARTED_ALONE)
+    assert not plan_for(cluster(node("a", 2), mine(-29, None))).suspensions
+    assert not plan_for(cluster(node("a", 2), mine(-30, -31))).suspensions, "all met again"
+    assert not plan_for(cluster(node("a", 2), mine(None, None))).suspensions
+
+
+def test_a_start_that_a_crash_left_half_done_is_completed_not_undone() -> None:
+    """The first role began after the second one was stopped: nobody stops it again."""
+    began = reasons.restarted(WHY)
+    first = role("server", 1, 3, on=["a"], last=began, resized_at=at(-1))
+    second = role("worker", 1, 3, size=2, last=WHY, resized_at=at(-9))
+    parts = [replace(part, resizing=Resizing.RESTART) for part in (first, second)]
+    plan = plan_for(cluster(node("a", 9), job("mnist", *parts)))
+    assert not plan.suspensions
+    assert started(plan) == {"mnist": {"worker": 2}}
+
+
+def test_what_made_room_does_not_take_it_again_when_it_returns() -> None:
+    why = reasons.restart(reasons.room_for_minimum(JobKey("ns", "other")))
+    plan = plan_for(cluster(node("a", 9), stopped(size=2, last=why)))
+    assert started(plan) == {"mnist": {"worker": 2}}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  # noqa: FBT001
+    """Neither when it returns nor after the usual cooldown: two restarts are the price."""
+    why = reasons.restart(reasons.STAYED_PENDING)
+    plan = plan_for(cluster(node("a", 9), stopped(size=1, last=why)))
+    assert started(plan) == {"mnist": {"worker": 1}}
+    since = at(-6 * COOLDOWN + (0 if late else 1))
+    back = restarting("mnist", 1, 3, on=["a"], started_at=since)
+    (part,) = back.roles
+    back = replace(back, roles=(replace(part, last=plan.admissions[0].reason),))
+    plan = plan_for(cluster(node("a", 9), back))
+    assert sizes(plan) == ({"mnist": 3} if late else {})
+    assert held(plan) == ({} if late else {"mnist": reasons.GROWS_LATER})
+
+
+def test_who_comes_back_smaller_than_it_grew_to_does_not_grow_again_soon() -> None:
+    """Beside those that ran there was room for three; all together do not fit."""
+    parts = (
+        role("ps", 1, 3, size=3, shape=shape(0.5, gpu=1), last=WHY, resized_at=at(-5)),
+        role("worker", 1, 1, shape=shape(3), last=WHY, resized_at=at(-5)),
+    )
+    parts = (replace(parts[0], resizing=Resizing.RESTART), parts[1])
+    nodes = (node("a", 2, gpu=2), node("b", 4))
+    (admission,) = plan_for(cluster(*nodes, job("mnist", *parts))).admissions
+    assert admission.sizes == (("ps", 2), ("worker", 1))
+    assert admission.reason == reasons.restarted(reasons.GREW_IN_VAIN)
+    runs = (
+        replace(
+            role("ps", 1, 3, on=["a", "a"], shape=shape(0.5, gpu=1)), resizing=Resizing.RESTART
+        ),
+        role("worker", 1, 1, on=["b"], shape=shape(3)),
+    )
+    runs = tuple(replace(part, last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs)
+    plan = plan_for(cluster(*nodes, job("mnist", *runs)))
+    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.GROWS_LATER})
+
+
+def test_who_returns_keeps_room_for_the_growth_that_it_waits_for() -> None:
+    """Else another one takes all of it by a restart, and gives it back by more restarts."""
+    back = stopped("back", size=1)
+    other = restarting("other", 1, 9, on=["a"])
+    assert sizes(plan_for(cluster(node("a", 4), back, other))) == {"other": 2}
+    again = stopped("back", size=1, last=reasons.restart(reasons.GREW_IN_VAIN))
+    assert sizes(plan_for(cluster(node("a", 4), again, other))) == {"other": 3}
+
+
+def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself() -> None:
+    """Its worker came back with more than there is room for beside its ps; it has to wait then."""
+    began = {"on": ["a"] * 3, "last": reasons.restarted(reasons.grown(3, 3))}
+    parts = (
+        role("ps", 1, 1, last=WHY, resized_at=at(-5)),
+        role("worker", 1, 3, resizing=Resizing.RESTART, resized_at=at(-3), **began),
+    )
+    mine = job("mnist", *parts, started_at=at(-3))
+    other = restarting("other", 1, 3, on=["a"] * 3, queued=-60)
+    plan = plan_for(cluster(node("a", 6), mine, other))
+    assert sizes(plan) == {"mnist": 2}
+    (resize,) = plan.resizes
+    assert resize.reason == replace(reasons.room_for_minimum(mine.key), attempts=1)
+    back = replace(parts[1], last=reasons.restart(resize.reason))
+    assert last_resizes.grew_in_vain(mine.key, back)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_made_room_in_vain_is_not_restarted_twice_for_the_next_try(
+    failed: bool,  # noqa: FBT001
+    late: bool,  # noqa: FBT001
+) -> None:
+    """It keeps its size while that job waits, to start or to start again, six cooldowns at most."""
+    started = {"last": reasons.GANG_PENDING, "started_at": at(-130)} if failed else {}
+    pods = 2 if failed else 3
+    tries = worker("tries", pods, pods, **started, queued=-900)
+    since = at(-6 * COOLDOWN + (0 if late else 1))
+    why = reasons.restarted(reasons.room_for_job(tries.key))
+    gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
+    plan = plan_for(cluster(node("a", 3), gave, tries))
+    assert sizes(plan) == ({"gave": 3} if late else {})
+    assert late or held(plan)["gave"] == reasons.MADE_ROOM_IN_VAIN
+    runs = worker("tries", 2, 2, on=["b", "b"], queued=-900)
+    assert sizes(plan_for(cluster(node("a", 3), node("b", 2), gave, runs))) == {"gave": 3}
+
+
+def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -> None:
+    """The scheduler put its pods elsewhere: the job for which it restarted did not grow."""
+    on_b = shape(1, node_selector=(("zone", "b"),))
+    nodes = (node("a", 3), node("b", 1, labels={"zone": "b"}))
+    taker = restarting("taker", 1, 3, on=["b"], shape=on_b)
+    why = reasons.restarted(reasons.gave(Code.FAIR_SHARING, taker.key))
+    since = at(-COOLDOWN)
+    gave = restarting("gave", 1, 3, on=["a", "a"], last=why, started_at=since, resized_at=since)
+    plan = plan_for(cluster(*nodes, gave, taker))
+    assert plan.resizes == ()
+    assert held(plan)["gave"] == reasons.GROWS_LATER
+    grew = restarting("taker", 1, 3, on=["b"], shape=on_b, resized_at=at(1 - COOLDOWN))
+    assert sizes(plan_for(cluster(*nodes, gave, grew))) == {"gave": 3}

@@ -1,0 +1,72 @@
+"""Which gangs make room for a higher priority: those that a search finds that counts all anew."""
+
+from collections.abc import Sequence
+
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+from edl.feasibility.gpu_shares import Horizon
+from edl.model import ClusterState
+from edl.planner.limits import Limits
+from edl.planner.packing.pod_class import Want, pack
+from edl.planner.passes.preemption import Relief, Victim, add, candidates, spared
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.build_board import set_up
+from tests.edl.planner.states import cluster, job, node, role, shape
+
+
+def is_enough(board: Board, chosen: Sequence[Victim], wants: Sequence[Want]) -> bool:
+    room = board.grid.soon.copy()
+    for victim in chosen:
+        add(room, victim, 1)
+    return pack(room, wants, Horizon.EMPTY) == [want.pods for want in wants]
+
+
+def plainly_spared(board: Board, found: Sequence[Victim], wants: Sequence[Want]) -> list[Victim]:
+    """The first that are enough; then each that the others are enough without, the last first."""
+    first = (list(found[:count]) for count in range(1, len(found) + 1))
+    chosen = next(some for some in first if is_enough(board, some, wants))
+    for victim in reversed(chosen):
+        rest = [other for other in chosen if other is not victim]
+        if is_enough(board, rest, wants):
+            chosen = rest
+    return chosen
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> ClusterState:
+    """Nodes that are nearly full of small gangs."""
+    free = {f"node-{at}": draw(st.integers(2, 8)) for at in range(draw(st.integers(2, 6)))}
+    nodes = [node(name, cpu) for name, cpu in free.items()]
+    jobs = []
+    for number in range(draw(st.integers(3, 12))):
+        parts = []
+        for name in ("ps", "worker")[: draw(st.integers(1, 2))]:
+            cpu = draw(st.integers(1, 3))
+            on = [one for one in draw(st.permutations(sorted(free))) if free[one] >= cpu]
+            on = on[: draw(st.integers(1, 3))]
+            for one in on:
+                free[one] -= cpu
+            if on:
+                parts.append(role(name, len(on), len(on), shape=shape(cpu), on=on))
+        if parts:
+            jobs.append(job(f"job-{number}", *parts))
+    return cluster(*nodes, *jobs)
+
+
+@given(crowded(), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 6)), min_size=1, max_size=2))
+@settings(max_examples=300)
+def test_the_same_gangs_make_room_as_if_room_were_counted_anew_for_each_of_them(
+    state: ClusterState, asked: list[tuple[int, int]]
+) -> None:
+    board = set_up(state, POLICIES["fair"], Limits())
+    found = list(candidates(board.standings, frozenset()))
+    wants = [Want(board.rows_of(shape(cpu)).fit, pods) for cpu, pods in asked]
+    assume(is_enough(board, found, wants) and not is_enough(board, (), wants))
+    chosen = spared(found, Relief(board.grid.soon.copy(), wants))
+    event(f"{len(chosen)} of {len(found)}")
+    assert is_enough(board, chosen, wants)
+    assert [one.job.key for one in chosen] == [
+        one.job.key for one in plainly_spared(board, found, wants)
+    ]

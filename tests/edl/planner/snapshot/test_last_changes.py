@@ -1,0 +1,76 @@
+"""What a plan reads off a role's last change: the same reason means more when it was a restart."""
+
+from collections.abc import Callable
+
+import pytest
+
+from edl.model import Code, JobKey, Reason, Restart, Role
+from edl.model.reason_codes import Minimum, Other, PendingPods, Size
+from edl.planner.snapshot import last_resizes
+from tests.edl.planner.states import role
+
+ME, OTHER = JobKey("team", "me"), JobKey("team", "other")
+GAVE = Reason(Code.FAIR_SHARING, Other(OTHER))
+NONE, STOPPED, STARTED = Restart
+CHANGES = (
+    Reason(Code.MANUAL_SIZE),
+    Reason(Code.UNSCHEDULABLE),
+    Reason(Code.GANG_UNSCHEDULABLE),
+    Reason(Code.GROWTH_UNSCHEDULABLE),
+    Reason(Code.IDLE_CAPACITY, Size(2, 4)),
+    Reason(Code.RECLAIMED, Other(OTHER)),
+    Reason(Code.RECLAIMED, Minimum(OTHER)),
+    Reason(Code.RECLAIMED, Minimum(ME)),
+    Reason(Code.RECLAIMED, PendingPods("pod", 1)),
+    Reason(Code.PREEMPTED, Minimum(ME)),
+    GAVE,
+    Reason(Code.FIFO_ORDER, Other(OTHER)),
+)
+EVERY = {Restart.NONE, Restart.STOPPED, Restart.STARTED}
+"""Whether it was a restart makes no difference."""
+
+Holds = Callable[[Role], object]
+MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
+    "restarts": (last_resizes.restarts, {one: {STOPPED} for one in CHANGES}),
+    "gang_pending": (last_resizes.gang_pending, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
+    "stayed_pending": (last_resizes.stayed_pending, {Reason(Code.UNSCHEDULABLE): EVERY}),
+    "grew_in_vain": (
+        lambda found: last_resizes.grew_in_vain(ME, found),
+        {
+            Reason(Code.GROWTH_UNSCHEDULABLE): {STOPPED, STARTED},
+            Reason(Code.RECLAIMED, Minimum(ME)): {STOPPED, STARTED},
+        },
+    ),
+    "for_manual_size": (last_resizes.for_manual_size, {Reason(Code.MANUAL_SIZE): {STOPPED}}),
+    "grows": (last_resizes.grows, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
+    "made_room": (
+        last_resizes.made_room,
+        {one: {STARTED} for one in CHANGES if one.code is Code.RECLAIMED},
+    ),
+    "yielded_to": (
+        lambda found: last_resizes.yielded_to(Code.FAIR_SHARING, found) == OTHER,
+        {
+            Reason(Code.RECLAIMED, Other(OTHER)): {STARTED},
+            Reason(Code.RECLAIMED, Minimum(OTHER)): {STARTED},
+            GAVE: {STARTED},
+        },
+    ),
+    "balanced": (lambda found: last_resizes.balanced(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_a_last_change_means(name: str) -> None:
+    holds, meant = MEANT[name]
+    for change in CHANGES:
+        found = {
+            restart
+            for restart in Restart
+            if holds(role(last=Reason(change.code, change.about, restart)))
+        }
+        assert found == meant.get(change, set()), change
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_a_role_that_never_changed_means_nothing(name: str) -> None:
+    assert not MEANT[name][0](role())

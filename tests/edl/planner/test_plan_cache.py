@@ -1,0 +1,266 @@
+"""Who remembers decides as who does not."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import count
+from random import Random
+
+import pytest
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from edl.contract import CleanUp
+from edl.feasibility.eligibility import NAME_FIELD
+from edl.model import (
+    Budget,
+    Charge,
+    ClusterState,
+    Code,
+    Ending,
+    Pod,
+    PodPhase,
+    Reason,
+    Requirement,
+    Taint,
+    Target,
+    TrainingJob,
+)
+from edl.planner.decide import decide
+from edl.planner.limits import Limits
+from edl.planner.passes.drain import CORDONED
+from edl.planner.plan_cache import Memory
+from edl.planner.policies import POLICIES
+from edl.quantities import Resources
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.clusters import states
+from tests.edl.planner.reached import Reached, law
+from tests.edl.planner.states import at, cluster, job, node, role, room, shape, worker
+from tests.edl.planner.ways import Way
+
+pytestmark = pytest.mark.laws
+
+LIMITS = Limits()
+FAIR = POLICIES["fair"]
+Change = Callable[[ClusterState, Random], ClusterState]
+
+
+def with_pods(state: ClusterState, random: Random, change: Callable[[Pod], Pod]) -> ClusterState:
+    """Some pods of one job changed."""
+    if not state.jobs:
+        return state
+    chosen = random.choice(state.jobs)
+    roles = tuple(
+        replace(
+            part, pods=tuple(change(one) if random.random() < 0.5 else one for one in part.pods)
+        )
+        for part in chosen.roles
+    )
+    return with_job(state, replace(chosen, roles=roles))
+
+
+def with_job(state: ClusterState, changed: TrainingJob) -> ClusterState:
+    jobs = (changed if one.key == changed.key else one for one in state.jobs)
+    return replace(state, jobs=tuple(jobs))
+
+
+def with_role(state: ClusterState, random: Random, **fields: object) -> ClusterState:
+    if not state.jobs:
+        return state
+    chosen = random.choice(state.jobs)
+    first, *others = chosen.roles
+    changed = replace(first, **fields)  # type: ignore[arg-type]
+    return with_job(state, replace(chosen, roles=(changed, *others)))
+
+
+def acted(state: ClusterState, random: Random) -> ClusterState:
+    """What is the same is the very same value, as whoever observes keeps it."""
+    plan = decide(state, FAIR, LIMITS)
+    later = act(state, plan, after=timedelta(0), lingering=random.random() < 0.3)
+    known = {one.key: one for one in state.jobs}
+    nodes = {one.name: one for one in state.nodes}
+    return replace(
+        later,
+        budgets=state.budgets,
+        jobs=tuple(known[one.key] if known[one.key] == one else one for one in later.jobs),
+        nodes=tuple(nodes[one.name] if nodes[one.name] == one else one for one in later.nodes),
+    )
+
+
+def more_used(state: ClusterState, random: Random) -> ClusterState:
+    """Pods of other owners come to a node, or leave it."""
+    chosen = random.choice(state.nodes)
+    used = random.choice((chosen.used + room(0.5), Resources(), chosen.allocatable))
+    changed = replace(chosen, used=used)
+    return replace(state, nodes=tuple(changed if one is chosen else one for one in state.nodes))
+
+
+def pinned(state: ClusterState, random: Random) -> ClusterState:
+    """A job's pods are kept to a node."""
+    names = (random.choice(state.nodes).name,)
+    kept = ((Requirement(NAME_FIELD, "In", names),),)
+    return with_role(state, random, shape=replace(shape(), affinity=kept))
+
+
+def with_quota(state: ClusterState, random: Random) -> ClusterState:
+    """A quota on what the jobs count, or none; some begin to count in it."""
+    quota = Budget("ns", "quota", "cpu", random.choice((0, 2000, 9000)), random.choice((0, 1000)))
+    counted = with_role(state, random, charges=(("quota", "cpu", 1000),))
+    return replace(counted, budgets=random.choice(((), (quota,), (quota,))))
+
+
+def without_a_job(state: ClusterState, random: Random) -> ClusterState:
+    kept = [one for one in state.jobs if random.random() < 0.8]
+    return replace(state, jobs=tuple(kept))
+
+
+def with_a_new_job(state: ClusterState, _random: Random) -> ClusterState:
+    taken = {one.key.name for one in state.jobs}
+    name = next(name for name in map("new-{}".format, count()) if name not in taken)
+    return replace(state, jobs=(*state.jobs, worker(name, 1, 3)))
+
+
+def cordoned(state: ClusterState, random: Random) -> ClusterState:
+    taints = random.choice(((), (Taint(CORDONED, "", "NoSchedule"),)))
+    chosen = random.choice(state.nodes)
+    changed = replace(chosen, taints=taints, schedulable=not taints)
+    nodes = (changed if one is chosen else one for one in state.nodes)
+    return replace(state, nodes=tuple(nodes))
+
+
+def back(state: ClusterState, _random: Random) -> ClusterState:
+    """A node that was gone, or is new."""
+    names = {one.name for one in state.nodes}
+    name = next(name for name in map("node-{}".format, count()) if name not in names)
+    return replace(state, nodes=(*state.nodes, node(name, 4, labels={"zone": "a"})))
+
+
+CHANGES: tuple[Change, ...] = (
+    lambda state, random: replace(
+        state, observed_at=state.observed_at + timedelta(seconds=random.choice((0, 1, 7, 31, 400)))
+    ),
+    acted,
+    acted,
+    lambda state, random: with_pods(state, random, lambda one: replace(one, ready=not one.ready)),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, version="9")),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, ready_since=at(-3))),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, terminating=True)),
+    lambda state, random: with_pods(
+        state, random, lambda one: replace(one, phase=PodPhase.FAILED, ready=False)
+    ),
+    lambda state, random: with_pods(state, random, lambda one: replace(one, node="")),
+    lambda state, random: with_role(state, random, version="9", history="grown"),
+    lambda state, random: with_role(state, random, wanted=random.choice((None, 1, 3))),
+    lambda state, random: with_role(state, random, last=Reason(Code.MANUAL_SIZE), resized_at=at(0)),
+    without_a_job,
+    with_a_new_job,
+    lambda state, _random: replace(state, nodes=state.nodes[1:] or state.nodes),
+    lambda state, _random: replace(state, demands=()),
+    cordoned,
+    back,
+    more_used,
+    more_used,
+    pinned,
+    with_quota,
+    lambda state, random: with_role(state, random, size=random.choice((1, 2, 5))),
+    lambda state, random: with_role(state, random, lost=True),
+    lambda state, _random: replace(state, jobs=state.jobs[::-1], nodes=state.nodes[::-1]),
+)
+
+
+@law(
+    states(),
+    changes=st.lists(st.sampled_from(range(len(CHANGES))), max_size=16),
+    seed=st.integers(0, 9),
+)
+def test_a_memory_changes_nothing_but_the_work(
+    reached: Reached, way: Way, state: ClusterState, changes: list[int], seed: int
+) -> None:
+    random, memory, plans = Random(seed), Memory(), []  # noqa: S311 (it only mixes)
+    for change in (0, *changes):
+        state = CHANGES[change](state, random)
+        plans.append(decide(state, way.policy, way.limits, memory))
+        assert plans[-1] == way.plan(state)
+    reached(any(plan.resizes or plan.admissions for plan in plans))
+
+
+def settled() -> ClusterState:
+    """Two jobs that run and one that waits, in a cluster in which nothing is to be done."""
+    state = cluster(
+        node("n1", 4),
+        node("n2", 4),
+        worker("one", 1, 6, queued=-900),
+        worker("two", 1, 6, queued=-800),
+        job("large", role(low=9, high=9, shape=shape(4)), queued=-700),
+    )
+    for _ in range(8):
+        state = act(state, decide(state, FAIR, LIMITS), after=timedelta(minutes=10))
+    return state
+
+
+def changed_pods() -> Iterator[tuple[str, Callable[[Pod], Pod], bool]]:
+    yield "of its life only", lambda one: replace(one, version="9", ready_since=at(-1)), True
+    yield "not ready", lambda one: replace(one, ready=False), True
+    yield "terminating", lambda one: replace(one, terminating=True), False
+    yield "elsewhere", lambda one: replace(one, node="n9"), False
+
+
+@pytest.mark.parametrize(
+    ("change", "alike"),
+    [found[1:] for found in changed_pods()],
+    ids=[found[0] for found in changed_pods()],
+)
+def test_what_no_plan_is_made_from_asks_for_none(
+    change: Callable[[Pod], Pod], *, alike: bool
+) -> None:
+    state, memory = settled(), Memory()
+    plan = decide(state, FAIR, LIMITS, memory)
+    assert quiet(plan)
+    first = state.jobs[0]
+    roles = (replace(first.roles[0], pods=tuple(map(change, first.roles[0].pods))),)
+    later = with_job(state, replace(first, roles=roles))
+    assert (memory.recall(later, FAIR, LIMITS) is plan) == alike
+
+
+def test_what_stands_around_a_job_asks_for_no_plan() -> None:
+    state, memory = settled(), Memory()
+    plan = decide(state, FAIR, LIMITS, memory)
+    around = {Target("Service", "ns", "one"): "uid"}
+    later = with_job(state, replace(state.jobs[0], surroundings=around))
+    assert memory.recall(later, FAIR, LIMITS) is plan
+
+
+def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:
+    state, memory = settled(), Memory()
+    first = state.jobs[0]
+    roles = (replace(first.roles[0], resized_at=state.observed_at),)
+    state = with_job(state, replace(first, roles=roles))
+    plan = decide(state, FAIR, LIMITS, memory)
+    assert quiet(plan)
+    assert plan.recheck_after == LIMITS.growth_cooldown
+    almost = replace(state, observed_at=state.observed_at + plan.recheck_after * 0.9)
+    recalled = memory.recall(almost, FAIR, LIMITS)
+    assert recalled == decide(almost, FAIR, LIMITS)
+    due = replace(state, observed_at=state.observed_at + plan.recheck_after)
+    assert memory.recall(due, FAIR, LIMITS) is None
+
+
+def test_another_policy_or_limit_decides_anew() -> None:
+    state, memory = settled(), Memory()
+    decide(state, FAIR, LIMITS, memory)
+    assert memory.recall(state, FAIR, LIMITS) is not None
+    assert memory.recall(state, POLICIES["fifo"], LIMITS) is None
+    assert memory.recall(state, FAIR, Limits(load_ceiling=0.5)) is None
+
+
+def test_pods_of_who_is_over_count_in_budgets_again_and_again() -> None:
+    """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
+    charges, budget = (Charge("quota", "pods", 1),), Budget("ns", "quota", "pods", 3)
+    done = replace(role("worker", charges=charges, on=["a"]), ending=Ending.COMPLETE, pods=())
+    over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
+    over = replace(over, clean_up=CleanUp.NONE)
+    state = replace(cluster(node("a", 64), over), budgets=(budget,))
+    memory = Memory()
+    decide(state, POLICIES["fair"], Limits(), memory)
+    new = worker("new", 2, 2, charges=charges)
+    later = replace(cluster(node("a", 64), over, new, seconds=1), budgets=(budget,))
+    assert decide(later, POLICIES["fair"], Limits(), memory).admissions == ()

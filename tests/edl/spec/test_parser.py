@@ -1,0 +1,279 @@
+from collections.abc import Mapping
+
+import pytest
+
+from edl.contract import CleanUp
+from edl.errors import Denied, Finding
+from edl.model import Resizing
+from edl.spec.job_spec import Seat
+from edl.spec.manifest_reader import MOST_REPLICAS
+from edl.spec.parser import parse
+from edl.writes import Json
+from tests.edl.manifests import CHIEF_CAST, cast, job, pod
+from tests.edl.readings import annotation, elastic, findings, label
+
+GPU_CHOICE = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
+WHOLE = f"a whole number from 1 to {MOST_REPLICAS}"
+
+
+def test_two_labels_make_a_job_elastic() -> None:
+    spec = parse(job(framework="tensorflow", max="4"))
+    assert (spec.namespace, spec.name, spec.job) == ("lab", "mnist", "mnist")
+    assert (spec.framework, spec.role, spec.mode) == ("tensorflow", "worker", "collective")
+    assert (spec.min, spec.max, spec.resizing) == (1, 4, Resizing.RESTART)
+    assert spec.cast == (Seat("worker", 1, 4),)
+    assert (spec.slots, spec.port, spec.clean_up) == (1, 2222, CleanUp.RUNNING)
+    assert (spec.wanted, spec.paused, spec.gpu, spec.rank) == (None, False, None, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "parallelism", "bounds"),
+    [
+        ({}, 3, (3, 3)),
+        ({}, None, (1, 1)),
+        ({"min": "2"}, 5, (2, 5)),
+        ({"min": "4"}, 1, (4, 4)),
+        ({"max": "5"}, 2, (2, 5)),
+        ({"max": "2"}, 5, (2, 2)),
+        ({"min": "2", "max": "5"}, 9, (2, 5)),
+        ({"min": "2", "max": "5"}, 0, (2, 5)),
+    ],
+)
+def test_bounds_default_to_parallelism(
+    labels: Mapping[str, str], parallelism: int | None, bounds: tuple[int, int]
+) -> None:
+    spec = parse(job(framework="tensorflow", spec={"parallelism": parallelism}, **labels))
+    assert (spec.min, spec.max) == bounds
+
+
+@pytest.mark.parametrize(
+    ("size", "resizing"), [(6, Resizing.ITEMS), (2, Resizing.ITEMS), (4, Resizing.FIXED)]
+)
+def test_a_job_whose_bounds_were_closed_still_comes_to_their_size(
+    size: int, resizing: Resizing
+) -> None:
+    completed = {"injected-max": "6"}
+    spec = {"completions": 40, "parallelism": size}
+    closed = job(framework="none", min="4", max="4", annotations=completed, spec=spec)
+    assert parse(closed).resizing is resizing
+
+
+def test_without_room_between_min_and_max_a_job_is_only_queued() -> None:
+    assert parse(elastic(min="4")).resizing is Resizing.FIXED
+
+
+def test_the_bounds_of_a_cast_need_no_labels() -> None:
+    spec = parse(cast("worker"))
+    assert spec.cast == (Seat("chief", 1, 1), Seat("ps", 2, 2), Seat("worker", 1, 3))
+    assert (spec.min, spec.max, spec.mode, spec.resizing) == (1, 3, "ps", Resizing.LIVE)
+
+
+def test_a_fixed_role_of_an_elastic_cast_stays_fixed() -> None:
+    assert parse(cast("ps")).resizing is Resizing.FIXED
+
+
+def test_work_items_move_by_parallelism_alone() -> None:
+    spec = parse(job(framework="none", max="4", spec={"completions": 10}))
+    assert (spec.resizing, spec.tandem) == (Resizing.ITEMS, False)
+
+
+def test_everything_else_is_read_from_annotations() -> None:
+    told = {
+        "replicas": "2",
+        "paused": "true",
+        "slots": "8",
+        "port": "3333",
+        "clean-up": "All",
+        "mode": "collective",
+    }
+    spec = parse(elastic(annotations=told))
+    assert (spec.wanted, spec.paused, spec.slots, spec.port) == (2, True, 8, 3333)
+    assert (spec.clean_up, spec.mode) == (CleanUp.ALL, "collective")
+
+
+def test_a_bare_pod_says_its_rank_and_how_many_there_are() -> None:
+    manifest = pod(
+        "any", framework="tensorflow", job="mnist", annotations={"rank": "2", "size": "3"}
+    )
+    spec = parse(manifest)
+    assert (spec.job, spec.rank, spec.min, spec.max) == ("mnist", 2, 3, 3)
+
+
+@pytest.mark.parametrize("text", ["0", "x", "", "-1", "1.5", "100001", "9999999999", "\u0661"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_bounds_are_whole_numbers(name: str, text: str) -> None:
+    found = findings(job(framework="tensorflow", **{name: text}))
+    assert found == (Finding(label(name), f'"{text}"', WHOLE),)
+
+
+def test_min_above_max_is_refused() -> None:
+    found = findings(elastic(min="5"))
+    assert found == (Finding(label("min"), "min 5 is above max 4", "1 ≤ min ≤ max"),)
+
+
+def test_nothing_runs_with_a_parallelism_of_zero() -> None:
+    found = findings(job(framework="tensorflow", spec={"parallelism": 0}))
+    assert found == (Finding("spec.parallelism", "0 would end the Job at once", "at least 1"),)
+
+
+def test_an_unknown_framework_is_told_the_known_ones() -> None:
+    found = findings(job(framework="caffe"))
+    known = "one of tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none"
+    assert found == (Finding(label("framework"), 'unknown "caffe"', known),)
+    assert findings(job()) == (Finding(label("framework"), "missing", known),)
+
+
+def test_a_role_of_another_framework_is_refused() -> None:
+    found = findings(job(framework="tensorflow", role="launcher"))
+    allowed = "one of chief, worker, ps, evaluator"
+    assert Finding(label("role"), '"launcher" is no role of tensorflow', allowed) in found
+
+
+def test_a_slip_in_a_role_is_one_finding_and_not_its_consequences_too() -> None:
+    slip = job(
+        framework="tensorflow",
+        job="rec",
+        role="wroker",
+        annotations={"roles": "chief=1,worker=1..4"},
+    )
+    slip["metadata"]["name"] = "rec-worker"
+    assert [found.path for found in findings(slip)] == [label("role")]
+
+
+@pytest.mark.parametrize(
+    ("roles", "what"),
+    [
+        ("chief=1,worker", '"worker" is no role and size'),
+        ("chief=1,,worker=1", '"" is no role and size'),
+        ("chief=1 worker=2", '"chief=1 worker=2" is no role and size'),
+        ("chief=1,worker=1-4", '"worker=1-4" is no role and size'),
+        ("chief=1,worker=4..1", '"worker=4..1" is no range'),
+        ("chief=1,worker=0..4", '"worker=0..4" is no range'),
+        ("chief=1,worker=1..100001", '"worker=1..100001" is no range'),
+        ("chief=1,worker=1,server=2", '"server" is no role of tensorflow'),
+        ("chief=1,worker=1,worker=1", "a role stands twice"),
+        ("chief=1,ps=2", 'the cast has no "worker"'),
+        ("ps=1,worker=1..4,mode=ps", '"mode=ps" is no role and size'),
+    ],
+)
+def test_a_cast_that_cannot_be_read_is_refused(roles: str, what: str) -> None:
+    found = findings(cast("worker", roles))
+    assert (annotation("roles"), what) in [(one.path, one.what) for one in found]
+    assert all(one.allowed for one in found)
+
+
+def test_a_cast_may_be_written_with_blanks() -> None:
+    assert parse(cast("worker", "chief=1, ps=2, worker=1..3")).cast == parse(cast("worker")).cast
+
+
+def test_somebody_in_the_cast_decides() -> None:
+    (found,) = findings(cast("ps", "ps=2,evaluator=1"))
+    assert found.what == "no role of the cast decides when tensorflow is done"
+    assert found.allowed == "name the whole cast, with a chief or worker"
+
+
+@pytest.mark.parametrize(
+    ("role", "absent"), [("worker", "launcher"), ("launcher", "worker")], ids=str
+)
+def test_horovod_needs_launcher_and_worker(role: str, absent: str) -> None:
+    found = findings(job(framework="horovod", role=role))
+    what = f"horovod needs a {absent}"
+    assert found == (Finding(annotation("roles"), what, f"add {absent}=…"),)
+
+
+@pytest.mark.parametrize("labels", [{"min": "2"}, {"max": "9"}, {"min": "2", "max": "9"}])
+def test_own_bounds_agree_with_the_cast(labels: Mapping[str, str]) -> None:
+    low, high = labels.get("min", "1"), labels.get("max", "3")
+    found = findings(cast("worker", **labels))
+    what = f"worker is {low}..{high} here and 1..3 in the cast"
+    allowed = "leave the labels out, or write the same in edl.dev/roles"
+    assert found == (Finding(label("min"), what, allowed),)
+
+
+def test_after_creation_bounds_may_leave_the_cast() -> None:
+    manifest = cast("worker", min="2", max="3", annotations={"injected-max": "3"})
+    spec = parse(manifest)
+    assert (spec.min, spec.max) == (2, 3)
+
+
+def test_a_serving_role_is_never_resized() -> None:
+    found = findings(cast("ps", "chief=1,ps=1..3,worker=1"))
+    assert found == (
+        Finding(label("max"), "a ps is never resized", "min = max, or leave both out"),
+    )
+
+
+def test_there_is_one_chief() -> None:
+    found = findings(cast("chief", "chief=2,worker=1"))
+    assert found == (Finding(label("max"), "2 × chief", "tensorflow has exactly one"),)
+
+
+@pytest.mark.parametrize(
+    ("roles", "mode"),
+    [("chief=1,worker=2", "ps"), ("chief=1,worker=2", "sparse"), (CHIEF_CAST, "dense")],
+    ids=str,
+)
+def test_a_mode_must_fit_the_cast(roles: str, mode: str) -> None:
+    found = findings(cast("worker", roles, annotations={"mode": mode}))
+    allowed = "one of ps (with a ps), collective, sparse (with a ps)"
+    assert found == (Finding(annotation("mode"), f'"{mode}" does not fit', allowed),)
+
+
+def test_ranks_are_no_work_items() -> None:
+    found = findings(elastic(spec={"completions": 8}))
+    what = "8 completions with parallelism 1"
+    allowed = "pods here are ranks, not work items: leave completions out"
+    assert found == (Finding("spec.completions", what, allowed),)
+    assert parse(elastic(spec={"completions": 3, "parallelism": 3})).max == 4
+
+
+def test_no_more_pods_than_work_items() -> None:
+    (found,) = findings(job(framework="none", max="4", spec={"completions": 3}))
+    assert (found.path, found.what) == (label("max"), "max 4 is above spec.completions 3")
+
+
+def test_a_manual_size_lies_within_the_bounds() -> None:
+    found = findings(elastic(annotations={"replicas": "7"}))
+    allowed = "change edl.dev/min or edl.dev/max, or remove it"
+    assert found == (Finding(annotation("replicas"), "7 is outside worker=1..4", allowed),)
+
+
+def test_a_rank_is_below_the_size() -> None:
+    manifest = pod(framework="tensorflow", job="mnist", annotations={"rank": "2", "size": "2"})
+    found = findings(manifest)
+    assert found == (Finding(annotation("rank"), "2 of 2 pods", "0..1, see edl.dev/size"),)
+
+
+def test_a_bare_launcher_names_an_account_that_may_exec() -> None:
+    def launcher(**spec: str) -> Json:
+        told = {"roles": "launcher=1,worker=2"}
+        return pod(framework="horovod", role="launcher", job="mnist", annotations=told, spec=spec)
+
+    what = "a bare launcher needs an account of its own: it may exec into its workers"
+    way_out = "kubectl create serviceaccount NAME, name it"
+    (found,) = findings(launcher())
+    assert found == Finding("spec.serviceAccountName", what, way_out)
+    assert findings(launcher(serviceAccountName="default")) == (found,)
+    assert parse(launcher(serviceAccountName="mine")).role == "launcher"
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    told = {"slots": "x", "port": "0", "clean-up": "x", "replicas": "9", "paused": "x"}
+    manifest = elastic(name="Mnist", min="x", gpu="1.5", annotations=told, spec={"completions": 7})
+    assert {one.path for one in findings(manifest)} == {
+        "metadata.name",
+        "spec.completions",
+        label("min"),
+        label("gpu"),
+        *(annotation(name) for name in told),
+    }
+
+
+def test_one_message_lists_every_finding() -> None:
+    manifest = elastic(min="5", gpu="abc")
+    with pytest.raises(Denied) as denied:
+        parse(manifest)
+    assert str(denied.value) == (
+        "metadata.labels[edl.dev/min]: min 5 is above max 4; 1 ≤ min ≤ max | "
+        f'metadata.labels[edl.dev/gpu]: "abc"; {GPU_CHOICE}'
+    )

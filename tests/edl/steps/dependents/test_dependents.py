@@ -1,0 +1,222 @@
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl import contract
+from edl.model import DeviceTemplate, Ending, Resizing, Role, Target, TrainingJob
+from edl.steps.dependents.dependents import surroundings
+from edl.steps.running import live
+from edl.writes import Create, Delete, Json
+from tests.edl.trainings import NOW, role, training
+
+CHIEF = role("chief")
+WORKER = role("worker", 2, 4)
+NOTHING: dict[Target, str] = {}
+
+
+def target(kind: str, name: str) -> Target:
+    return Target(kind, "lab", name)
+
+
+def manifests(job: TrainingJob) -> dict[Target, Any]:
+    return {
+        write.target: write.manifest for write in surroundings(job) if isinstance(write, Create)
+    }
+
+
+def budget(found: Role) -> Json:
+    made = manifests(training(found, surroundings=NOTHING, framework="none"))
+    (spec,) = [
+        manifest["spec"]
+        for written, manifest in made.items()
+        if written.kind == "PodDisruptionBudget"
+    ]
+    return dict(spec)
+
+
+def test_a_training_job_gets_a_service_and_a_budget_a_role() -> None:
+    assert list(manifests(training(CHIEF, WORKER, surroundings=NOTHING))) == [
+        target("Service", "mnist"),
+        target("PodDisruptionBudget", "mnist-chief-first-1"),
+        target("PodDisruptionBudget", "mnist-worker-first-2"),
+    ]
+
+
+def test_one_piece_of_work_has_no_budget_until_it_may_grow() -> None:
+    alone, elastic = role("worker", 1, 1, tandem=False), role("worker", 1, 2, tandem=False)
+    assert manifests(training(alone, surroundings=NOTHING, framework="none")) == {}
+    assert list(manifests(training(elastic, surroundings=NOTHING, framework="none"))) == [
+        target("PodDisruptionBudget", f"{elastic.job}-first-1")
+    ]
+
+
+def test_one_rank_alone_keeps_its_budget() -> None:
+    alone = role("worker", 1, 1)
+    made = manifests(training(alone, surroundings=NOTHING))
+    assert target("PodDisruptionBudget", f"{alone.job}-first-1") in made
+
+
+def test_peers_find_each_other_before_they_are_ready() -> None:
+    made = manifests(training(CHIEF, WORKER, surroundings=NOTHING))
+    assert made[target("Service", "mnist")]["spec"] == {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {contract.JOB: "mnist"},
+    }
+
+
+def test_a_pytorch_job_alone_has_its_first_pod_known_by_its_bare_host_name() -> None:
+    alone = role("worker", 2, 4, job="mnist")
+    made = manifests(training(alone, surroundings=NOTHING, framework="pytorch"))
+    spec = made[target("Service", "mnist-0")]["spec"]
+    assert (spec["clusterIP"], spec["publishNotReadyAddresses"]) == ("None", True)
+    assert spec["selector"] == {
+        contract.JOB_NAME_LABEL: "mnist",
+        contract.COMPLETION_INDEX_ANNOTATION: "0",
+    }
+    store = role("rendezvous")
+    made = manifests(training(store, WORKER, surroundings=NOTHING, framework="pytorch"))
+    assert [written.name for written in made if written.kind == "Service"] == ["mnist"]
+
+
+def test_everything_goes_with_the_jobs() -> None:
+    for written, manifest in manifests(training(CHIEF, WORKER, surroundings=NOTHING)).items():
+        metadata = manifest["metadata"]
+        assert (manifest["kind"], metadata["name"]) == (written.kind, written.name)
+        assert metadata["namespace"] == "lab"
+        assert metadata["labels"][contract.JOB] == "mnist"
+        assert metadata["ownerReferences"] == [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}
+            for job, uid in (("mnist-chief", "uid-chief"), ("mnist-worker", "uid-worker"))
+        ]
+
+
+def test_only_what_is_missing_is_created() -> None:
+    there = frozenset(
+        {target("Service", "mnist"), target("PodDisruptionBudget", "mnist-chief-first-1")}
+    )
+    job = training(CHIEF, WORKER, surroundings=there)
+    assert list(manifests(job)) == [target("PodDisruptionBudget", "mnist-worker-first-2")]
+    assert surroundings(training(CHIEF, WORKER)) == ()
+
+
+def test_another_minimum_means_another_budget_and_the_new_one_comes_first() -> None:
+    job = training(CHIEF, WORKER)
+    changed = replace(job, roles=(CHIEF, replace(WORKER, min=3)))
+    created, removed = surroundings(changed)
+    assert isinstance(created, Create)
+    assert created.target.name == "mnist-worker-first-3"
+    stale = target("PodDisruptionBudget", "mnist-worker-first-2")
+    assert removed == Delete(stale, uid=job.surroundings[stale]), "the very one that was seen"
+
+
+def test_a_role_that_has_ended_needs_no_budget() -> None:
+    job = training(CHIEF, WORKER)
+    ended = replace(job, roles=(CHIEF, replace(WORKER, ending=Ending.COMPLETE)))
+    stale = target("PodDisruptionBudget", "mnist-worker-first-2")
+    assert surroundings(ended) == (Delete(stale, uid=job.surroundings[stale]),)
+
+
+def test_strangers_are_never_removed() -> None:
+    job = training(CHIEF, WORKER)
+    around = {
+        **job.surroundings,
+        target("Secret", "mnist"): "uid",
+        target("RoleBinding", "mnist"): "uid",
+        target("PodDisruptionBudget", "mnist"): "uid",
+        target("PodDisruptionBudget", "mnist-worker-first-class"): "uid",
+        target("PodDisruptionBudget", "other-first-2"): "uid",
+    }
+    assert surroundings(replace(job, surroundings=around)) == ()
+
+
+def test_the_budget_of_ranks_protects_the_first_indexes() -> None:
+    assert budget(WORKER) == {
+        "minAvailable": 2,
+        "selector": {
+            "matchLabels": {"batch.kubernetes.io/job-name": "mnist-worker"},
+            "matchExpressions": [
+                {
+                    "key": "batch.kubernetes.io/job-completion-index",
+                    "operator": "In",
+                    "values": ["0", "1"],
+                }
+            ],
+        },
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+
+
+def test_the_budget_of_work_items_counts_any_of_them() -> None:
+    items = role("worker", 2, 4, tandem=False, resizing=Resizing.ITEMS)
+    assert budget(items)["selector"] == {
+        "matchLabels": {"batch.kubernetes.io/job-name": "mnist-worker"}
+    }
+
+
+def test_work_items_have_no_addresses() -> None:
+    items = role("worker", 1, 4, tandem=False, resizing=Resizing.ITEMS)
+    found = manifests(training(items, framework="none", surroundings=NOTHING))
+    assert [written.kind for written in found] == ["PodDisruptionBudget"]
+
+
+def _rights(account: str) -> dict[Target, Any]:
+    roles = (role("launcher", account=account), WORKER)
+    made = manifests(training(*roles, framework="horovod", surroundings=NOTHING))
+    return {
+        written: manifest
+        for written, manifest in made.items()
+        if written.kind in ("ServiceAccount", "RoleBinding")
+    }
+
+
+@pytest.mark.parametrize("account", ["", "mnist-launcher"])
+def test_a_launcher_may_exec_into_its_workers(account: str) -> None:
+    found = _rights(account)
+    assert set(found) == {
+        target("ServiceAccount", "mnist-launcher"),
+        target("RoleBinding", "mnist-launcher"),
+    }
+    binding = found[target("RoleBinding", "mnist-launcher")]
+    assert binding["roleRef"] == {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": "edl-launcher",
+    }
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "mnist-launcher", "namespace": "lab"}
+    ]
+
+
+def test_a_service_account_of_the_users_choice_is_bound_and_not_made() -> None:
+    (written,) = _rights("trainer")
+    assert written.kind == "RoleBinding"
+    assert _rights("trainer")[written]["subjects"][0]["name"] == "trainer"
+
+
+def test_a_waiting_job_is_surrounded_already() -> None:
+    waiting = (replace(CHIEF, suspended=True), replace(WORKER, suspended=True))
+    step, _ = live(training(*waiting, surroundings=NOTHING), (), NOW)
+    assert len(step.writes) == 3
+
+
+def test_an_incomplete_cast_waits_for_its_surroundings() -> None:
+    """Whoever comes last must be an owner too."""
+    step, _ = live(training(CHIEF, missing=("worker",), surroundings=NOTHING), (), NOW)
+    assert step.writes == ()
+
+
+def test_a_role_with_gpus_of_a_class_gets_its_template() -> None:
+    found = replace(WORKER, template=DeviceTemplate("mnist-gpus-2.gpu.x", "gpu.x", 2))
+    name = target("ResourceClaimTemplate", "mnist-gpus-2.gpu.x")
+    made = manifests(training(CHIEF, found, surroundings=NOTHING))[name]
+    assert made["apiVersion"] == "resource.k8s.io/v1"
+    assert [owner["name"] for owner in made["metadata"]["ownerReferences"]]
+    (request,) = made["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"] == {
+        "allocationMode": "ExactCount",
+        "deviceClassName": "gpu.x",
+        "count": 2,
+    }
+    assert name not in manifests(training(CHIEF, found, surroundings={name: ""}))

@@ -1,0 +1,49 @@
+import pytest
+from msgspec.structs import replace
+
+from edl.model import Role
+from edl.steps.failure_reset import CALM
+from edl.steps.running import live
+from edl.writes import Json
+from tests.edl.trainings import LONG_AGO, NOW, job_patches, pods, role, seconds, training
+
+SINCE = NOW - CALM
+
+
+def chief(**fields: object) -> Role:
+    """It has failed four times of six, and runs for ten minutes again."""
+    usual = {"failures": 4, "backoff_limit": 6, "retries": 6}
+    usual["pods"] = pods("chief", [0], ready_since=SINCE)
+    return replace(role("chief"), **(usual | fields))
+
+
+def limits(found: Role) -> dict[str, Json]:
+    step, _ = live(training(found), (), NOW)
+    return dict(job_patches(step))
+
+
+def test_what_failed_long_ago_leaves_all_retries_again() -> None:
+    assert limits(chief()) == {"mnist-chief": {"backoffLimit": 10}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"retries": 0},
+        {"failures": 0},
+        {"backoff_limit": 10},
+        {"pods": pods("chief", [0], ready_since=SINCE + seconds(1))},
+        {"pods": pods("chief", [0], ready=False, ready_since=None)},
+        {"pods": pods("chief", [0], ready_since=LONG_AGO, terminating=True)},
+        {"pods": ()},
+    ],
+    ids=["the user's limit", "no failure", "done", "soon", "not ready", "leaving", "no pod"],
+)
+def test_it_counts_otherwise(fields: dict[str, object]) -> None:
+    assert limits(chief(**fields)) == {}
+
+
+def test_somebody_who_fails_at_every_start_is_not_forgiven() -> None:
+    some = pods("worker", [0], ready_since=SINCE)
+    worker = replace(role("worker", 2, 3), failures=4, backoff_limit=18, retries=18, pods=some)
+    assert limits(worker) == {}

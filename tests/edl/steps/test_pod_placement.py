@@ -1,0 +1,285 @@
+"""Pods of gated roles are given their nodes one by one, by a patch that says all at once."""
+
+import json
+
+from msgspec.structs import replace
+
+from edl import contract, reasons
+from edl.model import (
+    Assignment,
+    ClusterState,
+    Code,
+    Ending,
+    JobKey,
+    Pod,
+    Resizing,
+    Role,
+    Target,
+    TrainingJob,
+)
+from edl.planner.plan import Admission, Evacuation, Placement, Plan, Resize, Suspension
+from edl.steps import steps
+from edl.steps.hosts.host_file import publish
+from edl.steps.hosts.new_workers import told
+from edl.steps.resize_patch import resized
+from edl.steps.start import start
+from edl.writes import Action, Delete, Patch
+from tests.edl.trainings import KEY, NOW, patches, pod, pods, role, training, written
+from tests.reasons import because
+
+GATE = contract.PLACEMENT_GATE
+OWN = '[{"matchExpressions":[{"key":"zone","operator":"Exists"}]}]'
+
+
+def waiting(name: str, *indexes: int, gates: tuple[str, ...] = (GATE,)) -> tuple[Pod, ...]:
+    return pods(name, indexes, node="", ready=False, gates=gates)
+
+
+def gated(name: str, *args: int, **fields: object) -> Role:
+    return role(name, *args, gated=True, **fields)
+
+
+def served(*workers: Pod, **fields: object) -> TrainingJob:
+    """A chief that works, a ps, and workers; nobody is told how many there are."""
+    usual: dict[str, object] = {"size": max(len(workers), 1), "pods": workers}
+    return training(
+        gated("chief", pods=(pod("chief", 0),)),
+        gated("ps", pods=(pod("ps", 0),)),
+        gated("worker", 1, 4, **(usual | fields)),
+        mode="ps",
+        started_at=NOW,
+    )
+
+
+def placement(*nodes: str, name: str = "worker") -> Placement:
+    return Placement(
+        KEY, name, tuple((f"mnist-{name}-{index}-abcde", node) for index, node in enumerate(nodes))
+    )
+
+
+def of_pods(job: TrainingJob, plan: Plan) -> list[Patch]:
+    found = steps(plan, ClusterState(NOW, (), (job,))).steps
+    return [one for step in found for one in patches(step) if one.target.kind == "Pod"]
+
+
+def placed(job: TrainingJob, *nodes: str, **plan: object) -> list[str]:
+    """The pods that are given a node."""
+    found = of_pods(job, Plan(placements=(placement(*nodes),), **plan))
+    return [one.target.name for one in found if contract.ASSIGNED_NODE in written(one)]
+
+
+def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
+    waits = replace(waiting("worker", 0, gates=(GATE, "example.com/quota"))[0], node_affinity=OWN)
+    (patch,) = of_pods(served(waits), Plan(placements=(placement("n1"),)))
+    name = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    term = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], "matchFields": [name]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    assert patch.version == waits.version
+    assert patch.body == {
+        "metadata": {
+            "resourceVersion": waits.version,
+            "annotations": {
+                contract.ASSIGNED_NODE: "n1",
+                contract.PLACED_AT: "2026-01-01T12:00:00Z",
+            },
+        },
+        "spec": {
+            "affinity": {"nodeAffinity": affinity},
+            "schedulingGates": [{"name": "example.com/quota"}],
+        },
+    }
+
+
+def test_every_pod_has_a_step_of_its_own_so_that_they_are_written_together() -> None:
+    job = served(*waiting("worker", 0, 1, 2))
+    plan = Plan(placements=(placement("n1", "n1", "n2"),))
+    found = steps(plan, ClusterState(NOW, (), (job,))).steps
+    assert [(step.job, len(step.writes), step.notes) for step in found] == [(KEY, 1, ())] * 3
+    assert [written(patches(step)[0])[contract.ASSIGNED_NODE] for step in found] == [
+        "n1",
+        "n1",
+        "n2",
+    ]
+
+
+def test_a_job_with_another_step_is_placed_in_the_same_round() -> None:
+    job = served(*waiting("worker", 0, 1))
+    grow = Resize(KEY, "worker", 2, 3, because("room"), nodes=("n3",))
+    found = steps(
+        Plan(resizes=(grow,), placements=(placement("n1", "n2"),)), ClusterState(NOW, (), (job,))
+    ).steps
+    assert [step.writes[0].target.kind for step in found] == ["Job", "Pod", "Pod"]
+
+
+def test_pods_get_their_nodes_after_stops_and_before_starts() -> None:
+    new, old = (replace(served(), key=key_of(name)) for name in ("new", "old"))
+    asleep = tuple(replace(one, suspended=True, pods=()) for one in new.roles)
+    sizes = tuple((one.name, 1) for one in asleep)
+    plan = Plan(
+        admissions=(Admission(key_of("new"), sizes, because("room")),),
+        suspensions=(Suspension(key_of("old"), reasons.PAUSED),),
+        placements=(placement("n1"),),
+    )
+    jobs = (replace(new, roles=asleep), served(*waiting("worker", 0)), old)
+    found = steps(plan, ClusterState(NOW, (), jobs)).steps
+    assert [step.job.name for step in found] == ["old", "mnist", "new"]
+
+
+def key_of(name: str) -> JobKey:
+    return JobKey("lab", name)
+
+
+def test_only_who_waits_for_a_node_gets_one() -> None:
+    first, second, third, fourth = waiting("worker", 0, 1, 2, 3)
+    there = replace(first, gates=(contract.HOSTS_GATE,))
+    leaves = replace(second, terminating=True)
+    job = served(there, leaves, third, fourth, removing=frozenset({third.name}))
+    assert placed(job, "n1", "n1", "n1", "n1") == [fourth.name]
+
+
+def test_who_is_moved_in_the_same_round_gets_none() -> None:
+    job = served(*waiting("worker", 0, 1))
+    moved = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("its node goes"))
+    assert placed(job, "n1", "n1", evacuations=(moved,)) == ["mnist-worker-1-abcde"]
+
+
+def test_a_job_that_does_not_go_on_is_not_placed() -> None:
+    job = served(*waiting("worker", 0))
+    restart = Resize(KEY, "worker", 1, 2, because("room"), restart=True)
+    assert placed(job, "n1") == ["mnist-worker-0-abcde"]
+    assert placed(job, "n1", suspensions=(Suspension(KEY, reasons.PAUSED),)) == []
+    assert placed(job, "n1", resizes=(restart,)) == []
+    assert placed(replace(job, problem="its Jobs disagree"), "n1") == []
+    assert placed(served(*waiting("worker", 0), suspended=True), "n1") == []
+    chief, *others = job.roles
+    ended = replace(job, roles=(replace(chief, ending=Ending.COMPLETE), *others))
+    assert placed(ended, "n1") == []
+
+
+def test_one_that_cannot_be_placed_stops_no_other() -> None:
+    broken = replace(served(*waiting("worker", 0)), key=key_of("odd"), framework="caffe")
+    plan = Plan(
+        placements=(replace(placement("n1"), job=broken.key), placement("n1")),
+    )
+    found = steps(plan, ClusterState(NOW, (), (broken, served(*waiting("worker", 0)))))
+    assert [step.job for step in found.steps] == [KEY]
+    assert {one.job for one in found.broken} == {broken.key}
+
+
+def collective(*workers: Pod, **fields: object) -> TrainingJob:
+    return training(
+        gated("chief", pods=waiting("chief", 0), **fields),
+        gated("worker", 1, 4, size=3, pods=workers, resizing=Resizing.RESTART),
+        mode="collective",
+    )
+
+
+def test_who_is_told_the_cluster_at_its_start_is_told_with_its_node() -> None:
+    (patch,) = of_pods(collective(*waiting("worker", 0)), Plan(placements=(placement("n1"),)))
+    assert json.loads(written(patch)[contract.CLUSTER]) == {
+        "chief": ["mnist-chief-0.mnist.lab.svc:2222"],
+        "worker": [f"mnist-worker-{index}.mnist.lab.svc:2222" for index in range(3)],
+    }
+
+
+def test_nobody_is_told_the_cluster_before_every_role_has_its_size() -> None:
+    job = collective(*waiting("worker", 0), suspended=True)
+    assert placed(job, "n1") == []
+
+
+def test_a_start_keeps_the_nodes_on_the_job_and_leaves_the_template() -> None:
+    """So it need not wait until the Job controller has seen the stop."""
+    job = training(
+        gated("chief", suspended=True, settled=False),
+        gated("worker", 1, 4, suspended=True, settled=False, resizing=Resizing.RESTART),
+        mode="collective",
+    )
+    nodes = (("chief", ("n1",)), ("worker", ("n1", "n1", "n2")))
+    sizes = (("chief", 1), ("worker", 3))
+    found = patches(start(job, Admission(KEY, sizes, because("room"), (), nodes), NOW))
+    assert [one.target.name for one in found] == ["mnist-worker", "mnist-chief"]
+    assert [written(one)[contract.ASSIGNED_NODES] for one in found] == ["0:n1*2,n2", "0:n1"]
+    assert not any("template" in one.body["spec"] for one in found)
+
+
+def test_a_start_without_nodes_forgets_those_of_the_start_before() -> None:
+    job = training(gated("worker", suspended=True, assigned=Assignment(0, ("n1",))))
+    (patch,) = patches(start(job, Admission(KEY, (("worker", 1),), because("room")), NOW))
+    assert written(patch)[contract.ASSIGNED_NODES] is None
+
+
+def test_a_growth_keeps_the_nodes_of_its_new_replicas() -> None:
+    grow = Resize(KEY, "worker", 2, 4, because("room"), nodes=("n3", "n3"))
+    found = resized(gated("worker", 1, 4, size=2), grow, NOW)
+    assert found[contract.ASSIGNED_NODES] == "2:n3*2"
+    assert contract.ASSIGNED_NODES not in resized(role("worker", 1, 4, size=2), grow, NOW)
+    shrink = replace(grow, before=3, after=2, nodes=())
+    assert contract.ASSIGNED_NODES not in resized(gated("worker", 1, 4, size=3), shrink, NOW)
+
+
+BOTH = (GATE, contract.HOSTS_GATE)
+
+
+def fork(*workers: Pod, scheduler: Pod) -> TrainingJob:
+    return training(
+        gated("scheduler", pods=(scheduler,), decides=True),
+        gated("server", pods=pods("server", [0]), serves=True),
+        gated("worker", 1, 4, size=len(workers), pods=workers),
+        framework="mxnet",
+        mode="fork",
+        started_at=NOW,
+    )
+
+
+def test_who_waits_for_a_node_and_for_hosts_loses_each_gate_by_its_own_patch() -> None:
+    """The node first: until then nothing else patches it."""
+    (scheduler,) = waiting("scheduler", 0, gates=BOTH)
+    job = fork(*waiting("worker", 0, gates=BOTH), scheduler=scheduler)
+    assert of_pods(job, Plan()) == []
+    plan = Plan(placements=(placement("n1"), placement("n2", name="scheduler")))
+    first = of_pods(job, plan)
+    assert [one.target.name for one in first] == [
+        "mnist-scheduler-0-abcde",
+        "mnist-worker-0-abcde",
+    ]
+    hosts = {"schedulingGates": [{"name": contract.HOSTS_GATE}]}
+    assert all(hosts.items() <= one.body["spec"].items() for one in first)
+    assert all(contract.NEW_WORKER not in written(one) for one in first)
+    (worker,) = told(fork(*waiting("worker", 0, gates=BOTH[1:]), scheduler=scheduler))
+    assert written(worker)[contract.NEW_WORKER] == "0"
+    assert worker.body["spec"] == {"schedulingGates": []}
+
+
+def test_a_launcher_without_a_node_reads_no_hosts_and_holds_no_shrink_back() -> None:
+    (launcher,) = waiting("scheduler", 0, gates=BOTH)
+    job = fork(pod("worker", 0), pod("worker", 1), scheduler=launcher)
+    shrink = Resize(KEY, "worker", 2, 1, because("less"))
+    found = publish(job, [shrink], NOW)
+    assert (found.writes, found.wait) == ((), None)
+    there = publish(fork(pod("worker", 0), scheduler=replace(launcher, gates=BOTH[1:])), (), NOW)
+    assert [one.body["spec"] for one in there.writes] == [{"schedulingGates": []}]
+
+
+def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
+    tracked = {"finalizers": (contract.JOB_TRACKING,), "gates": (), "assigned": "n1"}
+    lost = pod("worker", 0, node="", ready=False, **tracked)
+    job = served(lost, pod("worker", 1))
+    plan = Plan(placements=(Placement(KEY, "worker", (), (lost.name,)),))
+    (step,) = steps(plan, ClusterState(NOW, (), (job,))).steps
+    freed, ended = step.writes
+    assert isinstance(freed, Patch)
+    assert freed.body == {"metadata": {"finalizers": []}}
+    assert ended == Delete(Target("Pod", KEY.namespace, lost.name), lost.version)
+    (note,) = step.notes
+    assert (note.action, note.reason) == (Action.REPLACED, Code.NODE_FULL)
+    assert note.message == f"its node has no room left for {lost.name}: placed again"
+
+
+def test_growth_keeps_the_nodes_of_a_start_that_is_under_way() -> None:
+    begun = gated("worker", 1, 9, size=3, assigned=Assignment(0, ("n1", "n2", "n2")))
+    grown = Resize(KEY, "worker", 3, 5, because("room"), nodes=("n3", "n3"))
+    assert resized(begun, grown, NOW)[contract.ASSIGNED_NODES] == "0:n1,n2*2,n3*2"
+    gap = replace(begun, assigned=Assignment(0, ("n1",)))
+    assert resized(gap, grown, NOW)[contract.ASSIGNED_NODES] == "3:n3*2"
+    fewer = replace(grown, before=2, after=3, nodes=("n4",))
+    assert resized(begun, fewer, NOW)[contract.ASSIGNED_NODES] == "0:n1,n2,n4"

@@ -1,0 +1,281 @@
+"""Named pods leave: off the list first, then they and the highest index, each exactly once."""
+
+import pytest
+from msgspec.structs import replace
+
+from edl import contract, reasons
+from edl.annotations import clearings
+from edl.model import Clearing, Pod, Resizing, Role, TrainingJob
+from edl.model.last_changes import read_reason
+from edl.planner.plan import Evacuation, Resize
+from edl.steps.hosts.host_file import JOIN, LEAVE
+from edl.steps.pod_removal import evacuated
+from edl.steps.running import live
+from edl.writes import Delete, Patch, Step
+from tests.edl.trainings import (
+    KEY,
+    LONG_AGO,
+    NOW,
+    deleted,
+    hostfile,
+    job_patches,
+    patches,
+    pod,
+    pods,
+    published,
+    role,
+    seconds,
+    training,
+    written,
+)
+from tests.reasons import because
+
+NAMED = "mnist-worker-1-abcde"
+
+
+def launcher(*listed: int, told: int = 3600) -> Role:
+    at = NOW - seconds(told)
+    found = pod("launcher", 0, hosts=hostfile(listed), published_at=at, confirmed_at=at)
+    return role("launcher", pods=(found,))
+
+
+def workers(*found: Pod, size: int, **fields: object) -> Role:
+    return role("worker", 1, 12, size=size, pods=found, removing=frozenset({NAMED}), **fields)
+
+
+def horovod(*roles: Role) -> TrainingJob:
+    return training(*roles, framework="horovod", started_at=LONG_AGO)
+
+
+def shrink(job: TrainingJob, before: int, after: int) -> tuple[Step, object]:
+    return live(job, [Resize(KEY, "worker", before, after, because("manual size"))], NOW)
+
+
+def test_at_first_the_list_loses_the_named_and_the_highest() -> None:
+    job = horovod(launcher(0, 1, 2, 3), workers(*pods("worker", range(4)), size=4))
+    step, recheck = shrink(job, 4, 3)
+    assert published(step.writes) == hostfile([0, 2])
+    assert deleted(step) == []
+    assert job_patches(step) == {}
+    assert recheck == LEAVE
+
+
+def test_then_the_named_pod_goes_and_the_size_with_it() -> None:
+    job = horovod(launcher(0, 2, told=4), workers(*pods("worker", range(4)), size=4))
+    step, _ = shrink(job, 4, 3)
+    first, second = step.writes[:2]
+    assert isinstance(first, Delete)
+    assert (first.target.name, first.version) == (NAMED, f"v-{NAMED}")
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 3, "completions": 3}}
+    (patch,) = patches(step)
+    assert patch is second
+    assert written(patch)[contract.REMOVE] is None
+    assert written(patch)[contract.HISTORY].endswith(
+        f" removed 4 3 PodsRemoved removed by name: {NAMED}"
+    )
+    assert [note.action for note in step.notes] == ["Shrunk", "Removed"]
+
+
+def test_who_came_in_its_place_is_not_taken_for_it() -> None:
+    again = replace(pod("worker", 1), name="mnist-worker-1-fghij", ready=False, created_at=NOW)
+    rest = pods("worker", [0, 2, 3])
+    job = horovod(launcher(0, 2, told=5), workers(*rest, again, size=4))
+    step, _ = shrink(job, 4, 3)
+    assert deleted(step) == []
+    (patch,) = patches(step)
+    assert written(patch)[contract.REMOVE] is None
+    assert patch.body["spec"] == {"parallelism": 3, "completions": 3}
+
+
+def test_a_pod_that_leaves_already_is_not_ended_twice() -> None:
+    leaving = pod("worker", 1, terminating=True)
+    job = horovod(launcher(0, 2, told=5), workers(*pods("worker", [0, 2]), leaving, size=3))
+    step, _ = live(job, [], NOW)
+    assert deleted(step) == []
+    assert written(patches(step)[0])[contract.REMOVE] is None
+
+
+def test_a_name_is_a_whole_name() -> None:
+    found = (*pods("worker", [0]), pod("worker", 1), pod("worker", 10))
+    job = horovod(launcher(0, 10, told=5), workers(*found, size=11))
+    assert [target.name for target in deleted(live(job, [], NOW)[0])] == [NAMED]
+
+
+def test_without_a_list_it_goes_at_once() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(3)), size=3))
+    step, _ = shrink(job, 3, 2)
+    assert [target.name for target in deleted(step)] == [NAMED]
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 2, "completions": 2}}
+
+
+def test_without_a_new_size_its_index_comes_back_at_the_same_size() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(3)), size=3))
+    step, _ = live(job, [], NOW)
+    assert [target.name for target in deleted(step)] == [NAMED]
+    (patch,) = patches(step)
+    assert "spec" not in patch.body
+    assert written(patch)[contract.HISTORY].endswith(
+        f" removed 3 3 PodsRemoved removed by name: {NAMED}"
+    )
+
+
+def test_a_named_work_item_is_ended_whatever_its_index() -> None:
+    """Indexes of work items go up to `completions`: no new size ends them."""
+    named = "mnist-worker-7-abcde"
+    items = role(
+        "worker",
+        1,
+        4,
+        tandem=False,
+        resizing=Resizing.ITEMS,
+        size=2,
+        pods=pods("worker", [6, 7]),
+        removing=frozenset({named}),
+    )
+    step, _ = live(training(items, framework="none"), [], NOW)
+    assert [target.name for target in deleted(step)] == [named]
+
+
+def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> None:
+    """What it does not track, it does not count as failed."""
+    tracked = ("example.com/own", contract.JOB_TRACKING)
+    found = pods("worker", range(3), finalizers=tracked)
+    job = training(role("ps", pods=pods("ps", [0])), workers(*found, size=3))
+    step, _ = live(job, [], NOW)
+    release, end = step.writes[:2]
+    assert isinstance(release, Patch)
+    assert release.target.name == NAMED
+    assert release.version == f"v-{NAMED}"
+    assert release.body == {"metadata": {"finalizers": ["example.com/own"]}}
+    assert isinstance(end, Delete)
+    assert end.target.name == NAMED
+
+
+def test_it_never_takes_the_last_two_at_once() -> None:
+    """Index 0 is named and 1 is above the new size: nobody who trains would be left."""
+    last = role(
+        "worker",
+        1,
+        2,
+        size=2,
+        pods=pods("worker", range(2)),
+        removing=frozenset({"mnist-worker-0-abcde"}),
+    )
+    step, recheck = shrink(horovod(launcher(0, 1), last), 2, 1)
+    assert published(step.writes) == hostfile([1])
+    assert (job_patches(step), deleted(step), recheck) == ({}, [], LEAVE)
+    step, _ = shrink(horovod(launcher(1, told=4), last), 2, 1)
+    assert [target.name for target in deleted(step)] == ["mnist-worker-0-abcde"]
+    (patch,) = patches(step)
+    assert "spec" not in patch.body
+
+
+def test_the_shrink_waits_until_the_one_that_stays_is_back() -> None:
+    back = replace(pod("worker", 0), ready=False, created_at=NOW - seconds(10))
+    staying = role("worker", 1, 2, size=2, pods=(back, pod("worker", 1)), resized_at=NOW)
+    step, recheck = shrink(horovod(launcher(1, told=9), staying), 2, 1)
+    assert (job_patches(step), published(step.writes)) == ({}, None)
+    assert recheck == JOIN - seconds(10)
+
+
+def test_a_node_that_goes_takes_no_name_off_the_users_list() -> None:
+    job = horovod(launcher(0, 1, 2), workers(*pods("worker", range(3)), size=3))
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-2-abcde",), because("node n1 goes"))
+    found = evacuated(job, {(KEY, "worker"): leaving})
+    assert found.roles[1].removing == {NAMED, "mnist-worker-2-abcde"}
+    assert found.roles[0] == job.roles[0]
+
+
+def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the_plan() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
+    step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
+    (patch,) = patches(step)
+    assert written(patch)[contract.HISTORY].endswith(" removed 1 1 IdleCapacity node n1 goes")
+    assert [note.reason for note in step.notes] == ["IdleCapacity"]
+
+
+def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
+    leaving = Evacuation(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
+    step, _ = live(evacuated(job, {(KEY, "worker"): leaving}), [], NOW)
+    notes = written(patches(step)[-1])
+    assert clearings.read(notes[contract.CLEARED] or "") == (Clearing("n1", 1, NOW),)
+
+
+def test_who_is_above_the_new_size_is_ended_by_it_alone() -> None:
+    """A crash between the two would have its index made again, and ended again."""
+    job = training(role("ps", pods=pods("ps", [0])), workers(*pods("worker", range(2)), size=2))
+    step, _ = shrink(job, 2, 1)
+    assert deleted(step) == []
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 1, "completions": 1}}
+
+
+def test_a_removal_at_the_manual_size_answers_no_wish_for_a_size() -> None:
+    found = workers(*pods("worker", range(3)), size=3, wanted=3)
+    step, _ = live(training(role("ps", pods=pods("ps", [0])), found), [], NOW)
+    assert [note.action for note in step.notes] == ["Removed"]
+
+
+MOVES = reasons.off_nodes(["worker-1"], ["n1"])
+GROWN = because("idle room: 3 of 12 fit")
+
+
+def moved(*found: Pod, **fields: object) -> TrainingJob:
+    """Three workers, of which one was on its way off its node."""
+    said = {"reason": MOVES.code, "message": "worker-1 moves", "last": GROWN} | fields
+    return training(
+        role("ps", pods=pods("ps", [0])), role("worker", 1, 12, size=3, pods=found, **said)
+    )
+
+
+def tracked(*indexes: int, **fields: object) -> tuple[Pod, ...]:
+    return pods("worker", indexes, finalizers=(contract.JOB_TRACKING,), **fields)
+
+
+def test_a_move_is_told_and_the_reason_of_the_size_is_kept() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), role("worker", size=3, pods=tracked(0, 1, 2)))
+    plan = {(KEY, "worker"): Evacuation(KEY, "worker", (NAMED,), MOVES)}
+    step, _ = live(evacuated(job, plan), [], NOW)
+    said = written(patches(step)[-1])
+    told = "worker-1 moves off n1, which is cordoned"
+    assert (said[contract.REASON], said[contract.MESSAGE]) == (MOVES.code, told)
+    assert contract.LAST_CHANGE not in said
+    assert [note.message for note in step.notes] == [told]
+
+
+def test_when_all_are_ready_the_reason_of_the_size_is_told_again() -> None:
+    (patch,) = patches(live(moved(*tracked(0, 1, 2)), [], NOW)[0])
+    said = {contract.REASON: GROWN.code, contract.MESSAGE: "idle room: 3 of 12 fit"}
+    assert written(patch) == said
+    assert "spec" not in patch.body
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        (),
+        tracked(1, ready=False),
+        tracked(1, terminating=True),
+        pods("worker", [1]),
+    ],
+    ids=["missing", "not ready", "leaving", "let go"],
+)
+def test_until_then_the_move_is_told(last: tuple[Pod, ...]) -> None:
+    assert patches(live(moved(*tracked(0, 2), *last), [], NOW)[0]) == []
+
+
+def test_a_change_for_the_same_reason_is_not_told_twice() -> None:
+    job = moved(*tracked(0, 1, 2), reason=GROWN.code)
+    assert patches(live(job, [], NOW)[0]) == []
+
+
+def test_a_move_with_a_new_size_has_the_reason_of_the_size() -> None:
+    job = training(
+        role("ps", pods=pods("ps", [0])), role("worker", 1, 12, size=3, pods=tracked(0, 1, 2))
+    )
+    plan = {(KEY, "worker"): Evacuation(KEY, "worker", (NAMED,), MOVES)}
+    shrinks = [Resize(KEY, "worker", 3, 2, because("other"))]
+    said = written(patches(live(evacuated(job, plan), shrinks, NOW)[0])[-1])
+    assert said[contract.MESSAGE] == "other"
+    assert read_reason(said[contract.LAST_CHANGE]) == because("other")
