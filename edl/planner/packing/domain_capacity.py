@@ -1,6 +1,6 @@
 """Domains of nodes by a label, and which of them have room for pods that stay together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.gpu_shares import Horizon
-from edl.planner.packing.node_capacity import Ints
+from edl.planner.packing.node_capacity import EVERY, Ints
 from edl.planner.packing.pod_class import Fit, Want
 
-Parts: TypeAlias = NDArray[np.float64]
+Room: TypeAlias = Callable[[Ints | slice], Ints]
+"""The room of some nodes; int64[resources, rows]."""
 _TIGHTEST: Final = 12
 _ROOMIEST: Final = 4
 """That many domains are tried from each end of those whose sums have room."""
@@ -30,76 +31,116 @@ class Domains(NamedTuple):
         found: Mask = self.rows == number
         return found
 
-    def tightest(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> list[int]:
+
+class Ranking:
+    """Domains in the order in which pods of some shapes use them, by the room of their nodes.
+
+    A node is read again where pods came to it or left it since (`touched`), so that a plan reads
+    all nodes once for each set of shapes.
+    """
+
+    __slots__ = (
+        "_at", "_fits", "_horizon", "_known", "_lines", "_numbers", "_room", "_rows", "_seen",
+        "_sums", "_touched",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        domains: Domains,
+        fits: Sequence[Fit],
+        room: Room,
+        horizon: Horizon,
+        touched: Sequence[int] = (),
+    ) -> None:
+        usable = np.any([fit.eligible for fit in fits], axis=0)
+        self._rows = np.flatnonzero(usable & (domains.rows >= 0))
+        own = domains.rows[self._rows]
+        present = np.bincount(own, minlength=len(domains.values)) > 0
+        self._numbers = np.flatnonzero(present)
+        self._at: Ints = (np.cumsum(present) - 1)[own]
+        """Of each of its nodes the place of the domain in `_numbers`."""
+        self._fits, self._room, self._horizon = fits, room, horizon
+        self._lines = sorted({line for fit in fits for line, _ in fit.need})
+        kinds = 2 * len(fits) + len(self._lines)
+        self._known: Ints = np.zeros((kinds, len(self._rows)), dtype=np.int64)
+        """Of each node the pods that it takes of each shape, their squares, and its room."""
+        self._sums: Ints = np.zeros((kinds, len(self._numbers)), dtype=np.int64)
+        self._touched, self._seen = touched, len(touched)
+        self._read(np.arange(len(self._rows)))
+
+    @property
+    def size(self) -> int:
+        """How many nodes it remembers."""
+        return len(self._rows)
+
+    def tightest(self, wants: Sequence[Want]) -> Iterator[int]:
         """Domains that seem to have room for all, the one with the least room to spare first.
 
         Of equal ones, the one whose room is on fewer nodes. Shapes together may find less room than
         their sums say: placing them shows it. Of many domains those in the middle are left out.
         """
-        rows = self._asked(wants)
-        spare, close = self._spare(wants, rows, room, horizon)
-        enough = np.flatnonzero(self._has_sums(wants, rows, room) & (spare >= 1))
-        order = np.lexsort((-close[enough], spare[enough]))
-        found: list[int] = enough[order].tolist()
-        many = len(found) > _TIGHTEST + _ROOMIEST
-        return [*found[:_TIGHTEST], *found[-_ROOMIEST:]] if many else found
-
-    def roomiest(self, wants: Sequence[Want], room: Ints, horizon: Horizon) -> list[int]:
-        """Domains with room for any of these pods, the one with room for most of them first."""
-        rows = self._asked(wants)
-        fitting = np.zeros(len(self.values), dtype=np.int64)
-        spare = np.zeros(len(self.values), dtype=np.int64)
-        for fit, pods in wants:
-            total = self._total(rows, _capacity(fit, rows, room, horizon))
-            fitting += np.minimum(total, pods)
-            spare += total
-        order = np.lexsort((-spare, -fitting))
-        found: list[int] = order[fitting[order] > 0].tolist()
-        return found
-
-    def _spare(
-        self, wants: Sequence[Want], rows: Ints, room: Ints, horizon: Horizon
-    ) -> tuple[Parts, Ints]:
-        """How often the pods find room, by the shape that does least often, and how close.
-
-        float64[domains], and int64[domains]: the sums of the squares of what nodes hold.
-        """
-        found = np.full(len(self.values), np.inf)
-        close = np.zeros(len(self.values), dtype=np.int64)
-        for fit, pods in wants:
+        self._follow()
+        count, asked = len(wants), dict.fromkeys(self._lines, 0)
+        spare, close = np.full(len(self._numbers), np.inf), np.zeros_like(self._numbers)
+        for place, (fit, pods) in enumerate(wants):
             if pods:
-                capacity = _capacity(fit, rows, room, horizon)
-                np.minimum(found, self._total(rows, capacity) / pods, out=found)
-                close += self._total(rows, capacity**2)
-        return found, close
-
-    def _has_sums(self, wants: Sequence[Want], rows: Ints, room: Ints) -> Mask:
-        """Whether of each resource there is enough for all pods; bool[domains]."""
-        asked: dict[int, int] = {}
-        for fit, pods in wants:
+                np.minimum(spare, self._sums[place] / pods, out=spare)
+                close -= self._sums[count + place]
             for line, amount in fit.need:
-                asked[line] = asked.get(line, 0) + amount * pods
-        found: Mask = np.ones(len(self.values), dtype=np.bool_)
-        for line, amount in asked.items():
-            found &= self._total(rows, np.maximum(room[line, rows], 0)) >= amount
-        return found
+                asked[line] += amount * pods
+        has = spare >= 1
+        for amount, room in zip(asked.values(), self._sums[2 * count :], strict=True):
+            has &= room >= amount
+        enough = np.flatnonzero(has)
+        for rank, place in enumerate(_ascending(spare[enough], close[enough])):
+            if not _TIGHTEST <= rank < len(enough) - _ROOMIEST:
+                yield int(self._numbers[enough[place]])
 
-    def _asked(self, wants: Sequence[Want]) -> Ints:
-        """Nodes with the label that any of the pods may use, by their rows."""
-        usable = np.any([want.fit.eligible for want in wants], axis=0)
-        found: Ints = np.flatnonzero(usable & (self.rows >= 0))
-        return found
+    def roomiest(self, wants: Sequence[Want]) -> Iterator[int]:
+        """Domains with room for any of these pods, the one with room for most of them first."""
+        self._follow()
+        totals = self._sums[: len(wants)]
+        pods = np.array([[want.pods] for want in wants], dtype=np.int64)
+        fitting = np.minimum(totals, pods).sum(axis=0)
+        some = np.flatnonzero(fitting > 0)
+        for place in _ascending(-fitting[some], -totals.sum(axis=0)[some]):
+            yield int(self._numbers[some[place]])
 
-    def _total(self, rows: Ints, amounts: Ints) -> Ints:
-        """The sums over each domain's nodes; int64[domains] for int64[rows]."""
-        found: Ints = np.zeros(len(self.values), dtype=np.int64)
-        np.add.at(found, self.rows[rows], amounts)
-        return found
+    def _follow(self) -> None:
+        new = self._touched[self._seen :]
+        self._seen += len(new)
+        if len(new) > len(self._rows):
+            self._read(np.arange(len(self._rows)))
+        elif new:
+            rows = np.array(sorted(set(new)), dtype=np.int64)
+            columns = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
+            self._read(columns[self._rows[columns] == rows])
+
+    def _read(self, columns: Ints) -> None:
+        if columns.size:
+            amounts, at = self._amounts(self._rows[columns]), self._at[columns]
+            for sums, more in zip(self._sums, amounts - self._known[:, columns], strict=True):
+                np.add.at(sums, at, more)
+            self._known[:, columns] = amounts
+
+    def _amounts(self, rows: Ints) -> Ints:
+        room, horizon = self._room(rows), self._horizon
+        pods = [
+            fit.by_sums(room, rows)
+            if fit.is_plain
+            else fit.capacity(self._room(EVERY), horizon)[rows]
+            for fit in self._fits
+        ]
+        free = np.maximum(room[self._lines], 0)
+        return np.array([*pods, *(one**2 for one in pods), *free], dtype=np.int64)
 
 
-def _capacity(fit: Fit, rows: Ints, room: Ints, horizon: Horizon) -> Ints:
-    """How many pods each of these nodes takes; int64[rows]."""
-    return fit.by_sums(room[:, rows], rows) if fit.is_plain else fit.capacity(room, horizon)[rows]
+def _ascending(by: NDArray[np.float64] | Ints, then: Ints) -> Iterator[int]:
+    """Places in this order; they are sorted only where the first of them does not do."""
+    if by.size:
+        least = np.flatnonzero(by == by.min())
+        yield int(least[np.argmin(then[least])])
+        yield from np.lexsort((then, by))[1:].tolist()
 
 
 def domains(label: str, values: Sequence[str | None]) -> Domains:

@@ -28,6 +28,9 @@ Need = tuple[tuple[int, int], ...]
 Line = tuple["memoryview[int]", "memoryview[int]", int, int]
 """What is free of one resource soon and now, by node; its row of the grid, and an amount of it."""
 
+EVERY: Final = slice(None)
+"""All nodes."""
+
 _MOST: Final = 2**48
 """Cells stay below 2^48 (256 TiB of memory a node), so that sums over nodes stay in int64."""
 
@@ -43,7 +46,8 @@ class Grid:
         self, nodes: Sequence[Node], names: Iterable[str], crowd: "Crowd | None" = None
     ) -> None:
         self.names = lines(names)
-        self.rows = {node.name: row for row, node in enumerate(nodes)}
+        self.nodes = [node.name for node in nodes]
+        self.rows = {name: row for row, name in enumerate(self.nodes)}
         self.open: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._open = self.open.tolist()
         self.allocatable = self._columns([node.allocatable for node in nodes])
@@ -57,6 +61,8 @@ class Grid:
         """Who is beside whom, where rules ask."""
         self.devices: Devices | None = None
         """GPUs one by one, where pods share them."""
+        self.touched: list[int] = []
+        """Nodes whose room changed, one after another."""
         self.freed: list[int] = []
         """Nodes to which room came back, in order: cursors look at them again."""
         self.idle_now: list[int] = []
@@ -72,6 +78,16 @@ class Grid:
         """Sum what is idle on schedulable nodes, after changing the arrays as a whole."""
         self.idle_now = self.now[:, self.open].sum(axis=1).tolist()
         self.idle_soon = self.soon[:, self.open].sum(axis=1).tolist()
+
+    def idle(self, rows: Ints | slice = EVERY) -> Ints:
+        """The room that is free now and promised to no pod; int64[resources, rows]."""
+        found: Ints = np.minimum(self.now[:, rows], self.soon[:, rows])
+        return found
+
+    def free_soon(self, rows: Ints | slice = EVERY) -> Ints:
+        """The room that will be free, promised to no pod; int64[resources, rows]."""
+        found: Ints = self.soon[:, rows]
+        return found
 
     def need(self, requests: Resources) -> Need:
         found = dict(requests.items)
@@ -99,6 +115,7 @@ class Grid:
         `now`: at present as well as after the pods that leave are gone; else only after that.
         """
         counts, idle_soon, idle_now = self._open[row], self.idle_soon, self.idle_now
+        self.touched.append(row)
         for soon, at_once, line, amount in fit.lines:
             less = amount * pods
             soon[row] -= less
@@ -125,6 +142,7 @@ class Grid:
     def postpone(self, rows: Sequence[int], fit: "Fit") -> None:
         """Give back at once what pods took `now` as well as soon; it stays taken soon."""
         self.freed += rows
+        self.touched += rows
         if not fit.is_plain:  # shapes that count pods count them again
             for row in rows:
                 self.untake(row, fit, now=True)

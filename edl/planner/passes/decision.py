@@ -66,7 +66,7 @@ class Outcome:
 
     def _assigned(self, standing: Standing) -> tuple[str, ...]:
         """The nodes of the replicas that it gets in this plan, in the order of their indexes."""
-        names = list(self.board.grid.rows)
+        names = self.board.grid.nodes
         rows = [seat.row for seat in standing.seats if seat.fresh and seat.now]
         return tuple(names[row] for row in ranked(self.board, standing, rows))
 

@@ -54,7 +54,7 @@ def placements(board: Board) -> tuple[Placement, ...]:
 
     No pod of a gang goes first: until there is room for all of its minimum, none holds a node.
     """
-    names, found = list(board.grid.rows), []
+    names, found = board.grid.nodes, []
     gated = [one for one in board.standings if one.role.gated and one.unbound]
     short = {one.job.key for one in gated if _is_short(one) and not _has_begun(one.job)}
     for one in gated:

@@ -5,20 +5,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.gpu_shares import Horizon
 from edl.model import ClusterState, Demand, Domain, JobKey, Shape, TrainingJob
 from edl.planner.limits import Limits
-from edl.planner.packing.domain_capacity import Domains, domains
+from edl.planner.packing.domain_capacity import Domains, Ranking, domains
 from edl.planner.packing.node_capacity import Grid, Ints
-from edl.planner.packing.pod_class import Fit
+from edl.planner.packing.pod_class import Fit, Want
 from edl.planner.policies import Policy
 from edl.planner.snapshot.existing_placements import Rows, There
 from edl.planner.snapshot.quota_balance import Budgets
 from edl.planner.snapshot.role_allocation import Standing
+
+_RANKED: Final = 2**20
+"""Nodes that rankings remember together: some 50 MiB."""
 
 
 @dataclass(slots=True)
@@ -55,8 +59,11 @@ class Board:
     """Of each resource of the grid, what all schedulable nodes have together."""
     bulks: dict[Fit, float] = field(default_factory=dict)
     _domains: dict[str, Domains] = field(default_factory=dict)
+    _rankings: dict[tuple[str, tuple[Fit, ...], bool], Ranking] = field(default_factory=dict)
     _within: dict[tuple[Fit, str, int], Fit] = field(default_factory=dict)
     """Shapes that are kept to a domain: by label, and by the domain's number."""
+    _ranked: int = 0
+    """The nodes in all of `_rankings`."""
     _kept_to: dict[Fit, tuple[Domain, ...]] = field(default_factory=dict)
     _empty: Ints | None = None
     _jobs: dict[JobKey, TrainingJob] = field(default_factory=dict)
@@ -87,6 +94,22 @@ class Board:
         found = self._domains.get(label)
         if found is None:
             found = self._domains[label] = domains(label, self.eligibility.values(label))
+        return found
+
+    def ranking(self, label: str, wants: Sequence[Want], *, now: bool) -> Ranking:
+        """The domains by the room that is idle now, or that will be soon, promised to no pod."""
+        fits = tuple(want.fit for want in wants)
+        found = self._rankings.get((label, fits, now))
+        if found is None:
+            room = self.grid.idle if now else self.grid.free_soon
+            horizon = Horizon.IDLE if now else Horizon.FUTURE_IDLE
+            found = Ranking(self.domains(label), fits, room, horizon, self.grid.touched)
+            if all(fit.is_plain for fit in fits):  # else what fits depends on more than its node
+                self._ranked += found.size
+                if self._ranked > _RANKED:
+                    self._rankings.clear()
+                    self._ranked = found.size
+                self._rankings[label, fits, now] = found
         return found
 
     def within(self, fit: Fit, label: str, number: int) -> Fit:
@@ -158,6 +181,7 @@ class Board:
         leaving = {rows.fit: rows.surplus for rows in self.rows.values() if rows.surplus}
         if leaving:
             self.grid.soon += self._summed(leaving)
+            self._rankings.clear()
         self.grid.count_idle()
         for fit, rows in leaving.items():
             fit.leave(rows)

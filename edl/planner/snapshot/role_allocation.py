@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from edl.model import Pod, Reason, Resizing, Role, TrainingJob
 from edl.planner.packing.node_capacity import Grid
 from edl.planner.packing.pod_class import Fit
-from edl.planner.policies import Policy
 from edl.planner.snapshot.quota_balance import Bill
 
 NOWHERE = -1
@@ -172,11 +171,7 @@ class Standing:
     def grows(self) -> bool:
         return self.beyond > 0
 
-    def hastens(self, policy: Policy, share: float) -> bool:
-        """Whether it takes one now, above its min, for which it need not be less satisfied."""
-        return self.grows and policy.share(self, self.lasting - 1) >= share
-
-    def postpone(self, grid: Grid, count: int = 1) -> None:
+    def postpone(self, grid: Grid, count: int) -> None:
         """Turn the last replicas that it takes now into room that is kept for them."""
         seats, count, rows = self.seats, max(min(count, self.coming), 0), []
         self.coming -= count

@@ -2,10 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain, islice
 
-import numpy as np
-
-from edl.feasibility.gpu_shares import Horizon
 from edl.model import Role, TrainingJob
 from edl.planner.packing.pod_class import Fit, Want
 from edl.planner.snapshot.board import Board
@@ -38,8 +36,7 @@ def held_to(board: Board, standing: Standing) -> Fit:
 def _best(board: Board, job: TrainingJob, role: str, label: str) -> int:
     """The domain that fits a started role best, "" for all of them; NOWHERE without."""
     wants = [Want(board.rows_of(one.shape).fit, one.size) for one in _started(job, role)]
-    tightest = board.domains(label).tightest(wants, board.grid.now, Horizon.IDLE)
-    return next(iter(tightest), NOWHERE)
+    return next(board.ranking(label, wants, now=True).tightest(wants), NOWHERE)
 
 
 def _started(job: TrainingJob, role: str) -> list[Role]:
@@ -64,16 +61,14 @@ def beside(board: Board, standing: Standing, *, now: bool) -> int:
 
 def _begun(board: Board, standing: Standing, fit: Fit, labels: Sequence[str], *, now: bool) -> int:
     """A node in the domain that fits its growth best, else in the roomiest one; or NOWHERE."""
-    room, horizon = (board.grid.soon, Horizon.FUTURE_IDLE)
-    if now:
-        room, horizon = np.minimum(board.grid.now, room), Horizon.IDLE
     wants = [Want(fit, max(standing.cap - len(standing.seats), 1))]
     for label in labels:
         domains = board.domains(label)
         if len(domains.values) == len(domains.rows):
             break  # of single nodes the fullest comes first, as everywhere
-        best = domains.tightest(wants, room, horizon) or domains.roomiest(wants, room, horizon)
-        wants = [Want(board.within(wants[0].fit, label, best[0]), wants[0].pods)] if best else wants
+        ranking = board.ranking(label, wants, now=now)
+        for number in islice(chain(ranking.tightest(wants), ranking.roomiest(wants)), 1):
+            wants = [Want(board.within(wants[0].fit, label, number), wants[0].pods)]
     row = _find(wants[0].fit, now=now)
     return row if row != NOWHERE else _find(fit, now=now)
 

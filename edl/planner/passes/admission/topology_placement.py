@@ -5,7 +5,7 @@ As in Kueue's topology-aware scheduling, the domain with the least room that is 
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.gpu_shares import Horizon
 from edl.model import Domain
-from edl.planner.packing.domain_capacity import Domains
+from edl.planner.packing.domain_capacity import Domains, Ranking
 from edl.planner.packing.node_capacity import Ints
 from edl.planner.packing.pack_order import most, placed
 from edl.planner.packing.pod_class import Want
@@ -23,6 +23,8 @@ from edl.planner.snapshot.role_allocation import NOWHERE
 from edl.planner.snapshot.topology_choice import domain_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from edl.planner.packing.pod_class import Fit
 
 _COMBINED: Final = 32
@@ -31,6 +33,8 @@ _COMBINED: Final = 32
 Rows: TypeAlias = list[list[int]]
 """Of each want the nodes of its pods."""
 _Required: TypeAlias = Sequence[tuple[str, str]]
+_Reach: TypeAlias = tuple[Ints | None, Horizon]
+"""Room by node, None for what is idle and followed as pods are placed."""
 
 
 def place(board: Board, found: Gang) -> tuple[Gang, Rows] | None:
@@ -38,10 +42,8 @@ def place(board: Board, found: Gang) -> tuple[Gang, Rows] | None:
 
     The gang is kept to the domains that it requires, also when it grows.
     """
-    topology = found.job.topology
-    room = idle(board) if topology.required else board.grid.now
-    for gang in kept(board, found, room, Horizon.IDLE):
-        rows = _close(board, gang.wants, topology.preferred)
+    for gang in kept(board, found):
+        rows = _close(board, gang.wants, found.job.topology.preferred)
         if rows is not None:
             return gang, rows
     return None
@@ -71,27 +73,37 @@ def place_again(board: Board, found: Gang) -> tuple[Gang, Rows] | None:
     return gang, wanted
 
 
-def kept(board: Board, found: Gang, room: Ints, horizon: Horizon) -> Iterator[Gang]:
+def kept(
+    board: Board, found: Gang, room: Ints | None = None, horizon: Horizon = Horizon.IDLE
+) -> Iterator[Gang]:
     """The gang kept to domains that seem to have room for it, the best fit first.
 
-    As it is where it requires no topology.
+    As it is where it requires no topology. Without `room`, in what is idle.
     """
-    every = _kept(board, found, found.job.topology.required, room, horizon)
+    every = _kept(board, found, found.job.topology.required, (room, horizon))
     return islice(every, _COMBINED)
 
 
-def _kept(
-    board: Board, gang: Gang, required: _Required, room: Ints, horizon: Horizon
-) -> Iterator[Gang]:
+def _kept(board: Board, gang: Gang, required: _Required, reach: _Reach) -> Iterator[Gang]:
     if not required:
         yield gang
         return
     (role, label), *rest = required
     wants, domains = _wants(gang, role), board.domains(label)
     fixed = domain_of(board, gang.job, role, label)
-    numbers = domains.tightest(wants, room, horizon) if fixed == NOWHERE else [fixed]
-    for number in numbers if wants else (NOWHERE,):
-        yield from _kept(board, _keep(board, gang, role, domains, number), rest, room, horizon)
+    numbers: Iterable[int] = [fixed if wants else NOWHERE]
+    if wants and fixed == NOWHERE:
+        numbers = _ranking(board, label, wants, reach).tightest(wants)
+    for number in numbers:
+        yield from _kept(board, _keep(board, gang, role, domains, number), rest, reach)
+
+
+def _ranking(board: Board, label: str, wants: Sequence[Want], reach: _Reach) -> Ranking:
+    room, horizon = reach
+    if room is None:
+        return board.ranking(label, wants, now=True)
+    fits = [want.fit for want in wants]
+    return Ranking(board.domains(label), fits, lambda rows: room[:, rows], horizon)
 
 
 def _kept_at(board: Board, found: Gang, rows: Sequence[Sequence[int]]) -> Gang | None:
@@ -120,8 +132,8 @@ def nearest(board: Board, found: Gang, room: Ints, horizon: Horizon) -> tuple[Ga
         wants, domains = _wants(gang, role), board.domains(label)
         number = domain_of(board, gang.job, role, label)
         if number == NOWHERE:
-            numbers = domains.roomiest(wants, room, horizon) or _usable(wants, domains)
-            number = next(iter(numbers), NOWHERE)
+            ranking = _ranking(board, label, wants, (room, horizon))
+            number = next(chain(ranking.roomiest(wants), _usable(wants, domains)), NOWHERE)
         if wants and number == NOWHERE:
             return None
         gang = _keep(board, gang, role, domains, number)
@@ -139,15 +151,10 @@ def near(board: Board, found: Gang, room: Ints) -> Iterator[tuple[Want, ...]]:
     """Its pods in one domain of those that it prefers, the narrowest first; at last as they are."""
     for label in reversed(found.job.topology.preferred):
         domains = board.domains(label)
-        tightest = domains.tightest(found.wants, room, Horizon.FUTURE_IDLE)
-        yield from (_within(board, found.wants, domains, number) for number in tightest[:1])
+        ranking = _ranking(board, label, found.wants, (room, Horizon.FUTURE_IDLE))
+        for number in islice(ranking.tightest(found.wants), 1):
+            yield _within(board, found.wants, domains, number)
     yield found.wants
-
-
-def idle(board: Board) -> Ints:
-    """The room that is free now and promised to nobody; int64[resources, nodes]."""
-    found: Ints = np.minimum(board.grid.now, board.grid.soon)
-    return found
 
 
 def _close(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows | None:
@@ -156,8 +163,9 @@ def _close(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows |
     One domain of a narrow label is one of the wider ones, so that the narrowest are tried first.
     """
     for depth in range(len(labels), 0, -1):
-        domains = board.domains(labels[depth - 1])
-        for number in domains.tightest(wants, idle(board), Horizon.IDLE):
+        label = labels[depth - 1]
+        domains = board.domains(label)
+        for number in board.ranking(label, wants, now=True).tightest(wants):
             rows = _spread(board, _within(board, wants, domains, number), labels[depth:])
             if rows is not None:
                 return rows
@@ -177,11 +185,12 @@ def _spread(board: Board, wants: Sequence[Want], labels: Sequence[str]) -> Rows 
 
 def _fewest(board: Board, wants: Sequence[Want], domains: Domains) -> Sequence[Want]:
     """The pods kept to the fewest domains that hold all of them; as they are without such."""
-    room, left, chosen = idle(board), [*wants], list[int]()
-    for number in domains.roomiest(wants, room, Horizon.IDLE):
+    room, left, chosen = board.grid.idle(), [*wants], list[int]()
+    ranking = board.ranking(domains.label, wants, now=True)
+    for number in ranking.roomiest(wants):
         if number in chosen:
             continue
-        last = domains.tightest(left, room, Horizon.IDLE)
+        last = ranking.tightest(left)
         chosen.append(next((one for one in last if one not in chosen), number))
         there = _within(board, left, domains, chosen[-1])
         counts = placed(room, there, Horizon.IDLE)
@@ -196,11 +205,10 @@ def _over(board: Board, wants: Sequence[Want], domains: Domains) -> Rows | None:
     """In several domains: the roomiest first, and the rest in the one that fits it best."""
     rows: Rows = [[] for _ in wants]
     left = [*wants]
-    for number in domains.roomiest(wants, idle(board), Horizon.IDLE):
-        room = idle(board)
-        last = domains.tightest(left, room, Horizon.IDLE)[:1]
-        there = _within(board, left, domains, last[0] if last else number)
-        counts = placed(room, there, Horizon.IDLE)
+    ranking = board.ranking(domains.label, wants, now=True)
+    for number in ranking.roomiest(wants):
+        there = _within(board, left, domains, next(ranking.tightest(left), number))
+        counts = placed(board.grid.idle(), there, Horizon.IDLE)
         part = [Want(want.fit, count) for want, count in zip(there, counts, strict=True)]
         found = place_now(board, part) or [[] for _ in wants]
         rows = [taken + more for taken, more in zip(rows, found, strict=True)]

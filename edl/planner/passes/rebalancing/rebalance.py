@@ -8,8 +8,10 @@ room a giver might take when it comes back from its restart. Sizes are finite, s
 none is undone.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final
@@ -139,10 +141,12 @@ class Rebalance:
 
     def _wait(self) -> None:
         """Growth beyond the givers waits until the moves are done (`Board.calm`)."""
+        share, calm = self.board.policy.share, self.board.calm
         for standing in self.board.standings:
-            if not standing.starts:
-                while standing.hastens(self.board.policy, self.board.calm):
-                    standing.postpone(self.board.grid)
+            if standing.grows and not standing.starts:
+                sizes = range(standing.lasting - standing.beyond, standing.lasting)
+                less = bisect_left(sizes, calm, key=partial(share, standing))
+                standing.postpone(self.board.grid, len(sizes) - less)
 
     def _move(self, taker: Standing) -> bool:
         """From the others, as long as one more of them is ruled out by its restart."""
@@ -233,11 +237,9 @@ class Rebalance:
         return would
 
     def _least(self, giver: Standing, before: float) -> int:
-        size = giver.size
-        share = self.board.policy.share
-        while size > giver.floor and share(giver, size - 1) > before:
-            size -= 1
-        return size
+        share, sizes = self.board.policy.share, range(giver.floor, giver.size)
+        more = bisect_right(sizes, before, key=partial(share, giver))
+        return giver.floor + more if sizes else giver.size
 
     def _gave(self, taker: Standing, givers: Iterable[Standing]) -> None:
         self._took = True

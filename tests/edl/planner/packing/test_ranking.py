@@ -1,0 +1,50 @@
+"""Domains in the order in which pods use them, while pods come and leave."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edl.feasibility.gpu_shares import Horizon
+from edl.planner.limits import Limits
+from edl.planner.packing.domain_capacity import Ranking
+from edl.planner.packing.pod_class import Want
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.board import Board
+from edl.planner.snapshot.build_board import set_up
+from tests.edl.planner.states import cluster, node, shape
+
+NODES = 40
+MOVED = 4
+MOVES = st.tuples(st.integers(0, MOVED - 1), st.integers(0, 1), st.booleans(), st.integers(0, 4))
+
+
+def board(cpus: list[int]) -> Board:
+    """Two nodes in each rack, and one node without."""
+    labels = [{"rack": f"r{at // 2}"} for at in range(NODES - 1)] + [{}]
+    nodes = [node(f"node-{at:02}", cpu, labels=labels[at]) for at, cpu in enumerate(cpus)]
+    return set_up(cluster(*nodes), POLICIES["fair"], Limits())
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=NODES, max_size=NODES),
+    st.lists(MOVES, min_size=1, max_size=8),
+    st.tuples(st.integers(0, 6), st.integers(0, 6)),
+)
+def test_a_ranking_that_follows_placements_is_the_one_that_reads_all_nodes_anew(
+    cpus: list[int], moves: list[tuple[int, int, bool, int]], pods: tuple[int, int]
+) -> None:
+    there = board(cpus)
+    fits = [there.rows_of(shape(1)).fit, there.rows_of(shape(2)).fit]
+    wants = [Want(fit, count) for fit, count in zip(fits, pods, strict=True)]
+    for row, which, now, comes in moves:
+        for followed in (True, False):
+            there.ranking("rack", wants, now=followed)
+        if comes:
+            there.grid.take(row, fits[which], pods=comes - 2, now=now)
+        else:
+            there.grid.postpone([row], fits[which])
+        for followed, horizon in ((True, Horizon.IDLE), (False, Horizon.FUTURE_IDLE)):
+            room = there.grid.idle if followed else there.grid.free_soon
+            anew = Ranking(there.domains("rack"), fits, room, horizon)
+            kept = there.ranking("rack", wants, now=followed)
+            assert list(kept.tightest(wants)) == list(anew.tightest(wants))
+            assert list(kept.roomiest(wants)) == list(anew.roomiest(wants))
