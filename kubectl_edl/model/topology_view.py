@@ -43,12 +43,22 @@ def domains(found: Sequence[tuple[str, int]]) -> str:
 
 def document(topology: Topology, counts: Sequence[DomainCounts] | None) -> Json | None:
     """For `-o json`; null without a topology. No counts: the nodes may not be read."""
+    found = _asked(topology)
+    return found and found | {"domains": None if counts is None else domains_document(counts)}
+
+
+def waiting_document(topology: Topology, reason: Reason | None) -> Json | None:
+    """Of a job that waits for this reason; null without a topology."""
+    found = _asked(topology)
+    return found and found | {"nearest": nearest_document(reason)}
+
+
+def _asked(topology: Topology) -> Json | None:
     if not topology:
         return None
     return {
         "required": [{"role": role or None, "label": label} for role, label in topology.required],
         "preferred": list(topology.preferred),
-        "domains": None if counts is None else domains_document(counts),
     }
 
 

@@ -50,6 +50,7 @@ Examples:
    "position" (null where unknown, or none), "priority", "minimum": {role: replicas},
    "waitingFor": {resource: quantity}, "ahead": ["namespace/name"], "reason",
    "message", "queuedAt",
+   "topology": {"required", "preferred", "nearest"} or null, as of kubectl edl explain,
    "estimate": {"certainty": "now"|"about"|"at the latest"|"unknown"|"never",
                 "at", "message"} or null}
 """

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from edl.forecast.estimate import Estimate
-from edl.model import JobKey, TrainingJob
+from edl.model import JobKey, Reason, TrainingJob
 from edl.quantities import CPU, Resources
 from edl.writes import Json
+from kubectl_edl.model import topology_view
 from kubectl_edl.model.start_estimates import document as when_document
 from kubectl_edl.model.start_estimates import short
 from kubectl_edl.model.training_job_view import RESOURCE, Why, time_text
@@ -46,6 +47,8 @@ class Waiting:
     estimate: Estimate | None = None
     """When it starts; None where the whole cluster may not be read."""
     known: bool = True
+    held: Reason | None = None
+    """Why the plan does not start it; None without a plan, or where it starts."""
 
     @property
     def minimum(self) -> tuple[tuple[str, int], ...]:
@@ -123,6 +126,7 @@ def _document(waiting: Waiting) -> Json:
         "waitingFor": quantities(waiting.requests),
         "ahead": [str(key) for key in waiting.ahead],
         **waiting.why.document,
+        "topology": topology_view.waiting_document(job.topology, waiting.held),
         "queuedAt": time_text(job.queued_at),
         "estimate": when_document(waiting.estimate) if waiting.estimate else None,
     }

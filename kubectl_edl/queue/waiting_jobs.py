@@ -32,6 +32,7 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[Waiting
             one.position or None,
             one.ahead,
             Why(one.reason.code, message(one.reason)),
+            held=one.reason,
         )
         for one in plan.held
         if one.position or one.never or (jobs[one.job].blocker and waits(jobs[one.job]))

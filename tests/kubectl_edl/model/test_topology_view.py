@@ -102,11 +102,17 @@ def test_a_queued_job_is_told_which_domain_comes_nearest(stage: Stage) -> None:
     waits(stage, 4, required=RACK)
     text = "Nearest:     example.com/rack=r1: 3 of 4 pods fit\n"
     assert text in stage.run("explain", "mnist").out
-    assert document(stage, "explain", "mnist")["topology"]["nearest"] == {
+    nearest = {
         "domains": [{"role": None, "label": RACK, "value": "r1"}],
         "fitting": 3,
         "pods": 4,
         "never": False,
+    }
+    assert document(stage, "explain", "mnist")["topology"]["nearest"] == nearest
+    assert document(stage, "queue")["items"][0]["topology"] == {
+        "required": [{"role": None, "label": RACK}],
+        "preferred": [],
+        "nearest": nearest,
     }
 
 

@@ -159,6 +159,7 @@ def test_the_queue_is_what_the_reconciler_would_decide(stage: Stage) -> None:
         "minimum": {"chief": 1, "ps": 4, "worker": 3},
         "waitingFor": {"cpu": "16000m", "pods": "8"},
         "ahead": [],
+        "topology": None,
         "queuedAt": "2026-11-21T11:58:00Z",
         "estimate": {
             "certainty": "unknown",
