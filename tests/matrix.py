@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -125,9 +126,17 @@ def _row(minor: str, files: Mapping[str, Outcome]) -> str:
         sum(len(outcome.failed) for outcome in found),
         sum(outcome.skipped for outcome in found),
     )
-    last = max(found, key=lambda outcome: outcome.date)
-    cells = (*map(str, counts), str(len(files)), f"{last.date}, `{last.commit}`")
+    last = max(outcome.date for outcome in found)
+    cells = (*map(str, counts), str(len(files)), f"{last}, {_commits(found)}")
     return f"| {minor} | {patches} | {' | '.join(cells)} |"
+
+
+def _commits(found: Collection[Outcome]) -> str:
+    """The commit of most files first; how many files each had, where there are several."""
+    most = Counter(outcome.commit for outcome in found).most_common()
+    if len(most) == 1:
+        return f"`{most[0][0]}`"
+    return ", ".join(f"`{commit}` ({count} of {len(found)} files)" for commit, count in most)
 
 
 def _told(record: Record) -> Iterator[str]:
@@ -137,6 +146,8 @@ def _told(record: Record) -> Iterator[str]:
             yield f"\nFailed on {minor}: {', '.join(bad)}."
         if len(files) < _FEW:
             yield f"\nOn {minor} only these test files ran: {', '.join(map(_short, files))}."
+        elif missing := sorted(set().union(*record.values()) - files.keys()):
+            yield f"\nOn {minor} these test files did not run: {', '.join(map(_short, missing))}."
 
 
 def _short(file: str) -> str:

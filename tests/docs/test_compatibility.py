@@ -78,6 +78,19 @@ def test_the_table_says_what_failed_and_what_did_not_run() -> None:
     ]
 
 
+def test_a_row_of_several_commits_says_how_many_files_each_had() -> None:
+    later = msgspec.structs.replace(GOOD, commit="def5678", date="2026-01-04 10:00")
+    rows = matrix.table({"1.36": {"a.py": later, "b.py": GOOD, "c.py": GOOD}})
+    assert "| 3 | 2026-01-04 10:00, `abc1234` (2 of 3 files), `def5678` (1 of 3 files) |" in rows
+
+
+def test_the_few_files_that_did_not_run_are_named() -> None:
+    files = {f"tests/integration/test_{number}.py": GOOD for number in range(20)}
+    more = files | {"tests/integration/test_more.py": GOOD}
+    told = matrix.table({"1.36": more, "1.35": files}).splitlines()[-1]
+    assert told == "On 1.35 these test files did not run: integration/test_more."
+
+
 def test_a_record_is_read_as_written_in_the_order_of_releases(tmp_path: Path) -> None:
     record = {"1.36": {"b.py": GOOD, "a.py": BAD}, "1.35": {"a.py": GOOD}}
     matrix.write(tmp_path / "record", record)
