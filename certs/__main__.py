@@ -8,17 +8,17 @@ from pathlib import Path
 import click
 
 from certs import certificate_directory as files_in
-from certs.bundle import FILES, CertificateError, Names, from_files, local_names, to_files
+from certs.bundle import FILES, CertificateError, SubjectNames, from_files, local_names, to_files
 from certs.certificate_report import report, report_installed
 from certs.issue import LIFETIMES, Lifetimes
-from certs.renew import Order, reissued
+from certs.renew import CertificateRequest, reissued
 from certs.secrets import CONFIGURATION, Installation, Installed, ensure, store, usual
 from certs.secrets import rotate as rotated
 from certs.verify import bundle_problem
 from edl import contract
 from edl.errors import EdlError
 from edl.kube.api.client import connect
-from edl.kube.auth.kubeconfig import Overrides
+from edl.kube.auth.kubeconfig import ConfigOverrides
 
 _directory = click.option(
     "--dir",
@@ -45,10 +45,10 @@ def issue_command(
 ) -> None:
     """Write a new serving certificate; the authority in DIR signs it, or a new one."""
     local = local_names(usual().names)
-    names = Names(local.dns + dns, local.ips + ip)
+    names = SubjectNames(local.dns + dns, local.ips + ip)
     lifetimes = Lifetimes(authority=timedelta(days=ca_days), serving=timedelta(days=days))
     now = datetime.now(UTC)
-    bundle = reissued(files_in.read(directory, FILES), Order(names, now, lifetimes))
+    bundle = reissued(files_in.read(directory, FILES), CertificateRequest(names, now, lifetimes))
     files_in.write(directory, to_files(bundle))
     click.echo("\n".join(report(bundle, now)))
 
@@ -60,7 +60,7 @@ def show(directory: Path) -> None:
     now = datetime.now(UTC)
     bundle = from_files(files_in.read(directory, FILES))
     click.echo("\n".join(report(bundle, now)))
-    if bundle_problem(bundle, Names(()), now):
+    if bundle_problem(bundle, SubjectNames(()), now):
         sys.exit(1)
 
 
@@ -100,12 +100,12 @@ def install(
 ) -> None:
     """Keep the certificates in Secrets and have the webhook configurations trust them."""
     installation = _installation(namespace, configurations)
-    cluster, now = connect(kubeconfig, Overrides(context or "")), datetime.now(UTC)
+    cluster, now = connect(kubeconfig, ConfigOverrides(context or "")), datetime.now(UTC)
     if directory is None:
         installed = ensure(cluster, installation, now)
     else:
         bundle = from_files(files_in.read(directory, FILES))
-        if problem := bundle_problem(bundle, Names(()), now):
+        if problem := bundle_problem(bundle, SubjectNames(()), now):
             raise CertificateError(f"{directory}: {problem}; nothing was installed")
         installed = store(cluster, installation, bundle)
     if installed.absent:
@@ -128,7 +128,7 @@ def rotate(
     """
     now = datetime.now(UTC)
     installation = _installation(namespace, configurations)
-    _say(rotated(connect(kubeconfig, Overrides(context or "")), installation, now), now)
+    _say(rotated(connect(kubeconfig, ConfigOverrides(context or "")), installation, now), now)
 
 
 def _installation(namespace: str, configurations: tuple[str, ...]) -> Installation:

@@ -29,7 +29,7 @@ class Authority:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """What a server shows (`certificate`, perhaps with its chain) and the key that proves it."""
 
     certificate: bytes
@@ -58,7 +58,7 @@ class Bundle:
     """An authority, and a serving certificate that it has signed, as a directory holds them."""
 
     issuer: Issuer
-    pair: Pair
+    pair: KeyPair
 
     @property
     def authority(self) -> Authority:
@@ -70,22 +70,22 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SubjectNames:
     """What a serving certificate is for: host names and IP addresses."""
 
     dns: tuple[str, ...]
     ips: tuple[str, ...] = ()
 
 
-def service_names(service: str, namespace: str) -> Names:
+def service_names(service: str, namespace: str) -> SubjectNames:
     """A Service's names inside the cluster."""
     inside = f"{service}.{namespace}.svc"
-    return Names(dns=(inside, f"{inside}.cluster.local"))
+    return SubjectNames(dns=(inside, f"{inside}.cluster.local"))
 
 
-def local_names(names: Names) -> Names:
+def local_names(names: SubjectNames) -> SubjectNames:
     """Also this machine's, for a webhook that is run by hand."""
-    return Names((*names.dns, "localhost"), (*names.ips, "127.0.0.1", "::1"))
+    return SubjectNames((*names.dns, "localhost"), (*names.ips, "127.0.0.1", "::1"))
 
 
 def issuer_files(issuer: Issuer) -> dict[str, bytes]:
@@ -93,7 +93,7 @@ def issuer_files(issuer: Issuer) -> dict[str, bytes]:
     return {AUTHORITY_CERTIFICATE: issuer.trust, AUTHORITY_KEY: issuer.authority.key}
 
 
-def pair_files(pair: Pair) -> dict[str, bytes]:
+def pair_files(pair: KeyPair) -> dict[str, bytes]:
     """A pair by file name."""
     return {CERTIFICATE: pair.certificate, KEY: pair.key}
 
@@ -116,10 +116,10 @@ def issuer_from(files: Mapping[str, bytes]) -> Issuer:
     return Issuer(Authority(first_certificate(trust), files[AUTHORITY_KEY]), trust)
 
 
-def pair_from(files: Mapping[str, bytes]) -> Pair:
+def pair_from(files: Mapping[str, bytes]) -> KeyPair:
     """The opposite of `pair_files`; raises CertificateError naming what is missing."""
     _require(files, PAIR_FILES)
-    return Pair(files[CERTIFICATE], files[KEY])
+    return KeyPair(files[CERTIFICATE], files[KEY])
 
 
 def _require(files: Mapping[str, bytes], names: Iterable[str]) -> None:

@@ -2,14 +2,14 @@
 
 from datetime import datetime
 
-from certs.bundle import Bundle, CertificateError, Names, each_certificate
+from certs.bundle import Bundle, CertificateError, SubjectNames, each_certificate
 from certs.secrets import Installed
 from certs.verify import bundle_problem, facts_of
 
 
 def report(bundle: Bundle, now: datetime) -> tuple[str, ...]:
     """Lines on the authority, the certificate, and whether clients would accept it."""
-    problem = bundle_problem(bundle, Names(()), now)
+    problem = bundle_problem(bundle, SubjectNames(()), now)
     return (
         *_described("authority", bundle.authority.certificate, now),
         *_described("certificate", bundle.pair.certificate, now),

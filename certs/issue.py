@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from certs.bundle import Authority, Bundle, CertificateError, Issuer, Names, Pair
+from certs.bundle import Authority, Bundle, CertificateError, Issuer, KeyPair, SubjectNames
 from certs.verify import certificate_of, key_of
 
 CLOCK_SKEW: Final = timedelta(hours=1)
@@ -32,7 +32,7 @@ class Lifetimes:
 LIFETIMES: Final = Lifetimes()
 
 
-def issue(names: Names, now: datetime, lifetimes: Lifetimes = LIFETIMES) -> Bundle:
+def issue(names: SubjectNames, now: datetime, lifetimes: Lifetimes = LIFETIMES) -> Bundle:
     """A new authority and a serving certificate of it."""
     authority = issue_authority(names, now, lifetimes.authority)
     pair = issue_pair(authority, names, now, lifetimes.serving)
@@ -40,7 +40,7 @@ def issue(names: Names, now: datetime, lifetimes: Lifetimes = LIFETIMES) -> Bund
 
 
 def issue_authority(
-    names: Names, now: datetime, lifetime: timedelta = LIFETIMES.authority
+    names: SubjectNames, now: datetime, lifetime: timedelta = LIFETIMES.authority
 ) -> Authority:
     """A self-signed authority that may sign serving certificates for `names` and nothing else.
 
@@ -61,8 +61,11 @@ def issue_authority(
 
 
 def issue_pair(
-    authority: Authority, names: Names, now: datetime, lifetime: timedelta = LIFETIMES.serving
-) -> Pair:
+    authority: Authority,
+    names: SubjectNames,
+    now: datetime,
+    lifetime: timedelta = LIFETIMES.serving,
+) -> KeyPair:
     """A serving certificate for `names`; it never outlives its authority.
 
     Raises CertificateError for an unreadable authority or a name that is no host name or address.
@@ -81,7 +84,7 @@ def issue_pair(
         .add_extension(_issuer_key(issuer), critical=False)
         .sign(_signing_key(authority), hashes.SHA256())
     )
-    return Pair(_pem(certificate), _key_pem(key))
+    return KeyPair(_pem(certificate), _key_pem(key))
 
 
 def _signing_key(authority: Authority) -> ec.EllipticCurvePrivateKey:
@@ -118,7 +121,7 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )
 
 
-def _constraints(names: Names) -> x509.NameConstraints:
+def _constraints(names: SubjectNames) -> x509.NameConstraints:
     """A kind of name of which none is permitted is excluded as a whole (RFC 5280, 4.2.1.10)."""
     networks = [ipaddress.ip_network(address.value) for address in _addresses(names)]
     hosts: list[x509.GeneralName] = [*_hosts(names)]
@@ -127,25 +130,25 @@ def _constraints(names: Names) -> x509.NameConstraints:
     return x509.NameConstraints(permitted, None if networks else excluded)
 
 
-def _alternative_names(names: Names) -> x509.SubjectAlternativeName:
+def _alternative_names(names: SubjectNames) -> x509.SubjectAlternativeName:
     return x509.SubjectAlternativeName([*_hosts(names), *_addresses(names)])
 
 
-def _hosts(names: Names) -> list[x509.DNSName]:
+def _hosts(names: SubjectNames) -> list[x509.DNSName]:
     try:
         return [x509.DNSName(name) for name in names.dns]
     except ValueError as error:
         raise _no_certificate(names, error) from error
 
 
-def _addresses(names: Names) -> list[x509.IPAddress]:
+def _addresses(names: SubjectNames) -> list[x509.IPAddress]:
     try:
         return [x509.IPAddress(ipaddress.ip_address(ip)) for ip in names.ips]
     except ValueError as error:
         raise _no_certificate(names, error) from error
 
 
-def _no_certificate(names: Names, error: ValueError) -> CertificateError:
+def _no_certificate(names: SubjectNames, error: ValueError) -> CertificateError:
     return CertificateError(f"no certificate for {', '.join(names.dns + names.ips)}: {error}")
 
 

@@ -17,8 +17,8 @@ from certs.bundle import (
     Bundle,
     CertificateError,
     Issuer,
-    Names,
-    Pair,
+    KeyPair,
+    SubjectNames,
     issuer_from,
 )
 from certs.issue import CLOCK_SKEW, LIFETIMES, Lifetimes, issue, issue_authority, issue_pair
@@ -36,16 +36,16 @@ _MOST_PREDECESSORS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CertificateRequest:
     """What is to be certified, when, and for how long."""
 
-    names: Names
+    names: SubjectNames
     now: datetime
     lifetimes: Lifetimes = LIFETIMES
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TrustProgress:
     """Authorities (PEM) by how far clients and servers have come; empty where unknown.
 
     `settled` is trusted by every client by now, so what it signs may be served. `served` has signed
@@ -58,11 +58,11 @@ class Progress:
     alone: bool = False
 
 
-NO_PROGRESS: Final = Progress()
+NO_PROGRESS: Final = TrustProgress()
 
 
 def renewed(
-    issuer: Issuer | None, order: Order, belief: bytes = b"", served: bytes = b""
+    issuer: Issuer | None, order: CertificateRequest, belief: bytes = b"", served: bytes = b""
 ) -> Issuer:
     """`issuer` itself while it is good; else its successor, or itself without predecessors.
 
@@ -79,7 +79,7 @@ def renewed(
     return issuer
 
 
-def succeeded(issuer: Issuer | None, order: Order, belief: bytes = b"") -> Issuer:
+def succeeded(issuer: Issuer | None, order: CertificateRequest, belief: bytes = b"") -> Issuer:
     """A new authority; what clients trust already stays trusted."""
     fresh = issue_authority(order.names, order.now, order.lifetimes.authority)
     held = issuer.trust if issuer else b""
@@ -88,8 +88,8 @@ def succeeded(issuer: Issuer | None, order: Order, belief: bytes = b"") -> Issue
 
 
 def renewed_pair(
-    pair: Pair | None, issuer: Issuer, order: Order, settled: bytes = b""
-) -> Pair | None:
+    pair: KeyPair | None, issuer: Issuer, order: CertificateRequest, settled: bytes = b""
+) -> KeyPair | None:
     """`pair` itself while it is good, else one that the issuer signs.
 
     None: there is nothing that clients trust until the issuer's authority is `settled`.
@@ -103,7 +103,7 @@ def renewed_pair(
     return good
 
 
-def is_good(pair: Pair, trust: bytes, order: Order) -> bool:
+def is_good(pair: KeyPair, trust: bytes, order: CertificateRequest) -> bool:
     """Whether clients that trust `trust` accept this pair under every name that is ordered."""
     return is_trusted(pair, trust, order.now) and not misnamed(pair.certificate, order.names)
 
@@ -115,7 +115,7 @@ def is_due(certificate: bytes, now: datetime) -> bool:
     return facts.left(now) < (life - CLOCK_SKEW if life > CLOCK_SKEW else life) / 3
 
 
-def reissued(files: Mapping[str, bytes], order: Order) -> Bundle:
+def reissued(files: Mapping[str, bytes], order: CertificateRequest) -> Bundle:
     """A new serving certificate by the authority among `files`; a new one too where there is none.
 
     Raises CertificateError for an authority that cannot sign: clients may still trust it, so it is

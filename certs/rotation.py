@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from certs.issue import LIFETIMES, Lifetimes
-from certs.renew import Progress
+from certs.renew import TrustProgress
 from certs.secrets import Installation, Installed, ensure
 from certs.verify import is_signed_by
 from edl.kube.cluster import Cluster
@@ -21,7 +21,7 @@ _RETIRES: Final = timedelta(hours=1)
 _SHARE_OF_LIFE: Final = 10
 
 
-class Pace(msgspec.Struct, frozen=True):
+class RotationTimings(msgspec.Struct, frozen=True):
     """How fast one authority follows another.
 
     `settles` after it was published it signs what is served; when that has been served for
@@ -37,10 +37,10 @@ class Pace(msgspec.Struct, frozen=True):
         return self.settles + min(_RETIRES, self.lifetimes.authority / _SHARE_OF_LIFE)
 
 
-_USUAL_PACE: Final = Pace()
+_USUAL_PACE: Final = RotationTimings()
 
 
-class Rotation:
+class CertificateRotation:
     """Each call keeps the certificates of an installation, and takes the step that is due.
 
     How long something has been published is counted by this process from when it saw it: clocks of
@@ -51,7 +51,7 @@ class Rotation:
         self,
         cluster: Cluster,
         installation: Installation,
-        pace: Pace = _USUAL_PACE,
+        pace: RotationTimings = _USUAL_PACE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
@@ -63,7 +63,7 @@ class Rotation:
 
     def __call__(self, now: datetime) -> Installed:
         """Raises ClusterError, CertificateError."""
-        progress = Progress(
+        progress = TrustProgress(
             settled=self._published.longer_than(self._pace.settles),
             served=self._served.longer_than(self._pace.retires),
             alone=bool(self._absent.longer_than(_COMES)),

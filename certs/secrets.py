@@ -17,8 +17,8 @@ from certs.bundle import (
     Bundle,
     CertificateError,
     Issuer,
-    Names,
-    Pair,
+    KeyPair,
+    SubjectNames,
     issuer_files,
     issuer_from,
     pair_files,
@@ -27,7 +27,15 @@ from certs.bundle import (
 )
 from certs.ca_bundle import publish, trusted
 from certs.issue import LIFETIMES, Lifetimes, issue_pair
-from certs.renew import NO_PROGRESS, Order, Progress, is_good, renewed, renewed_pair, succeeded
+from certs.renew import (
+    NO_PROGRESS,
+    CertificateRequest,
+    TrustProgress,
+    is_good,
+    renewed,
+    renewed_pair,
+    succeeded,
+)
 from certs.verify import is_signed_by
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster
@@ -59,7 +67,7 @@ class Installation:
     authority: Target
     serving: Target
     configurations: tuple[str, ...]
-    names: Names
+    names: SubjectNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ class Installed:
     """
 
     issuer: Issuer
-    pair: Pair | None
+    pair: KeyPair | None
     absent: tuple[Target, ...] = ()
 
 
@@ -83,7 +91,7 @@ def usual(*further: str, namespace: str = NAMESPACE) -> Installation:
         authority=Target("Secret", namespace, AUTHORITY_SECRET),
         serving=Target("Secret", namespace, SECRET),
         configurations=(CONFIGURATION,),
-        names=Names((*names.dns, *hosts), addresses),
+        names=SubjectNames((*names.dns, *hosts), addresses),
     )
 
 
@@ -95,7 +103,7 @@ def secret_target(text: str) -> Target:
     return Target("Secret", namespace, name)
 
 
-def read_pair(cluster: Cluster, secret: Target) -> Pair:
+def read_pair(cluster: Cluster, secret: Target) -> KeyPair:
     """The pair in a Secret. Raises ClusterError, CertificateError where there is none."""
     return pair_from(_files(cluster.get(secret)))
 
@@ -110,19 +118,19 @@ def ensure(
     installation: Installation,
     now: datetime,
     lifetimes: Lifetimes = LIFETIMES,
-    progress: Progress = NO_PROGRESS,
+    progress: TrustProgress = NO_PROGRESS,
 ) -> Installed:
     """Keep authority, trust and serving pair good, in this order; change only what is bad or due.
 
     Several processes may do this at once: the first write wins, the others read it. Raises
     ClusterError, or CertificateError when a Secret is missing and may not be created.
     """
-    order = Order(installation.names, now, lifetimes)
+    order = CertificateRequest(installation.names, now, lifetimes)
 
     def issuer(found: Issuer | None, believed: bytes) -> Issuer:
         return renewed(found, order, believed, progress.served)
 
-    def pair(found: Pair | None, chosen: Installed) -> Pair | None:
+    def pair(found: KeyPair | None, chosen: Installed) -> KeyPair | None:
         waits = chosen.absent and not progress.alone
         if waits and not (found and is_good(found, chosen.issuer.trust, order)):
             return None  # the webhook takes no traffic before the API server is told of it
@@ -138,7 +146,7 @@ def rotate(
 
     The leader takes the other steps: see `certs.rotation`.
     """
-    order = Order(installation.names, now, lifetimes)
+    order = CertificateRequest(installation.names, now, lifetimes)
     choice = _Choice(lambda found, believed: succeeded(found, order, believed), _as_found)
     return _agreed(cluster, installation, choice)
 
@@ -150,9 +158,9 @@ def renew(
 
     While one authority follows another, the leader is about to replace the pair anyway.
     """
-    order = Order(installation.names, now, lifetimes)
+    order = CertificateRequest(installation.names, now, lifetimes)
 
-    def pair(found: Pair | None, chosen: Installed) -> Pair | None:
+    def pair(found: KeyPair | None, chosen: Installed) -> KeyPair | None:
         authority = chosen.issuer.authority
         own = found is not None and is_signed_by(found.certificate, authority.certificate)
         if chosen.issuer.overlaps and not own:
@@ -174,10 +182,10 @@ class _Choice:
     """What shall be there, by what is found: `issuer` by what clients trust, `pair` thereafter."""
 
     issuer: Callable[[Issuer | None, bytes], Issuer]
-    pair: Callable[[Pair | None, Installed], Pair | None]
+    pair: Callable[[KeyPair | None, Installed], KeyPair | None]
 
 
-def _as_found(found: Pair | None, _chosen: Installed) -> Pair | None:
+def _as_found(found: KeyPair | None, _chosen: Installed) -> KeyPair | None:
     return found
 
 

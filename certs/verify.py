@@ -11,19 +11,19 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from certs.bundle import Bundle, CertificateError, Issuer, Names, Pair, each_certificate
+from certs.bundle import Bundle, CertificateError, Issuer, KeyPair, SubjectNames, each_certificate
 
-_NO_NAMES: Final = Names(())
+_NO_NAMES: Final = SubjectNames(())
 _NETWORKS: Final = (ipaddress.IPv4Network, ipaddress.IPv6Network)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CertificateInfo:
     """What people want to know of a certificate; times are UTC."""
 
     subject: str
     issuer: str
-    names: Names
+    names: SubjectNames
     starts: datetime
     ends: datetime
 
@@ -32,10 +32,10 @@ class Facts:
         return self.ends - now
 
 
-def facts_of(certificate: bytes) -> Facts:
+def facts_of(certificate: bytes) -> CertificateInfo:
     """Raise CertificateError for a text that is no certificate."""
     parsed = certificate_of(certificate)
-    return Facts(
+    return CertificateInfo(
         subject=_common_name(parsed.subject),
         issuer=_common_name(parsed.issuer),
         names=_names(parsed),
@@ -44,7 +44,7 @@ def facts_of(certificate: bytes) -> Facts:
     )
 
 
-def pair_problem(pair: Pair, now: datetime) -> str:
+def pair_problem(pair: KeyPair, now: datetime) -> str:
     """Why a server should not serve with this pair now; empty when it may."""
     try:
         certificate, key = certificate_of(pair.certificate), key_of(pair.key)
@@ -55,21 +55,21 @@ def pair_problem(pair: Pair, now: datetime) -> str:
     return _date_problem(certificate, now)
 
 
-def bundle_problem(bundle: Bundle, names: Names, now: datetime) -> str:
+def bundle_problem(bundle: Bundle, names: SubjectNames, now: datetime) -> str:
     """Why clients that trust `bundle.trust` would not accept the pair for `names`; empty if so."""
     if problem := issuer_problem(bundle.issuer, now):
         return f"the authority: {problem}"
     return pair_problem(bundle.pair, now) or _acceptance_problem(bundle, names)
 
 
-def issuer_problem(issuer: Issuer, now: datetime, names: Names = _NO_NAMES) -> str:
+def issuer_problem(issuer: Issuer, now: datetime, names: SubjectNames = _NO_NAMES) -> str:
     """Why the authority cannot sign for `names`; empty when it can."""
     authority = issuer.authority
-    problem = pair_problem(Pair(authority.certificate, authority.key), now)
+    problem = pair_problem(KeyPair(authority.certificate, authority.key), now)
     return problem or _constraint_problem(certificate_of(authority.certificate), names)
 
 
-def misnamed(certificate: bytes, names: Names) -> str:
+def misnamed(certificate: bytes, names: SubjectNames) -> str:
     """Those of `names` that a readable certificate is not for, in words; empty when for all."""
     held = facts_of(certificate).names
     addresses = {ipaddress.ip_address(ip) for ip in held.ips}
@@ -92,7 +92,7 @@ def trusted_of(chain: bytes, now: datetime) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(each for each in each_certificate(chain) if _is_valid(each, now)))
 
 
-def is_trusted(pair: Pair, trust: bytes, now: datetime) -> bool:
+def is_trusted(pair: KeyPair, trust: bytes, now: datetime) -> bool:
     """Whether a client that trusts `trust` would accept what this pair is, whatever its names."""
     authorities = trusted_of(trust, now)
     return not pair_problem(pair, now) and any(
@@ -123,13 +123,13 @@ def _is_valid(certificate: bytes, now: datetime) -> bool:
         return False
 
 
-def _acceptance_problem(bundle: Bundle, names: Names) -> str:
+def _acceptance_problem(bundle: Bundle, names: SubjectNames) -> str:
     if not is_signed_by(bundle.pair.certificate, bundle.authority.certificate):
         return "the certificate is not signed by the authority"
     return misnamed(bundle.pair.certificate, names)
 
 
-def _constraint_problem(authority: x509.Certificate, names: Names) -> str:
+def _constraint_problem(authority: x509.Certificate, names: SubjectNames) -> str:
     """An authority without constraints may sign for all."""
     try:
         found = authority.extensions.get_extension_for_class(x509.NameConstraints).value
@@ -158,12 +158,12 @@ def _date_problem(certificate: x509.Certificate, now: datetime) -> str:
     return ""
 
 
-def _names(certificate: x509.Certificate) -> Names:
+def _names(certificate: x509.Certificate) -> SubjectNames:
     try:
         held = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return Names(())
-    return Names(
+        return SubjectNames(())
+    return SubjectNames(
         dns=tuple(held.get_values_for_type(x509.DNSName)),
         ips=tuple(str(ip) for ip in held.get_values_for_type(x509.IPAddress)),
     )

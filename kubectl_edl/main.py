@@ -26,7 +26,7 @@ from kubectl_edl.cli.terminal import draws, knows_unicode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from edl.kube.cluster import Cluster, Selection
+    from edl.kube.cluster import Cluster, ListOptions
     from kubectl_edl.cli.context import Scope
 
 
@@ -100,10 +100,10 @@ def _failed(error: Exception, world: World) -> int:
 
 def _connect(scope: Scope) -> Connection:
     from edl.kube.api.client import connect  # noqa: PLC0415 (most of a cold start)
-    from edl.kube.auth.kubeconfig import Overrides  # noqa: PLC0415 (the same)
+    from edl.kube.auth.kubeconfig import ConfigOverrides  # noqa: PLC0415 (the same)
 
     impersonated = {"as": scope.as_user, "as-uid": scope.as_uid, "as-groups": [*scope.as_groups]}
-    said = Overrides(
+    said = ConfigOverrides(
         context=scope.context,
         cluster=scope.cluster,
         user=scope.user,
@@ -116,7 +116,7 @@ def _connect(scope: Scope) -> Connection:
     return Connection(server, namespace, server.server, scope)
 
 
-def _changes(attention: Attention, cluster: Cluster, selection: Selection) -> Iterator[None]:
+def _changes(attention: Attention, cluster: Cluster, selection: ListOptions) -> Iterator[None]:
     from kubectl_edl.client.change_watch import wakes  # noqa: PLC0415 (only --watch needs it)
 
     return wakes(cluster, selection, attention)

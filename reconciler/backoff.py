@@ -8,7 +8,7 @@ import msgspec
 from edl.model import JobKey
 
 
-class Pause(msgspec.Struct, frozen=True):
+class ExponentialBackoff(msgspec.Struct, frozen=True):
     """Seconds to wait: `first`, then twice as long each time, up to `longest`."""
 
     first: float
@@ -18,19 +18,19 @@ class Pause(msgspec.Struct, frozen=True):
         return float(min(self.first * 2 ** min(failures - 1, 16), self.longest))
 
 
-AFTER_CONFLICT: Final = Pause(0.1, 2.0)
+AFTER_CONFLICT: Final = ExponentialBackoff(0.1, 2.0)
 """Long enough for the watch to bring what we conflicted with."""
-AFTER_FAILURE: Final = Pause(1.0, 60.0)
+AFTER_FAILURE: Final = ExponentialBackoff(1.0, 60.0)
 
 
-class Postponed:
+class JobBackoff:
     """Back-off, job by job. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._until: dict[JobKey, float] = {}
         self._failures: dict[JobKey, int] = {}
 
-    def postpone(self, job: JobKey, pause: Pause, now: float) -> None:
+    def postpone(self, job: JobKey, pause: ExponentialBackoff, now: float) -> None:
         self._failures[job] = self._failures.get(job, 0) + 1
         self._until[job] = now + pause.after(self._failures[job])
 

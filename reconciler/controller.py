@@ -7,17 +7,17 @@ from typing import Final
 
 import msgspec
 
-from edl.kube.writer.executor import Actuator, Report, never
+from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import Broken, Steps
 from edl.writes import Step
-from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE, Pause, Postponed
-from reconciler.leader_election import Clocks, Leadership
-from reconciler.metrics.decision_log import Journal
-from reconciler.metrics.state_metrics import Decided
-from reconciler.refused_starts import Refusals
-from reconciler.trigger import Alarm
+from reconciler.backoff import AFTER_CONFLICT, AFTER_FAILURE, ExponentialBackoff, JobBackoff
+from reconciler.leader_election import Clocks, LeaderState
+from reconciler.metrics.decision_log import DecisionLog
+from reconciler.metrics.state_metrics import LastDecision
+from reconciler.refused_starts import RefusedStarts
+from reconciler.trigger import DebouncedTrigger
 
 _log: Final = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ RESYNC: Final = 60.0
 SOONEST: Final = 0.05
 FOLLOWING: Final = 1.0
 """Seconds between a follower's looks at the leadership."""
-AFTER_ERROR: Final = Pause(1.0, 60.0)
+AFTER_ERROR: Final = ExponentialBackoff(1.0, 60.0)
 LONGEST_ACT: Final = 1.0
 """Seconds after which the rest of a long plan is decided again from fresh state…"""
 MOST_DECIDING: Final = 0.02
@@ -40,7 +40,7 @@ LONGEST_REST: Final = 1.0
 While it acts it does not decide: that counts as rest."""
 
 
-class Mind(msgspec.Struct, frozen=True):
+class DecisionPipeline(msgspec.Struct, frozen=True):
     """The pure part: the state as it is known now, and what to do about it."""
 
     observe: Callable[[datetime], ClusterState]
@@ -48,23 +48,25 @@ class Mind(msgspec.Struct, frozen=True):
     steps: Callable[[Plan, ClusterState], Steps]
 
 
-class Loop:
+class Controller:
     """One round after another, until the alarm is stopped."""
 
-    def __init__(self, mind: Mind, actuator: Actuator, journal: Journal, clocks: Clocks) -> None:
+    def __init__(
+        self, mind: DecisionPipeline, actuator: StepExecutor, journal: DecisionLog, clocks: Clocks
+    ) -> None:
         self._mind = mind
         self._actuator = actuator
         self._journal = journal
         self._clocks = clocks
-        self._postponed = Postponed()
-        self._refusals = Refusals()
+        self._postponed = JobBackoff()
+        self._refusals = RefusedStarts()
         self._errors = 0
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = _never_heard
         self.beat = clocks.monotonic()
         """When the loop was last seen alive; while it waits, when it will have waited."""
 
-    def run(self, alarm: Alarm, leadership: Leadership) -> None:
+    def run(self, alarm: DebouncedTrigger, leadership: LeaderState) -> None:
         self._since_event = alarm.since_ring
         while not alarm.stopped:
             self.beat = self._clocks.monotonic()
@@ -88,7 +90,7 @@ class Loop:
         self._postponed.keep({job.key for job in (*state.jobs, *state.bare)})
         decided = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
-        self._journal.decided(Decided(state, plan), decided, self._since_event())
+        self._journal.decided(LastDecision(state, plan), decided, self._since_event())
         self._leave_out(steps.broken)
         begun = self._clocks.monotonic()
         ends = begun + _acting(decided)
@@ -134,7 +136,7 @@ class Loop:
         self._journal.acted(report, self._clocks.monotonic() - begun)
         return not report.left
 
-    def _remember(self, report: Report) -> None:
+    def _remember(self, report: StepReport) -> None:
         now = self._clocks.monotonic()
         for step in report.done:
             self._postponed.forget(step.job)

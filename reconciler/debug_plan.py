@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from edl.model import JobKey
-from reconciler.metrics.state_metrics import Decided
+from reconciler.metrics.state_metrics import LastDecision
 
 
-def last_plan(decided: Decided | None) -> bytes:
+def last_plan(decided: LastDecision | None) -> bytes:
     """The plan and when it was decided; without one (another process leads) `plan` is null."""
     at = decided.state.observed_at.isoformat(timespec="milliseconds") if decided else None
     plan = _plain(decided.plan) if decided else None

@@ -21,7 +21,7 @@ from edl.writes import Json
 _log: Final = logging.getLogger(__name__)
 
 
-class Terms(msgspec.Struct, frozen=True):
+class LeaseSettings(msgspec.Struct, frozen=True):
     """Seconds. A leader that could not renew for `renew_within` stops before `lasts` is over.
 
     A leader that was killed is replaced within `lasts` and two looks: less than 15 s. client-go's
@@ -42,14 +42,14 @@ class Terms(msgspec.Struct, frozen=True):
             )
 
 
-class Leadership(Protocol):
+class LeaderState(Protocol):
     """Whether this process may act."""
 
     @property
     def leading(self) -> bool: ...
 
 
-class Alone:
+class AlwaysLeader:
     """Without election: always."""
 
     leading = True
@@ -62,11 +62,11 @@ class Clocks(msgspec.Struct, frozen=True):
     monotonic: Callable[[], float]
 
 
-class Elector:
+class LeaderElector:
     """One candidate for one Lease."""
 
     def __init__(
-        self, cluster: Cluster, lease: Target, identity: str, clocks: Clocks, terms: Terms
+        self, cluster: Cluster, lease: Target, identity: str, clocks: Clocks, terms: LeaseSettings
     ) -> None:
         self.identity = identity
         self._cluster = cluster

@@ -1,4 +1,4 @@
-"""`Guarded`: a `Cluster` that refuses to write once this process does not lead any more."""
+"""`LeaderOnlyCluster`: a `Cluster` that refuses to write once this process leads no more."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from edl.errors import ClusterError, Conflict, Forbidden, NotFound
-from edl.kube.cluster import Cluster, RawListing, Selection, Watch
+from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
 from edl.model import Target
 from edl.writes import Json
-from reconciler.leader_election import Leadership
+from reconciler.leader_election import LeaderState
 
 
 class NotLeading(ClusterError):
@@ -28,7 +28,7 @@ OUTCOMES: Final[Mapping[type[Exception], str]] = {
 """The words for what became of a write, besides "done" and "failed"."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class WriteOutcome(msgspec.Struct, frozen=True):
     """One write: `kind` is one of the kinds that we write, `outcome` see OUTCOMES."""
 
     verb: str
@@ -37,15 +37,18 @@ class Told(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def _nobody(_told: Told) -> None:
+def _nobody(_told: WriteOutcome) -> None:
     """Nobody counts."""
 
 
-class Guarded:
+class LeaderOnlyCluster:
     """Checked before each write, not only before each round: a round may outlast a lease."""
 
     def __init__(
-        self, cluster: Cluster, leadership: Leadership, told: Callable[[Told], None] = _nobody
+        self,
+        cluster: Cluster,
+        leadership: LeaderState,
+        told: Callable[[WriteOutcome], None] = _nobody,
     ) -> None:
         self._cluster = cluster
         self._leadership = leadership
@@ -54,13 +57,13 @@ class Guarded:
     def get(self, target: Target) -> Json:
         return self._cluster.get(target)
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         return self._cluster.list(selection)
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         return self._cluster.pages(selection)
 
-    def watch(self, selection: Selection, version: str) -> Watch:
+    def watch(self, selection: ListOptions, version: str) -> Watch:
         return self._cluster.watch(selection, version)
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:
@@ -86,7 +89,7 @@ class Guarded:
             outcome = OUTCOMES.get(type(error), "failed")
             raise
         finally:
-            self._told(Told(verb, target.kind, outcome, time.monotonic() - begun))
+            self._told(WriteOutcome(verb, target.kind, outcome, time.monotonic() - begun))
 
     def _check(self, target: Target) -> None:
         if not self._leadership.leading:

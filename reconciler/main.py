@@ -13,36 +13,36 @@ import click
 import msgspec
 from prometheus_client import disable_created_metrics
 
-from certs.rotation import Rotation
+from certs.rotation import CertificateRotation
 from certs.secrets import usual
 from edl import contract
 from edl.errors import EdlError
 from edl.kube import process_logging
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.auth.access_review import Missing, render
-from edl.kube.auth.kubeconfig import Overrides
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.auth.access_review import MissingRights, render
+from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.model import Target
 from edl.planner import settings as planner
 from edl.planner.decide import decide
 from edl.planner.plan_cache import Memory
 from reconciler import decision_options, webhook_certificates
-from reconciler.leader_election import Clocks, Elector, Terms
-from reconciler.manager import Address, Process
-from reconciler.webhook_certificates import Certificates, Gauges
-from reconciler.write_permissions import Rights
+from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
+from reconciler.manager import Manager, ProbeAddress
+from reconciler.webhook_certificates import CertificateMetrics, WebhookCertificates
+from reconciler.write_permissions import WritePermissions
 
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ReconcilerSettings(msgspec.Struct, frozen=True):
     """The options, as they were given."""
 
     kubeconfig: str | None
     context: str | None
     namespace: str
     decides: planner.Settings
-    certifies: webhook_certificates.Settings
+    certifies: webhook_certificates.CertificateSettings
     leader_elect: bool
     identity: str
     lease_duration: int
@@ -64,10 +64,13 @@ class Settings(msgspec.Struct, frozen=True):
 @click.option("--leader-elect/--no-leader-elect", default=True)
 @click.option("--identity", default="", help="In the Lease. Default: host name and a random part.")
 @click.option(
-    "--lease-duration", type=click.IntRange(max=3600), default=Terms().lasts, help="Whole seconds."
+    "--lease-duration",
+    type=click.IntRange(max=3600),
+    default=LeaseSettings().lasts,
+    help="Whole seconds.",
 )
-@click.option("--renew-deadline", type=float, default=Terms().renew_within, help="Seconds.")
-@click.option("--retry-period", type=float, default=Terms().retry_every, help="Seconds.")
+@click.option("--renew-deadline", type=float, default=LeaseSettings().renew_within, help="Seconds.")
+@click.option("--retry-period", type=float, default=LeaseSettings().retry_every, help="Seconds.")
 @click.option("--metrics-host", default="127.0.0.1", help="0.0.0.0 in a pod, for its probes.")
 @click.option(
     "--metrics-port",
@@ -90,9 +93,11 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
         decides, certifies = decision_options.take(options), webhook_certificates.take(options)
-        settings = Settings(decides=decides, certifies=certifies, **options)
+        settings = ReconcilerSettings(decides=decides, certifies=certifies, **options)
         process = _process(settings)
-        address = Address(settings.metrics_host, settings.metrics_port, debug=settings.debug_plan)
+        address = ProbeAddress(
+            settings.metrics_host, settings.metrics_port, debug=settings.debug_plan
+        )
         process.start(address)
         signal.sigwait(_ENDINGS)
     except (EdlError, ValueError, OSError) as error:
@@ -102,8 +107,8 @@ def main(**options: Any) -> None:  # noqa: ANN401 - click's own
     process.stop()
 
 
-def _process(settings: Settings) -> Process:
-    api = connect(settings.kubeconfig, Overrides(settings.context or ""))
+def _process(settings: ReconcilerSettings) -> Manager:
+    api = connect(settings.kubeconfig, ConfigOverrides(settings.context or ""))
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=_awake_or_not)
     decides = settings.decides
     memory = Memory()
@@ -111,9 +116,9 @@ def _process(settings: Settings) -> Process:
     elector = _elector(settings, api, clocks) if settings.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: planner.render(decides)})
-    process = Process(api, plan, clocks, elector)
+    process = Manager(api, plan, clocks, elector)
     process.beside("rights", _rights(api, process, clocks, elector).run)
-    gauges = Gauges(process.metrics.registry)
+    gauges = CertificateMetrics(process.metrics.registry)
     if settings.certifies.enabled:
         kept = _certificates(settings, api, clocks, process, gauges)
         process.beside("certificates", kept.run)
@@ -121,22 +126,30 @@ def _process(settings: Settings) -> Process:
 
 
 def _certificates(
-    settings: Settings, api: ApiServer, clocks: Clocks, process: Process, gauges: Gauges
-) -> Certificates:
+    settings: ReconcilerSettings,
+    api: ApiClient,
+    clocks: Clocks,
+    process: Manager,
+    gauges: CertificateMetrics,
+) -> WebhookCertificates:
     chosen = settings.certifies
     installation = usual(*chosen.names, namespace=settings.namespace)
-    rotation = Rotation(process.guarding(api), installation, chosen.pace, clocks.monotonic)
-    return Certificates(rotation, gauges, clocks.now, chosen.refresh)
+    rotation = CertificateRotation(
+        process.guarding(api), installation, chosen.pace, clocks.monotonic
+    )
+    return WebhookCertificates(rotation, gauges, clocks.now, chosen.refresh)
 
 
-def _rights(api: ApiServer, process: Process, clocks: Clocks, elector: Elector | None) -> Rights:
-    def publish(missing: Missing | None) -> None:
+def _rights(
+    api: ApiClient, process: Manager, clocks: Clocks, elector: LeaderElector | None
+) -> WritePermissions:
+    def publish(missing: MissingRights | None) -> None:
         if elector:
             elector.publish({contract.MISSING_RIGHTS: render(missing) if missing else None})
 
     publish(None)
     gauge = process.metrics.missing_rights
-    return Rights(api, process.forbidden, gauge, publish, clocks.monotonic)
+    return WritePermissions(api, process.forbidden, gauge, publish, clocks.monotonic)
 
 
 def _awake_or_not() -> float:
@@ -144,12 +157,12 @@ def _awake_or_not() -> float:
     return time.clock_gettime(_CLOCK)
 
 
-def _elector(settings: Settings, api: ApiServer, clocks: Clocks) -> Elector:
+def _elector(settings: ReconcilerSettings, api: ApiClient, clocks: Clocks) -> LeaderElector:
     """Its requests end in time to try again before the leadership runs out."""
-    terms = Terms(settings.lease_duration, settings.renew_deadline, settings.retry_period)
+    terms = LeaseSettings(settings.lease_duration, settings.renew_deadline, settings.retry_period)
     lease = Target("Lease", settings.namespace, contract.RECONCILER_LEASE)
     one_of_two = api.once(terms.renew_within / 2)
-    return Elector(one_of_two, lease, settings.identity or own_identity(), clocks, terms)
+    return LeaderElector(one_of_two, lease, settings.identity or own_identity(), clocks, terms)
 
 
 def own_identity() -> str:

@@ -11,21 +11,21 @@ import msgspec
 
 from edl.kube.cache.informers import Stores, informers
 from edl.kube.cluster import Cluster
-from edl.kube.state.incremental_state import Census
-from edl.kube.writer.event_recorder import Announcer, Undisturbed
-from edl.kube.writer.executor import Writer
+from edl.kube.state.incremental_state import IncrementalState
+from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor
+from edl.kube.writer.executor import ClusterWriter
 from edl.model import ClusterState
 from edl.planner.plan import Plan
 from edl.steps import steps
 from edl.steps.unchanged import Quiet
-from reconciler.controller import Loop, Mind
+from reconciler.controller import Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
-from reconciler.leader_election import Alone, Clocks, Elector, Leadership
-from reconciler.leader_guard import FORBIDDEN, Guarded, Told
+from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
+from reconciler.leader_guard import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
 from reconciler.metrics.counters import Metrics
-from reconciler.metrics.decision_log import Journal
+from reconciler.metrics.decision_log import DecisionLog
 from reconciler.probes import Health, Page, Pages, pages, serve
-from reconciler.trigger import Alarm
+from reconciler.trigger import DebouncedTrigger
 
 _log: Final = logging.getLogger(__name__)
 _HANGS_AFTER: Final = 60.0
@@ -34,7 +34,7 @@ _DEAD_AFTER: Final = 600.0
 """…and after which this one is ended: more than any API server that hangs can hold it up."""
 
 
-class Address(msgspec.Struct, frozen=True):
+class ProbeAddress(msgspec.Struct, frozen=True):
     """Where the server listens; port 0 takes a free one. `debug`: also with the last plan."""
 
     host: str
@@ -42,7 +42,7 @@ class Address(msgspec.Struct, frozen=True):
     debug: bool = False
 
 
-class Process:
+class Manager:
     """A reconciler on one cluster. Without `elector` it always leads."""
 
     def __init__(
@@ -50,15 +50,15 @@ class Process:
         cluster: Cluster,
         decide: Callable[[ClusterState], Plan],
         clocks: Clocks,
-        elector: Elector | None = None,
+        elector: LeaderElector | None = None,
     ) -> None:
         self.metrics = Metrics.fresh()
         self.forbidden = Event()
         """Set by each write that the API server forbids."""
-        self._alarm = Alarm()
+        self._alarm = DebouncedTrigger()
         self._clocks = clocks
         self._elector = elector
-        self._leadership: Leadership = elector or Alone()
+        self._leadership: LeaderState = elector or AlwaysLeader()
         self._stores = Stores.empty(self._alarm.ring)
         self._informers = informers(cluster, self._stores, self._watched, self._heard)
         self._heard_at: dict[str, float] = {}
@@ -67,28 +67,30 @@ class Process:
             age = self.metrics.event_age.labels(selection.kind)
             age.set_function(partial(self._silence, selection.kind))
         guarded = self.guarding(cluster)
-        self._announcer = Announcer(guarded, clocks.now)
-        self._writer = Writer(guarded, self._stores.accept, self._announcer.announce)
-        mind = Mind(Census(self._stores).state, decide, partial(steps, quiet=Quiet()))
-        journal = Journal(self.metrics, clocks.monotonic, self._announcer.announce)
-        actuator = Undisturbed(self._writer, self._announcer)
-        self._loop = Loop(mind, actuator, journal, clocks)
+        self._announcer = EventRecorder(guarded, clocks.now)
+        self._writer = ClusterWriter(guarded, self._stores.accept, self._announcer.announce)
+        mind = DecisionPipeline(
+            IncrementalState(self._stores).state, decide, partial(steps, quiet=Quiet())
+        )
+        journal = DecisionLog(self.metrics, clocks.monotonic, self._announcer.announce)
+        actuator = EventYieldingExecutor(self._writer, self._announcer)
+        self._loop = Controller(mind, actuator, journal, clocks)
         self._retired = Event()
         self._threads = [
             Thread(target=self._work, name="loop", daemon=True),
             Thread(target=self._campaign, name="elector", daemon=True),
         ]
 
-    def guarding(self, cluster: Cluster) -> Guarded:
+    def guarding(self, cluster: Cluster) -> LeaderOnlyCluster:
         """`cluster`, to be written to while this process leads."""
-        return Guarded(cluster, self._leadership, self._wrote)
+        return LeaderOnlyCluster(cluster, self._leadership, self._wrote)
 
-    def beside(self, name: str, work: Callable[[Leadership, Event], None]) -> None:
+    def beside(self, name: str, work: Callable[[LeaderState, Event], None]) -> None:
         """Have `work` done in a thread of its own, until its event is set; before `start`."""
         given = (self._leadership, self._retired)
         self._threads.append(Thread(target=work, args=given, name=name, daemon=True))
 
-    def start(self, address: Address) -> int:
+    def start(self, address: ProbeAddress) -> int:
         """Begin; the port that is served. Raises OSError when it is taken."""
         self._server = serve(address.host, address.port, self._pages(debug=address.debug))
         for informer in self._informers:
@@ -131,7 +133,7 @@ class Process:
                 return False
         return True
 
-    def _wrote(self, told: Told) -> None:
+    def _wrote(self, told: WriteOutcome) -> None:
         self.metrics.wrote(told)
         if told.outcome == FORBIDDEN:
             self.forbidden.set()

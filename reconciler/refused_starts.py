@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from edl.model import Refusal
 
 
-class Refusals:
+class RefusedStarts:
     """What the loop remembers between rounds; what stands on the Jobs outlives it."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""`Alarm`: what wakes the loop. Many rings shortly after each other wake it once."""
+"""`DebouncedTrigger`: what wakes the loop. Many rings shortly after each other wake it once."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ GATHERING: Final = 0.05
 """Seconds from the first ring to the wake-up: one act of a user is many events."""
 
 
-class Alarm:
+class DebouncedTrigger:
     """Rung by any thread, waited for by one."""
 
     def __init__(

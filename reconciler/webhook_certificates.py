@@ -12,14 +12,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from certs.bundle import each_certificate
 from certs.issue import LIFETIMES, Lifetimes
-from certs.rotation import Pace
+from certs.rotation import RotationTimings
 from certs.secrets import Installed
 from certs.verify import facts_of
 from edl.errors import EdlError
 from edl.model import Target
 from reconciler.backoff import AFTER_FAILURE
 from reconciler.controller import FOLLOWING
-from reconciler.leader_election import Leadership
+from reconciler.leader_election import LeaderState
 from reconciler.leader_guard import NotLeading
 
 _log: Final = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _DAYS: Final = click.FloatRange(0, 36_500, min_open=True)
 _SECONDS: Final = click.FloatRange(0, 86_400, min_open=True)
 
 
-class Settings(msgspec.Struct, frozen=True):
+class CertificateSettings(msgspec.Struct, frozen=True):
     """How certificates are kept; `names` are those of the webhook's server besides its Service's.
 
     `refresh`: between two looks, and until every API server has heard of a new authority.
@@ -39,14 +39,14 @@ class Settings(msgspec.Struct, frozen=True):
     refresh: timedelta = timedelta(seconds=10)
 
     @property
-    def pace(self) -> Pace:
-        return Pace(self.lifetimes, self.refresh)
+    def pace(self) -> RotationTimings:
+        return RotationTimings(self.lifetimes, self.refresh)
 
 
 _OPTIONS: Final = (
     click.option(
         "--certificates/--no-certificates",
-        default=Settings().enabled,
+        default=CertificateSettings().enabled,
         help="Issue the webhook's certificate and have the API server trust it.",
     ),
     click.option(
@@ -70,7 +70,7 @@ _OPTIONS: Final = (
     click.option(
         "--certificate-refresh",
         type=_SECONDS,
-        default=Settings().refresh.total_seconds(),
+        default=CertificateSettings().refresh.total_seconds(),
         help="Seconds between looks, and until every API server trusts a new authority.",
     ),
 )
@@ -83,9 +83,9 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def take(given: dict[str, Any]) -> Settings:
+def take(given: dict[str, Any]) -> CertificateSettings:
     """What these options say; they leave `given`."""
-    return Settings(
+    return CertificateSettings(
         enabled=given.pop("certificates"),
         names=given.pop("certificate_name"),
         lifetimes=Lifetimes(
@@ -96,7 +96,7 @@ def take(given: dict[str, Any]) -> Settings:
     )
 
 
-class Gauges:
+class CertificateMetrics:
     """What `/metrics` tells of the certificates, kept or not.
 
     Gauges are 0 where another process leads, and where another issuer keeps the certificates.
@@ -136,13 +136,13 @@ class Gauges:
         self._expiry.set(0)
 
 
-class Certificates:
+class WebhookCertificates:
     """Keeps them while this process leads, beside its decisions; after a failure with back-off."""
 
     def __init__(
         self,
         rotation: Callable[[datetime], Installed],
-        gauges: Gauges,
+        gauges: CertificateMetrics,
         clock: Callable[[], datetime],
         every: timedelta,
     ) -> None:
@@ -154,7 +154,7 @@ class Certificates:
         self._trouble = ""
         self._missing: tuple[Target, ...] = ()
 
-    def run(self, leadership: Leadership, ended: Event) -> None:
+    def run(self, leadership: LeaderState, ended: Event) -> None:
         pause = 0.0
         while not ended.wait(pause):
             if leadership.leading:

@@ -9,28 +9,28 @@ from prometheus_client import Gauge
 
 from edl import contract
 from edl.errors import ClusterError
-from edl.kube.auth.access_review import Missing, Right, is_granted, whoami
+from edl.kube.auth.access_review import AccessRight, MissingRights, is_granted, whoami
 from edl.kube.cluster import Cluster
 from reconciler.controller import FOLLOWING
-from reconciler.leader_election import Leadership
+from reconciler.leader_election import LeaderState
 
 _log: Final = logging.getLogger(__name__)
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 NEEDED: Final = (
-    Right("patch", "jobs", "batch"),
-    Right("patch", "pods"),
-    Right("delete", "pods"),
-    Right("create", "services"),
-    Right("create", "serviceaccounts"),
-    Right("create", "secrets"),
-    Right("create", "poddisruptionbudgets", "policy"),
-    Right("delete", "poddisruptionbudgets", "policy"),
-    Right("create", "rolebindings", _RBAC),
-    Right("bind", "clusterroles", _RBAC, name="edl-launcher"),
-    Right("create", "resourceclaimtemplates", "resource.k8s.io"),
-    Right("create", "events"),
-    Right("patch", "events"),
+    AccessRight("patch", "jobs", "batch"),
+    AccessRight("patch", "pods"),
+    AccessRight("delete", "pods"),
+    AccessRight("create", "services"),
+    AccessRight("create", "serviceaccounts"),
+    AccessRight("create", "secrets"),
+    AccessRight("create", "poddisruptionbudgets", "policy"),
+    AccessRight("delete", "poddisruptionbudgets", "policy"),
+    AccessRight("create", "rolebindings", _RBAC),
+    AccessRight("bind", "clusterroles", _RBAC, name="edl-launcher"),
+    AccessRight("create", "resourceclaimtemplates", "resource.k8s.io"),
+    AccessRight("create", "events"),
+    AccessRight("patch", "events"),
 )
 """The writes of the ClusterRole edl-reconciler: a test compares."""
 
@@ -44,7 +44,7 @@ SOONEST: Final = 10.0
 """…and where something was, or is: a quota refuses writes, too."""
 
 
-class Rights:
+class WritePermissions:
     """Asks when this process begins to lead, and again; says what is missing whenever it changes.
 
     `forbidden` is set by writes that were refused. `publish` is told None while nothing is known.
@@ -55,7 +55,7 @@ class Rights:
         cluster: Cluster,
         forbidden: Event,
         gauge: Gauge,
-        publish: Callable[[Missing | None], None],
+        publish: Callable[[MissingRights | None], None],
         monotonic: Callable[[], float],
     ) -> None:
         self._cluster = cluster
@@ -67,7 +67,7 @@ class Rights:
         self._looked: float | None = None
         self._pause = 0.0
 
-    def run(self, leadership: Leadership, ended: Event) -> None:
+    def run(self, leadership: LeaderState, ended: Event) -> None:
         while not ended.wait(FOLLOWING):
             self.turn(leading=leadership.leading)
 
@@ -93,7 +93,7 @@ class Rights:
             self._publish(None)
             return SOONEST
         self._gauge.set(len(missing))
-        self._publish(Missing(user, missing))
+        self._publish(MissingRights(user, missing))
         if missing and missing != self._missing:
             _log.warning(_MISSING, user, ", ".join(missing))
         elif self._missing and not missing:

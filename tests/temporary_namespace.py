@@ -17,7 +17,7 @@ from sandbox.processes.readiness import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edl.kube.api.client import ApiServer
+    from edl.kube.api.client import ApiClient
     from sandbox.existing import Cluster
 
 WITHIN: Final = 60.0
@@ -41,12 +41,12 @@ def temporary(cluster: Cluster, prefix: str = "test") -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _connected(cluster: Cluster) -> Iterator[ApiServer]:
+def _connected(cluster: Cluster) -> Iterator[ApiClient]:
     with contextlib.closing(connect(str(cluster.kubeconfig))) as api:
         yield api
 
 
-def _account_gap(api: ApiServer, namespace: str) -> str:
+def _account_gap(api: ApiClient, namespace: str) -> str:
     """Pods are refused before the controller manager has made it."""
     try:
         api.get(Target("ServiceAccount", namespace, "default"))

@@ -17,20 +17,20 @@ from edl.inject.handlers import Context
 from edl.kube import process_logging
 from edl.kube.api.client import connect
 from webhook.contract_release import release
-from webhook.http.connection_limits import Limits
-from webhook.http.server import Door, Lifecycle, Settings, serve
-from webhook.namespace_policies import Policies, Silent, Watched
-from webhook.routes import Desk, create_app, probing, rejected, reviewing
-from webhook.tls.certificate_reloader import Keeper
-from webhook.tls.client_auth import Clients
+from webhook.http.connection_limits import ConnectionLimits
+from webhook.http.server import Readiness, ServedPort, ServerSettings, serve
+from webhook.namespace_policies import NamespacePolicies, NoPolicies, WatchedPolicies
+from webhook.routes import RouteContext, create_app, probing, rejected, reviewing
+from webhook.tls.certificate_reloader import CertificateReloader
+from webhook.tls.client_auth import ClientAuthority
 from webhook.tls.serving_certificate import ServingCertificate, Source, from_directory, from_secret
-from webhook.webhook_metrics import Measures
+from webhook.webhook_metrics import WebhookMetrics
 
 _FETCH_SECONDS: Final = 2.0
 """For one namespace: the API server itself waits five for our answer."""
 
 
-class Options(msgspec.Struct, frozen=True):
+class WebhookOptions(msgspec.Struct, frozen=True):
     """The command line."""
 
     cert_dir: Path | None
@@ -111,18 +111,18 @@ class Options(msgspec.Struct, frozen=True):
 )
 def webhook(**given: object) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
-    options = msgspec.convert(given, Options)
+    options = msgspec.convert(given, WebhookOptions)
     process_logging.log_to(sys.stderr, options.log_level, options.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    measures, certificate = Measures(), ServingCertificate()
-    keeper = Keeper(certificate, _source(options), measures, _now)
+    measures, certificate = WebhookMetrics(), ServingCertificate()
+    keeper = CertificateReloader(certificate, _source(options), measures, _now)
     if options.cert_dir is not None:
         keeper.start()  # a Secret's pair may come later: until then every handshake fails
     policies = _policies(options)
-    lifecycle = Lifecycle(certificate, _now, policies.problem)
+    lifecycle = Readiness(certificate, _now, policies.problem)
     context = Context(frozenset(options.trusted), options.image, release())
-    desk = Desk(context, lifecycle.unready, measures, policies=policies)
-    settings = Settings(
+    desk = RouteContext(context, lifecycle.unready, measures, policies=policies)
+    settings = ServerSettings(
         host=options.host,
         doors=_doors(options, desk),
         rejected=partial(rejected, desk),
@@ -132,11 +132,11 @@ def webhook(**given: object) -> None:
     serve(lifecycle, keeper, settings)
 
 
-def _doors(options: Options, desk: Desk) -> tuple[Door, ...]:
+def _doors(options: WebhookOptions, desk: RouteContext) -> tuple[ServedPort, ...]:
     """One for everything, unless probes have a port of their own."""
     clients = None
     if options.client_ca is not None:
-        clients = Clients(options.client_ca, frozenset(options.client_name))
+        clients = ClientAuthority(options.client_ca, frozenset(options.client_name))
         if options.probe_port is None:
             raise click.UsageError(
                 "--client-ca needs --probe-port: neither the kubelet nor Prometheus has a "
@@ -145,15 +145,18 @@ def _doors(options: Options, desk: Desk) -> tuple[Door, ...]:
     elif options.client_name:
         raise click.UsageError("--client-name needs --client-ca, which has signed for them")
     if options.probe_port is None:
-        return (Door(create_app(desk), options.port),)
-    reviews = Door(create_app(desk, reviewing), options.port, clients=clients)
-    probes = Door(
-        create_app(desk, probing), options.probe_port, tls=False, limits=Limits(connections=100)
+        return (ServedPort(create_app(desk), options.port),)
+    reviews = ServedPort(create_app(desk, reviewing), options.port, clients=clients)
+    probes = ServedPort(
+        create_app(desk, probing),
+        options.probe_port,
+        tls=False,
+        limits=ConnectionLimits(connections=100),
     )
     return reviews, probes
 
 
-def _source(options: Options) -> Source:
+def _source(options: WebhookOptions) -> Source:
     if (options.cert_dir is None) == (options.secret is None):
         raise click.UsageError("choose one of --cert-dir and --secret")
     if options.cert_dir is not None:
@@ -162,11 +165,11 @@ def _source(options: Options) -> Source:
     return from_secret(connect(options.kubeconfig), secret)
 
 
-def _policies(options: Options) -> Policies:
+def _policies(options: WebhookOptions) -> NamespacePolicies:
     if not options.namespaces:
-        return Silent()
+        return NoPolicies()
     cluster = connect(options.kubeconfig)
-    watched = Watched(cluster, cluster.within(_FETCH_SECONDS))
+    watched = WatchedPolicies(cluster, cluster.within(_FETCH_SECONDS))
     watched.start()
     return watched
 

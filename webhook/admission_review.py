@@ -47,7 +47,7 @@ class Review(msgspec.Struct, frozen=True):
         return f"{self.kind} {place}{self.name or '(no name yet)'}"
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class DenialStatus(msgspec.Struct, frozen=True):
     """What the user reads, with the code and reason that programs read."""
 
     code: HTTPStatus
@@ -55,12 +55,12 @@ class Refusal(msgspec.Struct, frozen=True):
     message: str
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ReviewResponse(msgspec.Struct, frozen=True):
     """Allowed unless there is a refusal. `patch` is encoded JSON (RFC 6902), empty for none."""
 
     patch: bytes = b""
     warnings: tuple[str, ...] = ()
-    refusal: Refusal | None = None
+    refusal: DenialStatus | None = None
 
 
 class _Kind(msgspec.Struct):
@@ -137,7 +137,7 @@ def _depth(value: object) -> int:
     return levels
 
 
-def encode(uid: str, answer: Answer) -> bytes:
+def encode(uid: str, answer: ReviewResponse) -> bytes:
     """The AdmissionReview that carries `answer` to the question `uid`."""
     response: Json = {"uid": uid, "allowed": answer.refusal is None}
     if answer.patch:

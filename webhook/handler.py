@@ -14,10 +14,10 @@ from edl.inject.handlers import Context, Request, Verdict
 from edl.inject.manifest_types import is_labelled
 from edl.patches import json_patch
 from edl.spec.namespace_policy import NamespacePolicy
-from webhook.admission_review import Answer, Refusal, Review
+from webhook.admission_review import DenialStatus, Review, ReviewResponse
 
 
-class Outcome(StrEnum):
+class ReviewOutcome(StrEnum):
     """What became of a review, as the metrics count it."""
 
     UNCHANGED = "unchanged"
@@ -26,15 +26,15 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class ReviewResult(msgspec.Struct, frozen=True):
     """An answer and what it was. `failure` is an internal error, for the log."""
 
-    outcome: Outcome
-    answer: Answer
+    outcome: ReviewOutcome
+    answer: ReviewResponse
     failure: Exception | None = None
 
 
-class Core(msgspec.Struct, frozen=True):
+class AdmissionCore(msgspec.Struct, frozen=True):
     """The decisions that are asked for: `edl.inject`, unless a test passes its own."""
 
     mutate: Callable[[Request, Context], Verdict] = handlers.mutate
@@ -42,7 +42,7 @@ class Core(msgspec.Struct, frozen=True):
     advise: Callable[[Request], tuple[str, ...]] = handlers.advise
 
 
-Judge: TypeAlias = Callable[[Review, NamespacePolicy, Core, Context], Judgement]
+Judge: TypeAlias = Callable[[Review, NamespacePolicy, AdmissionCore, Context], ReviewResult]
 
 _MOST: Final = 50
 """Findings in one message."""
@@ -50,53 +50,61 @@ _LONGEST: Final = 2_000
 """Characters of one: its path and what is allowed stand at its ends."""
 _WARNED: Final = 4_096
 """Characters of all warnings of an answer: the API server drops those behind."""
-_UNCHANGED: Final = Judgement(Outcome.UNCHANGED, Answer())
+_UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
 
 
-def mutate(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
+def mutate(
+    review: Review, policy: NamespacePolicy, core: AdmissionCore, context: Context
+) -> ReviewResult:
     """The patch that completes the object. Never raises: see `_failed`."""
 
-    def ask(request: Request) -> Judgement:
+    def ask(request: Request) -> ReviewResult:
         verdict = core.mutate(request, context)
         # Encoded here, so that a value that is no JSON is an internal error like any other.
         operations = json_patch.diff(request.manifest, verdict.manifest)
         encoded = msgspec.json.encode(operations) if operations else b""
-        outcome = Outcome.PATCHED if operations else Outcome.UNCHANGED
-        return Judgement(outcome, Answer(encoded, _heard(verdict.warnings)))
+        outcome = ReviewOutcome.PATCHED if operations else ReviewOutcome.UNCHANGED
+        return ReviewResult(outcome, ReviewResponse(encoded, _heard(verdict.warnings)))
 
     return _judged(review, policy, ask)
 
 
-def validate(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
+def validate(
+    review: Review, policy: NamespacePolicy, core: AdmissionCore, context: Context
+) -> ReviewResult:
     """Whether the object is still as it must be. Never raises: see `_failed`."""
 
-    def ask(request: Request) -> Judgement:
+    def ask(request: Request) -> ReviewResult:
         core.validate(request, context)
         return _UNCHANGED
 
     return _judged(review, policy, ask)
 
 
-def advise(review: Review, policy: NamespacePolicy, core: Core, context: Context) -> Judgement:
+def advise(
+    review: Review, policy: NamespacePolicy, core: AdmissionCore, context: Context
+) -> ReviewResult:
     """Warnings about an object that is not ours. Never raises: see `_failed`."""
     del context
 
-    def ask(request: Request) -> Judgement:
-        return Judgement(Outcome.UNCHANGED, Answer(warnings=_heard(core.advise(request))))
+    def ask(request: Request) -> ReviewResult:
+        return ReviewResult(
+            ReviewOutcome.UNCHANGED, ReviewResponse(warnings=_heard(core.advise(request)))
+        )
 
     return _judged(review, policy, ask)
 
 
-def unread(review: Review, error: EdlError) -> Judgement:
+def unread(review: Review, error: EdlError) -> ReviewResult:
     """A namespace that nobody could read: what it says may be a ceiling, so the object waits."""
     message = f"{review}: its namespace cannot be read ({error}); nothing was written, try again"
-    refusal = Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
-    return Judgement(Outcome.FAILED, Answer(refusal=refusal))
+    refusal = DenialStatus(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+    return ReviewResult(ReviewOutcome.FAILED, ReviewResponse(refusal=refusal))
 
 
 def _judged(
-    review: Review, policy: NamespacePolicy, ask: Callable[[Request], Judgement]
-) -> Judgement:
+    review: Review, policy: NamespacePolicy, ask: Callable[[Request], ReviewResult]
+) -> ReviewResult:
     if review.manifest is None or review.operation not in ("CREATE", "UPDATE"):
         return _UNCHANGED  # a deletion is nobody's to stop
     operation = cast("Literal['CREATE', 'UPDATE']", review.operation)
@@ -108,10 +116,10 @@ def _judged(
         return _failed(review, error)
 
 
-def _denied(review: Review, findings: tuple[Finding, ...]) -> Judgement:
+def _denied(review: Review, findings: tuple[Finding, ...]) -> ReviewResult:
     message = _in_words(review, findings)
-    refusal = Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message)
-    return Judgement(Outcome.DENIED, Answer(refusal=refusal))
+    refusal = DenialStatus(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message)
+    return ReviewResult(ReviewOutcome.DENIED, ReviewResponse(refusal=refusal))
 
 
 def _in_words(review: Review, findings: tuple[Finding, ...]) -> str:
@@ -134,12 +142,12 @@ def _heard(warnings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text[:room] for text, room in zip(warnings, left, strict=False) if room > 0)
 
 
-def _failed(review: Review, error: Exception) -> Judgement:
+def _failed(review: Review, error: Exception) -> ReviewResult:
     """An internal error: a labelled object waits for its repair, another one goes on as it is."""
     what = f"kubectl-edl failed inside on {review} ({type(error).__name__}: {error})"
     if not is_labelled(review.manifest) and not is_labelled(review.old):
-        answer = Answer(warnings=_heard((f"{what}; the object was left as it is",)))
-        return Judgement(Outcome.FAILED, answer, error)
+        answer = ReviewResponse(warnings=_heard((f"{what}; the object was left as it is",)))
+        return ReviewResult(ReviewOutcome.FAILED, answer, error)
     message = f"{what}; nothing was written. The webhook's log has the details, under {review.uid}"
-    refusal = Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", message)
-    return Judgement(Outcome.FAILED, Answer(refusal=refusal), error)
+    refusal = DenialStatus(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", message)
+    return ReviewResult(ReviewOutcome.FAILED, ReviewResponse(refusal=refusal), error)

@@ -13,13 +13,13 @@ from typing import Final, Protocol
 
 from edl.errors import ClusterError, Unreachable
 from edl.kube.cache.informer import Informer
-from edl.kube.cache.store import Name, Store
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cache.store import ObjectKey, Store
+from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode import object_facts
 from edl.model import Target
 from edl.spec.namespace_policy import SILENT, NamespacePolicy, read
 
-NAMESPACES: Final = Selection("Namespace")
+NAMESPACES: Final = ListOptions("Namespace")
 AT_ONCE: Final = 4
 """Namespaces that are read at a time."""
 MOST_FAILURES: Final = 64
@@ -28,7 +28,7 @@ _QUEUED_SECONDS: Final = 1.0
 """Until a namespace is read; reading takes two at most, and the API server waits for five."""
 
 
-class Policies(Protocol):
+class NamespacePolicies(Protocol):
     """Where the policies of namespaces come from."""
 
     def known(self, namespace: str) -> NamespacePolicy | None:
@@ -44,7 +44,7 @@ class Policies(Protocol):
         ...
 
 
-class Silent:
+class NoPolicies:
     """Of no cluster: no namespace says anything."""
 
     def known(self, namespace: str) -> NamespacePolicy | None:
@@ -59,7 +59,7 @@ class Silent:
         return ""
 
 
-class Watched:
+class WatchedPolicies:
     """Of a cluster's namespaces, followed by a thread of its own for as long as we live.
 
     While the API server is away, what was known last goes on to hold.
@@ -73,7 +73,7 @@ class Watched:
         self._informer = Informer(cluster, NAMESPACES, self._store)
         self._quick = quick
         self._slots = BoundedSemaphore(AT_ONCE)
-        self._failures = Failures(monotonic)
+        self._failures = FetchFailures(monotonic)
 
     def start(self) -> None:
         self._informer.start()
@@ -82,7 +82,7 @@ class Watched:
         self._informer.stop()
 
     def known(self, namespace: str) -> NamespacePolicy | None:
-        found = self._store.get(Name("", namespace))
+        found = self._store.get(ObjectKey("", namespace))
         return found.policy if found else None
 
     def fetch(self, namespace: str) -> NamespacePolicy:
@@ -110,7 +110,7 @@ class Watched:
         return "" if self._store.synced else "the cluster's namespaces are not known yet"
 
 
-class Failures:
+class FetchFailures:
     """Which namespaces could not be read in the last seconds, and why. Thread-safe.
 
     A review names any namespace. So the number of failures is bounded, and with it the number of
@@ -138,7 +138,7 @@ class Failures:
             self._errors[namespace] = (self._monotonic(), error)
 
 
-class Errand:
+class PolicyFetch:
     """A policy that is fetched beside the loop: called on a thread, asked for afterwards."""
 
     def __init__(self, fetch: Callable[[], NamespacePolicy]) -> None:

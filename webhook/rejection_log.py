@@ -13,7 +13,7 @@ _SECONDS: Final = 60.0
 _log: Final = logging.getLogger(__name__)
 
 
-class Complaints:
+class RateLimitedLog:
     """Says the first ones of each minute, then how many were left out. The metrics count all."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -17,13 +17,13 @@ from edl.inject.handlers import Context
 from edl.spec.namespace_policy import SILENT, NamespacePolicy
 from webhook import handler
 from webhook.admission_review import BadReview, Review, decode, encode
-from webhook.handler import Core, Judge, Judgement
+from webhook.handler import AdmissionCore, Judge, ReviewResult
 from webhook.http.body_budget import MOST_VALUES, values
 from webhook.http.connection_limits import LIMIT
 from webhook.http.deferred_calls import ERRAND
-from webhook.namespace_policies import Errand, Policies, Silent
-from webhook.rejection_log import Complaints
-from webhook.webhook_metrics import Measures
+from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch
+from webhook.rejection_log import RateLimitedLog
+from webhook.webhook_metrics import WebhookMetrics
 
 ADVISE: Final = "/advise"
 """Of objects that are not ours: no namespace that cannot be read keeps one waiting."""
@@ -33,34 +33,34 @@ _TEXT: Final = "text/plain; charset=utf-8"
 _log: Final = logging.getLogger(__name__)
 
 
-class Desk(msgspec.Struct, frozen=True):
+class RouteContext(msgspec.Struct, frozen=True):
     """What the paths need. `unready` says why no traffic should come, empty when it should."""
 
     context: Context
     unready: Callable[[], str]
-    measures: Measures = msgspec.field(default_factory=Measures)
-    core: Core = msgspec.field(default_factory=Core)
-    policies: Policies = msgspec.field(default_factory=Silent)
-    complaints: Complaints = msgspec.field(default_factory=Complaints)
+    measures: WebhookMetrics = msgspec.field(default_factory=WebhookMetrics)
+    core: AdmissionCore = msgspec.field(default_factory=AdmissionCore)
+    policies: NamespacePolicies = msgspec.field(default_factory=NoPolicies)
+    complaints: RateLimitedLog = msgspec.field(default_factory=RateLimitedLog)
     clock: Callable[[], float] = time.perf_counter
     """Seconds that only run forward, for the metrics."""
 
 
-def reviewing(app: Flask, desk: Desk) -> None:
+def reviewing(app: Flask, desk: RouteContext) -> None:
     """The API server's paths."""
     looks = {"/mutate": handler.mutate, "/validate": handler.validate, ADVISE: handler.advise}
     for path, judgement in looks.items():
         app.add_url_rule(path, path, partial(_review, desk, judgement), methods=["POST"])
 
 
-def probing(app: Flask, desk: Desk) -> None:
+def probing(app: Flask, desk: RouteContext) -> None:
     """The kubelet's and Prometheus' paths."""
     app.add_url_rule("/healthz", "/healthz", partial(_text, "ok"))
     app.add_url_rule("/readyz", "/readyz", partial(_readiness, desk))
     app.add_url_rule("/metrics", "/metrics", partial(_metrics, desk))
 
 
-def create_app(desk: Desk, *parts: Callable[[Flask, Desk], None]) -> Flask:
+def create_app(desk: RouteContext, *parts: Callable[[Flask, RouteContext], None]) -> Flask:
     """The webhook as a WSGI app; of some of its parts, or whole."""
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LIMIT
@@ -71,7 +71,7 @@ def create_app(desk: Desk, *parts: Callable[[Flask, Desk], None]) -> Flask:
     return app
 
 
-def _review(desk: Desk, decide: Judge) -> Response:
+def _review(desk: RouteContext, decide: Judge) -> Response:
     if request.mimetype != _JSON:
         found = request.mimetype or "no content type"
         raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
@@ -96,7 +96,7 @@ class _Postponed(msgspec.Struct, frozen=True):
     """A review that waits for its namespace: an errand that has no more need of the body."""
 
     review: Review
-    errand: Errand
+    errand: PolicyFetch
 
     def __call__(self) -> None:
         self.errand()
@@ -111,18 +111,18 @@ def _decoded() -> Review:
     return decode(body)
 
 
-def _policy(desk: Desk, review: Review) -> NamespacePolicy | None:
+def _policy(desk: RouteContext, review: Review) -> NamespacePolicy | None:
     """None when the namespace must be fetched first: that is left as an errand."""
     if review.kind == _NAMESPACE or request.path == ADVISE:
         return SILENT
     known = desk.policies.known(review.namespace)
     if known is None:
         fetch = partial(desk.policies.fetch, review.namespace)
-        request.environ[ERRAND] = _Postponed(review, Errand(fetch))
+        request.environ[ERRAND] = _Postponed(review, PolicyFetch(fetch))
     return known
 
 
-def _tell(review: Review, judgement: Judgement) -> None:
+def _tell(review: Review, judgement: ReviewResult) -> None:
     """Log what an operator may be asked about: refusals, and our own failures in full."""
     refusal = judgement.answer.refusal
     # On one line, whatever names somebody chose: nobody writes a second one into the log.
@@ -140,20 +140,20 @@ def _text(line: str, status: int = HTTPStatus.OK) -> Response:
     return Response(f"{line}\n", status, content_type=_TEXT)
 
 
-def _readiness(desk: Desk) -> Response:
+def _readiness(desk: RouteContext) -> Response:
     reason = desk.unready()
     return _text(reason, HTTPStatus.SERVICE_UNAVAILABLE) if reason else _text("ready")
 
 
-def _metrics(desk: Desk) -> Response:
+def _metrics(desk: RouteContext) -> Response:
     return Response(desk.measures.exposition(), content_type=CONTENT_TYPE_LATEST)
 
 
-def _bad_review(desk: Desk, error: BadReview) -> Response:
+def _bad_review(desk: RouteContext, error: BadReview) -> Response:
     return _rejected(desk, str(error), error.status)
 
 
-def _bad_request(desk: Desk, error: HTTPException) -> Response:
+def _bad_request(desk: RouteContext, error: HTTPException) -> Response:
     """What Flask itself refuses: an unknown path, another method, a body that is too large."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
@@ -161,13 +161,13 @@ def _bad_request(desk: Desk, error: HTTPException) -> Response:
     return _rejected(desk, f"{request.method} {request.path}: {error.name}", status)
 
 
-def _rejected(desk: Desk, reason: str, status: int) -> Response:
+def _rejected(desk: RouteContext, reason: str, status: int) -> Response:
     line = " ".join(reason.split())
     rejected(desk, request.remote_addr or "nobody", line, status)
     return _text(line, status)
 
 
-def rejected(desk: Desk, client: str, line: str, status: int) -> None:
+def rejected(desk: RouteContext, client: str, line: str, status: int) -> None:
     """Log and count a request that was refused before anybody judged it."""
     desk.complaints.say(client, line)
     desk.measures.rejected(status)

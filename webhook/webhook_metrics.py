@@ -14,14 +14,14 @@ from prometheus_client import (
 )
 
 from webhook.admission_review import Review
-from webhook.handler import Outcome
+from webhook.handler import ReviewOutcome
 
 _KINDS: Final = frozenset({"Job", "Pod", "Namespace"})
 _OPERATIONS: Final = frozenset({"CREATE", "UPDATE"})
 _SECONDS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
 
 
-class Measures:
+class WebhookMetrics:
     """The webhook's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Measures:
             "Looks for a new certificate that failed: the old one is served on.",
         )
 
-    def reviewed(self, path: str, review: Review, outcome: Outcome, seconds: float) -> None:
+    def reviewed(self, path: str, review: Review, outcome: ReviewOutcome, seconds: float) -> None:
         # Names from outside become "other": a label must not grow with what people send.
         kind = review.kind if review.kind in _KINDS else "other"
         operation = review.operation if review.operation in _OPERATIONS else "other"

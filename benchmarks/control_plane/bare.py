@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from edl.kube.auth.credentials import Login, log_in
+from edl.kube.auth.credentials import ClientConfig, log_in
 
 _HEADERS: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
 _BODY: Final = b'{"spec":{"suspend":false}}'
@@ -24,7 +24,7 @@ def release(kubeconfig: Path, namespace: str, names: Sequence[str], threads: int
         list(pool.map(_release, parts))
 
 
-def _release(part: tuple[Login, str, Sequence[str]]) -> None:
+def _release(part: tuple[ClientConfig, str, Sequence[str]]) -> None:
     login, namespace, names = part
     address = urlsplit(login.server)
     context = login.pool.connection_pool_kw["ssl_context"]

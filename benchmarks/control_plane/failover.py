@@ -16,7 +16,7 @@ from typing import Final
 from benchmarks.control_plane.latency import NAMESPACE, create, job
 from dev.installation import install, start_reconciler
 from edl import contract
-from edl.kube.api.client import ApiServer, connect
+from edl.kube.api.client import ApiClient, connect
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
 
@@ -34,16 +34,16 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(LOOK)
 
 
-def holder(api: ApiServer) -> str:
+def holder(api: ApiClient) -> str:
     return str(api.get(LEASE)["spec"]["holderIdentity"])
 
 
-def started(api: ApiServer, name: str) -> bool:
+def started(api: ApiClient, name: str) -> bool:
     return not api.get(Target("Job", NAMESPACE, name))["spec"]["suspend"]
 
 
 @contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
     sandbox = Sandbox(f"bench-{os.getpid()}")
     try:
         sandbox.up(NodeGroup(count=4, cpu="32", memory="128Gi"))

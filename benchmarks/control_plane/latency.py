@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from dev.installation import install
 from edl import contract
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
 
@@ -47,8 +47,8 @@ def job(name: str, labels: dict[str, str], pods: int) -> dict[str, Any]:
     }
 
 
-def running(api: ApiServer, labels: str) -> int:
-    listing = api.list(Selection("Pod", NAMESPACE, labels))
+def running(api: ApiClient, labels: str) -> int:
+    listing = api.list(ListOptions("Pod", NAMESPACE, labels))
     return sum(json.loads(item)["status"].get("phase") == "Running" for item in listing.items)
 
 
@@ -59,21 +59,21 @@ def seconds_until(holds: Callable[[], bool]) -> float:
     return time.monotonic() - begun
 
 
-def create(api: ApiServer, manifest: dict[str, Any]) -> None:
+def create(api: ApiClient, manifest: dict[str, Any]) -> None:
     api.create(Target("Job", NAMESPACE, manifest["metadata"]["name"]), manifest)
 
 
-def start(api: ApiServer, name: str, labels: dict[str, str]) -> float:
+def start(api: ApiClient, name: str, labels: dict[str, str]) -> float:
     create(api, job(name, labels, PODS))
     return seconds_until(lambda: running(api, f"bench={name}") == PODS)
 
 
-def resize(api: ApiServer, name: str, body: dict[str, Any], pods: int) -> float:
+def resize(api: ApiClient, name: str, body: dict[str, Any], pods: int) -> float:
     api.patch(Target("Job", NAMESPACE, name), body)
     return seconds_until(lambda: running(api, f"bench={name}") == pods)
 
 
-def one_run(api: ApiServer, number: int) -> dict[str, float]:
+def one_run(api: ApiClient, number: int) -> dict[str, float]:
     plain, ours = f"plain-{number}", f"ours-{number}"
     manual = {"metadata": {"annotations": {contract.REPLICAS: str(PODS * 2)}}}
     elastic = {"framework": "none", "min": str(PODS), "max": str(PODS * 2)}
@@ -87,11 +87,11 @@ def one_run(api: ApiServer, number: int) -> dict[str, float]:
     found["grow 10 → 20, ours"] = resize(api, ours, manual, PODS * 2)
     for name in (plain, ours):
         api.delete(Target("Job", NAMESPACE, name))
-    seconds_until(lambda: not api.list(Selection("Pod", NAMESPACE)).items)
+    seconds_until(lambda: not api.list(ListOptions("Pod", NAMESPACE)).items)
     return found
 
 
-def burst(api: ApiServer, kind: str, labels: dict[str, str]) -> float:
+def burst(api: ApiClient, kind: str, labels: dict[str, str]) -> float:
     """Seconds from the first create until each of 200 one-pod Jobs runs."""
     begun = time.monotonic()
     for number in range(BURST):
@@ -101,7 +101,7 @@ def burst(api: ApiServer, kind: str, labels: dict[str, str]) -> float:
     took = time.monotonic() - begun
     for number in range(BURST):
         api.delete(Target("Job", NAMESPACE, f"{kind}-{number}"))
-    seconds_until(lambda: not api.list(Selection("Pod", NAMESPACE)).items)
+    seconds_until(lambda: not api.list(ListOptions("Pod", NAMESPACE)).items)
     return took
 
 
@@ -112,7 +112,7 @@ def resident(pid: int) -> int:
 
 
 @contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
     sandbox = Sandbox(f"bench-{os.getpid()}")
     try:
         sandbox.up(NodeGroup(count=20, cpu="32", memory="128Gi"))

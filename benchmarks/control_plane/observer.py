@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 
 from edl.errors import ClusterError
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.cluster import ListOptions
 
 PATIENCE: Final = 300.0
 """Seconds until the last pod must run."""
@@ -89,7 +89,9 @@ def _observe(kubeconfig: str, namespace: str, jobs: int, answers: Connection) ->
     found: list[list[float]] = [[], []]
     kinds = (("Job", _is_released), ("Pod", _runs))
     threads = [
-        Thread(target=_watch, args=(connect(kubeconfig), Selection(kind, namespace), is_so, times))
+        Thread(
+            target=_watch, args=(connect(kubeconfig), ListOptions(kind, namespace), is_so, times)
+        )
         for (kind, is_so), times in zip(kinds, found, strict=True)
     ]
     for thread in threads:
@@ -104,8 +106,8 @@ def _observe(kubeconfig: str, namespace: str, jobs: int, answers: Connection) ->
 
 
 def _watch(
-    api: ApiServer,
-    selection: Selection,
+    api: ApiClient,
+    selection: ListOptions,
     is_so: Callable[[_Object], bool],
     times: list[float],
 ) -> None:

@@ -25,8 +25,8 @@ from benchmarks.report.processor import busy_seconds, processor
 from benchmarks.scheduling import kueue
 from dev.installation import install
 from edl import contract
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
 
@@ -64,9 +64,9 @@ class Way:
 
     labels: Mapping[str, str]
     suspended: bool
-    hold: Callable[[Sandbox, ApiServer], None]
-    queued: Callable[[Sandbox, ApiServer], int]
-    release: Callable[[Sandbox, ApiServer, Sequence[str]], None]
+    hold: Callable[[Sandbox, ApiClient], None]
+    queued: Callable[[Sandbox, ApiClient], int]
+    release: Callable[[Sandbox, ApiClient, Sequence[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,49 +85,49 @@ class Figures:
     others: float
 
 
-def nothing(_sandbox: Sandbox, _api: ApiServer) -> None:
+def nothing(_sandbox: Sandbox, _api: ApiClient) -> None:
     """The Jobs are created suspended: nobody has to hold them."""
 
 
-def patch_each(sandbox: Sandbox, _api: ApiServer, names: Sequence[str]) -> None:
+def patch_each(sandbox: Sandbox, _api: ApiClient, names: Sequence[str]) -> None:
     bare.release(sandbox.kubeconfig, NAMESPACE, names, THREADS)
 
 
-def hold_by_cordon(sandbox: Sandbox, api: ApiServer) -> None:
+def hold_by_cordon(sandbox: Sandbox, api: ApiClient) -> None:
     _cordon(api, cordoned=True)
     install(sandbox, sandbox.folder / "edl")
 
 
-def uncordon(_sandbox: Sandbox, api: ApiServer, _names: Sequence[str]) -> None:
+def uncordon(_sandbox: Sandbox, api: ApiClient, _names: Sequence[str]) -> None:
     _cordon(api, cordoned=False)
 
 
-def _cordon(api: ApiServer, *, cordoned: bool) -> None:
+def _cordon(api: ApiClient, *, cordoned: bool) -> None:
     names = [f"{NODES.name_prefix}-{number:03d}" for number in range(NODES.count)]
     with ThreadPoolExecutor(THREADS) as pool:
         body = {"spec": {"unschedulable": cordoned}}
         list(pool.map(lambda name: api.patch(Target("Node", "", name), body), names))
 
 
-def all_jobs(_sandbox: Sandbox, api: ApiServer) -> int:
-    return len(api.list(Selection("Job", NAMESPACE)).items)
+def all_jobs(_sandbox: Sandbox, api: ApiClient) -> int:
+    return len(api.list(ListOptions("Job", NAMESPACE)).items)
 
 
-def explained(_sandbox: Sandbox, api: ApiServer) -> int:
+def explained(_sandbox: Sandbox, api: ApiClient) -> int:
     """Each Job in the queue is told why it waits."""
-    jobs = map(_job.decode, api.list(Selection("Job", NAMESPACE)).items)
+    jobs = map(_job.decode, api.list(ListOptions("Job", NAMESPACE)).items)
     return sum(contract.REASON in job.metadata.annotations for job in jobs)
 
 
-def workloads(sandbox: Sandbox, _api: ApiServer) -> int:
+def workloads(sandbox: Sandbox, _api: ApiClient) -> int:
     return kueue.workloads(sandbox, NAMESPACE)
 
 
-def hold_by_queue(sandbox: Sandbox, _api: ApiServer) -> None:
+def hold_by_queue(sandbox: Sandbox, _api: ApiClient) -> None:
     kueue.install(sandbox, NAMESPACE)
 
 
-def open_queue(sandbox: Sandbox, _api: ApiServer, _names: Sequence[str]) -> None:
+def open_queue(sandbox: Sandbox, _api: ApiClient, _names: Sequence[str]) -> None:
     kueue.open_queue(sandbox)
 
 
@@ -156,18 +156,18 @@ def job(name: str, way: Way) -> dict[str, Any]:
     }
 
 
-def create(api: ApiServer, way: Way, jobs: int) -> list[str]:
+def create(api: ApiClient, way: Way, jobs: int) -> list[str]:
     names = [f"job-{number:04d}" for number in range(jobs)]
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda n: api.create(Target("Job", NAMESPACE, n), job(n, way)), names))
     return names
 
 
-def settle(sandbox: Sandbox, api: ApiServer, way: Way, jobs: int) -> None:
+def settle(sandbox: Sandbox, api: ApiClient, way: Way, jobs: int) -> None:
     """Wait until whoever holds the Jobs knows them all, and none of them changes any more."""
     known: set[str] = set()
     while True:
-        found = [_job.decode(item) for item in api.list(Selection("Job", NAMESPACE)).items]
+        found = [_job.decode(item) for item in api.list(ListOptions("Job", NAMESPACE)).items]
         held = all(job.spec.suspend for job in found)
         versions = {job.metadata.resourceVersion for job in found}
         if held and versions == known and way.queued(sandbox, api) == jobs:
@@ -177,7 +177,7 @@ def settle(sandbox: Sandbox, api: ApiServer, way: Way, jobs: int) -> None:
 
 
 @contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
     sandbox = Sandbox(f"bench-{os.getpid()}")
     try:
         sandbox.up(NODES)

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.control_plane.latency import NAMESPACE, create, job, running, seconds_until
 from dev.installation import install
-from edl.kube.api.client import ApiServer, connect
+from edl.kube.api.client import ApiClient, connect
 from sandbox import NodeGroup, Sandbox
 
 WRITERS: Final = 8
@@ -60,7 +60,7 @@ def took(command: list[str], environ: Mapping[str, str]) -> Took:
     return Took((ended - begun) * 1000, spent * 1000)
 
 
-def fill(api: ApiServer, jobs: int) -> None:
+def fill(api: ApiClient, jobs: int) -> None:
     """So many one-pod Jobs, each its own training job, all of them running."""
 
     def one(number: int) -> None:
@@ -78,7 +78,7 @@ def _named(number: int) -> dict[str, object]:
 
 
 @contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
     sandbox = Sandbox(f"bench-{os.getpid()}")
     try:
         sandbox.up(NodeGroup(count=20, cpu="32", memory="128Gi"))

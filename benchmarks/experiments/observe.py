@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.experiments.manifests import JOB_LABEL, KIND_LABEL, NAMESPACE
 from edl.errors import ClusterError, Gone
-from edl.kube.cluster import Cluster, RawEvent, Selection
+from edl.kube.cluster import Cluster, ListOptions, RawEvent
 
 RUNNING: Final = "Running"
 PENDING: Final = "Pending"
@@ -121,7 +121,7 @@ class Pods:
         return found
 
     def _run(self) -> None:
-        selection, version = Selection("Pod", NAMESPACE), ""
+        selection, version = ListOptions("Pod", NAMESPACE), ""
         while not self._ended.is_set():
             try:
                 version = version or self._list(selection)
@@ -132,7 +132,7 @@ class Pods:
             except ClusterError:
                 time.sleep(0.2)
 
-    def _list(self, selection: Selection) -> str:
+    def _list(self, selection: ListOptions) -> str:
         listing = self.api.list(selection)
         found = [_decode(item) for item in listing.items]
         with self._lock:

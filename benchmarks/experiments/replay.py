@@ -29,7 +29,7 @@ from benchmarks.experiments.record import LAG_LIMIT, Circumstances, Record, Step
 from benchmarks.report import circumstances
 from dev.installation import install
 from edl.errors import NotFound
-from edl.kube.api.client import ApiServer, connect
+from edl.kube.api.client import ApiClient, connect
 from edl.model import Target
 from sandbox import NodeGroup, Sandbox
 
@@ -52,7 +52,7 @@ def replay(experiment: Experiment, way: str, seed: int, logs: Path | None = None
 @contextmanager
 def _cluster(
     experiment: Experiment, way: str, logs: Path | None
-) -> Iterator[tuple[Sandbox, ApiServer]]:
+) -> Iterator[tuple[Sandbox, ApiClient]]:
     sandbox = Sandbox(f"{experiment.name.lower()}-{way}-{os.getpid()}")
     groups = [
         NodeGroup(
@@ -90,7 +90,7 @@ class Stage:
     experiment: Experiment
     way: str
     sandbox: Sandbox
-    api: ApiServer
+    api: ApiClient
     pods: Pods = field(init=False)
     autoscaler: Autoscaler = field(init=False)
     steps: list[Step] = field(default_factory=list)

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from benchmarks.planner.objects import Objects, Scale
 from edl.errors import Gone
 from edl.kube.cache.informers import Stores, informers
-from edl.kube.cluster import RawEvent, RawListing, Selection
+from edl.kube.cluster import ListOptions, RawEvent, RawList
 from edl.kube.decode import object_facts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.incremental_state import Census
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.incremental_state import IncrementalState
 from edl.model import ClusterState
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -66,16 +66,16 @@ class Streamed:
         self.version = objects.version
         self.watches: dict[str, Events] = {}
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         page: list[bytes] = []
         for found in self.objects.of(selection.kind):
             page.append(found)
             if len(page) == PAGE:
-                yield RawListing(tuple(page), str(self.version))
+                yield RawList(tuple(page), str(self.version))
                 page.clear()
-        yield RawListing(tuple(page), str(self.version))
+        yield RawList(tuple(page), str(self.version))
 
-    def watch(self, selection: Selection, _version: str) -> Events:
+    def watch(self, selection: ListOptions, _version: str) -> Events:
         return self.watches.setdefault(selection.kind, Events())
 
 
@@ -86,7 +86,7 @@ class Reading:
         self.rung = Event()
         self.cluster = Streamed(Objects(scale))
         self.stores = Stores.empty(self.rung.set)
-        self._census = Census(self.stores)
+        self._census = IncrementalState(self.stores)
         self._version = self.cluster.objects.version
         self._informers = informers(cast("Cluster", self.cluster), self.stores)
 
@@ -179,7 +179,7 @@ def watch_events(reading: Reading, runs: int) -> None:
 
 def read_placed(objects: Objects) -> None:
     """As many pods as there are, all placed by plans: each is kept to a node of its own."""
-    shapes, found, before = Shapes(), [], memory()
+    shapes, found, before = ShapeInterner(), [], memory()
     raw = (objects.placed(number) for number in range(objects.scale.pods))
     spent = timed(lambda: found.extend(object_facts.pod(one, shapes) for one in raw))
     different = len({id(one.shape) for one in found})

@@ -32,8 +32,8 @@ from benchmarks.scheduling.racks import (
 from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from sandbox import Sandbox
 
@@ -71,9 +71,9 @@ class Way:
     """A contestant. `hold` comes before the gangs are made, `release` lets them go."""
 
     job: Callable[[Gang], dict[str, Any]]
-    hold: Callable[[Sandbox, ApiServer], None]
-    queued: Callable[[Sandbox, ApiServer], int]
-    release: Callable[[Sandbox, ApiServer], None]
+    hold: Callable[[Sandbox, ApiClient], None]
+    queued: Callable[[Sandbox, ApiClient], int]
+    release: Callable[[Sandbox, ApiClient], None]
 
 
 def _job(gang: Gang, labels: Mapping[str, str], **fields: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -91,19 +91,19 @@ def our_job(gang: Gang) -> dict[str, Any]:
     return found
 
 
-def our_hold(sandbox: Sandbox, api: ApiServer) -> None:
+def our_hold(sandbox: Sandbox, api: ApiClient) -> None:
     """A quota of no GPU keeps them waiting."""
     body = {"metadata": {"name": QUOTA}, "spec": {"hard": {f"requests.{GPU}": "0"}}}
     api.create(Target("ResourceQuota", NAMESPACE, QUOTA), body)
     install(sandbox, sandbox.folder / "edl")
 
 
-def our_queued(_sandbox: Sandbox, api: ApiServer) -> int:
-    jobs = map(_decoder.decode, api.list(Selection("Job", NAMESPACE)).items)
+def our_queued(_sandbox: Sandbox, api: ApiClient) -> int:
+    jobs = map(_decoder.decode, api.list(ListOptions("Job", NAMESPACE)).items)
     return sum(contract.REASON in job.metadata.annotations for job in jobs)
 
 
-def our_release(sandbox: Sandbox, _api: ApiServer) -> None:
+def our_release(sandbox: Sandbox, _api: ApiClient) -> None:
     sandbox.kubectl("delete", "resourcequota", "-n", NAMESPACE, QUOTA, "--wait=false")
 
 
@@ -115,7 +115,7 @@ def kueues_job(gang: Gang) -> dict[str, Any]:
     return _job(gang, kueue.LABELS, suspend=True, template=pods)
 
 
-def kueues_hold(sandbox: Sandbox, _api: ApiServer) -> None:
+def kueues_hold(sandbox: Sandbox, _api: ApiClient) -> None:
     kueue.install(sandbox, NAMESPACE, kueue.TOPOLOGY)
 
 
@@ -132,7 +132,7 @@ WAYS: Final = {
 
 
 @contextmanager
-def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
+def cluster() -> Iterator[tuple[Sandbox, ApiClient]]:
     sandbox = Sandbox(f"racks-{os.getpid()}")
     try:
         sandbox.up(*groups())
@@ -141,9 +141,9 @@ def cluster() -> Iterator[tuple[Sandbox, ApiServer]]:
         sandbox.down()
 
 
-def watch(api: ApiServer, found: Found) -> None:
+def watch(api: ApiClient, found: Found) -> None:
     """Sees pods being bound, for ever."""
-    selection = Selection("Pod", NAMESPACE)
+    selection = ListOptions("Pod", NAMESPACE)
     version = api.list(selection).version
     while True:
         try:

@@ -28,8 +28,8 @@ from benchmarks.scheduling.watch import Gang, Stage, Stalls, Start, Watch
 from dev.installation import install
 from edl import contract
 from edl.errors import Conflict, NotFound
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.simulator import Training
 from sandbox import Sandbox
@@ -74,7 +74,7 @@ def played(sandbox: Sandbox, watch: Watch, scenario: Scenario, number: int, *, b
             _until(lambda: all(gang.over for gang in found.gangs))
         found.took = time.monotonic() - found.began
         for kind in ("Job", "Pod"):
-            listed = api.list(Selection(kind, NAMESPACE))
+            listed = api.list(ListOptions(kind, NAMESPACE))
             _until(partial(watch.has_read, kind, listed))
     finally:
         watch.forget()
@@ -88,7 +88,7 @@ def _gang(training: Training, watch: Watch) -> Gang:
     return gang
 
 
-def _arrive(api: ApiServer, trainings: Sequence[Training]) -> None:
+def _arrive(api: ApiClient, trainings: Sequence[Training]) -> None:
     begun = time.monotonic()
     with ThreadPoolExecutor(THREADS) as pool:
         for training in sorted(trainings, key=lambda one: one.at):
@@ -137,17 +137,17 @@ def _until(holds: Callable[[], bool], seconds: float = LONGEST) -> None:
         time.sleep(0.1)
 
 
-def _clear(api: ApiServer, nodes: Sequence[str]) -> None:
+def _clear(api: ApiClient, nodes: Sequence[str]) -> None:
     """The cluster is empty, and the next one begins."""
     for kind in ("Deployment", "Job", "Pod"):
         _delete(api, kind)
-    _until(lambda: not api.list(Selection("Pod", NAMESPACE)).items)
+    _until(lambda: not api.list(ListOptions("Pod", NAMESPACE)).items)
     for name in nodes:
         api.delete(Target("Node", "", name))
 
 
-def _delete(api: ApiServer, kind: str) -> None:
-    listed = api.list(Selection(kind, NAMESPACE)).items
+def _delete(api: ApiClient, kind: str) -> None:
+    listed = api.list(ListOptions(kind, NAMESPACE)).items
     names = [_name(item) for item in listed]
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda name: _end(api, Target(kind, NAMESPACE, name)), names))
@@ -157,7 +157,7 @@ def _name(item: bytes) -> str:
     return str(json.loads(item)["metadata"]["name"])
 
 
-def _end(api: ApiServer, target: Target) -> None:
+def _end(api: ApiClient, target: Target) -> None:
     with suppress(NotFound):
         api.delete(target)
 
@@ -238,7 +238,7 @@ def main() -> None:
         sandbox.down()
 
 
-def _prepare(api: ApiServer) -> None:
+def _prepare(api: ApiClient) -> None:
     allowed = {"metadata": {"labels": {contract.KUBEXEC: contract.ENABLED}}}
     api.patch(Target("Namespace", "", NAMESPACE), allowed)
     for name, value in scaled_scenario.priorities().items():

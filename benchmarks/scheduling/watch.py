@@ -17,7 +17,7 @@ import msgspec
 from edl import contract
 from edl.errors import ClusterError
 from edl.kube.api.client import connect
-from edl.kube.cluster import RawEvent, RawListing, Selection
+from edl.kube.cluster import ListOptions, RawEvent, RawList
 
 
 class _Named(msgspec.Struct):
@@ -250,7 +250,7 @@ class Watch:
         with self._lock:
             self._gangs |= dict.fromkeys(gang.minimum, gang)
 
-    def has_read(self, kind: str, listed: RawListing) -> bool:
+    def has_read(self, kind: str, listed: RawList) -> bool:
         """Whether every change of these objects has been seen."""
         last = max((_version(_seen.decode(item)) for item in listed.items), default=0)
         return self._read.get(kind, 0) >= last
@@ -263,7 +263,7 @@ class Watch:
             self._gangs = {}
 
     def _follow(self, kind: str) -> None:
-        api, selection = connect(self._kubeconfig), Selection(kind, self._namespace)
+        api, selection = connect(self._kubeconfig), ListOptions(kind, self._namespace)
         while True:
             try:
                 listed = api.list(selection)

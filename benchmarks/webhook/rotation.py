@@ -21,7 +21,7 @@ from benchmarks.control_plane.latency import NAMESPACE, job
 from certs.secrets import usual
 from dev.installation import Installation, install
 from edl.errors import ClusterError
-from edl.kube.api.client import ApiServer, connect
+from edl.kube.api.client import ApiClient, connect
 from edl.model import Target
 from sandbox import Sandbox
 
@@ -39,7 +39,7 @@ class Asked:
     failed: int = 0
 
 
-def ask(api: ApiServer, client: int, ended: Event, asked: Asked) -> None:
+def ask(api: ApiClient, client: int, ended: Event, asked: Asked) -> None:
     number = 0
     while not ended.is_set():
         number += 1
@@ -84,7 +84,7 @@ def changes(installation: Installation) -> int:
     return int(float(found[1])) - 1 if found else 0
 
 
-def measured(installation: Installation, api: ApiServer, seconds: float) -> tuple[Asked, int]:
+def measured(installation: Installation, api: ApiClient, seconds: float) -> tuple[Asked, int]:
     ended, asked = Event(), Asked()
     threads = [Thread(target=ask, args=(api, client, ended, asked)) for client in range(CLIENTS)]
     for thread in threads:
@@ -97,7 +97,7 @@ def measured(installation: Installation, api: ApiServer, seconds: float) -> tupl
     return asked, found
 
 
-def await_called(api: ApiServer) -> None:
+def await_called(api: ApiClient) -> None:
     """Until the API server believes the certificate that the webhook shows."""
     manifest = job("probe", {"framework": "none"}, 1)
     while True:

@@ -9,7 +9,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.writes import Json
 
 NAMESPACE: Final = "demo"
@@ -61,7 +61,7 @@ def look(cluster: Cluster, at: float) -> Look:
 
 
 def _items(cluster: Cluster, kind: str) -> list[Json]:
-    listing = cluster.list(Selection(kind, namespace=NAMESPACE))
+    listing = cluster.list(ListOptions(kind, namespace=NAMESPACE))
     return [json.loads(item) for item in listing.items]
 
 

@@ -1,4 +1,4 @@
-"""The one seam to Kubernetes: `Cluster`. Two things implement it, `ApiServer` and `FakeCluster`.
+"""The one seam to Kubernetes: `Cluster`. Two things implement it, `ApiClient` and `FakeCluster`.
 
 The same contract tests run on both. Objects go in and out as plain JSON dictionaries; every method
 raises the errors of `edl.errors`.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from edl.writes import Json
 
 
-class Resource(msgspec.Struct, frozen=True):
+class ApiResource(msgspec.Struct, frozen=True):
     """Where a kind lives in the API: `group` is empty for core/v1."""
 
     kind: str
@@ -34,42 +34,44 @@ class Resource(msgspec.Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-RESOURCES: Final[Mapping[str, Resource]] = {
+RESOURCES: Final[Mapping[str, ApiResource]] = {
     resource.kind: resource
     for resource in (
-        Resource("Node", "", "v1", "nodes", namespaced=False),
-        Resource("Namespace", "", "v1", "namespaces", namespaced=False),
-        Resource("Pod", "", "v1", "pods"),
-        Resource("Service", "", "v1", "services"),
-        Resource("ServiceAccount", "", "v1", "serviceaccounts"),
-        Resource("Secret", "", "v1", "secrets"),
-        Resource("Event", "", "v1", "events"),
-        Resource("ResourceQuota", "", "v1", "resourcequotas"),
-        Resource("LimitRange", "", "v1", "limitranges"),
-        Resource("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"),
-        Resource("Job", "batch", "v1", "jobs"),
-        Resource("CronJob", "batch", "v1", "cronjobs"),
-        Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
-        Resource("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings"),
-        Resource("Lease", "coordination.k8s.io", "v1", "leases"),
-        Resource("Deployment", "apps", "v1", "deployments"),
-        Resource("PodMetrics", "metrics.k8s.io", "v1beta1", "pods"),
-        Resource("NodeMetrics", "metrics.k8s.io", "v1beta1", "nodes", namespaced=False),
+        ApiResource("Node", "", "v1", "nodes", namespaced=False),
+        ApiResource("Namespace", "", "v1", "namespaces", namespaced=False),
+        ApiResource("Pod", "", "v1", "pods"),
+        ApiResource("Service", "", "v1", "services"),
+        ApiResource("ServiceAccount", "", "v1", "serviceaccounts"),
+        ApiResource("Secret", "", "v1", "secrets"),
+        ApiResource("Event", "", "v1", "events"),
+        ApiResource("ResourceQuota", "", "v1", "resourcequotas"),
+        ApiResource("LimitRange", "", "v1", "limitranges"),
+        ApiResource("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"),
+        ApiResource("Job", "batch", "v1", "jobs"),
+        ApiResource("CronJob", "batch", "v1", "cronjobs"),
+        ApiResource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
+        ApiResource("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings"),
+        ApiResource("Lease", "coordination.k8s.io", "v1", "leases"),
+        ApiResource("Deployment", "apps", "v1", "deployments"),
+        ApiResource("PodMetrics", "metrics.k8s.io", "v1beta1", "pods"),
+        ApiResource("NodeMetrics", "metrics.k8s.io", "v1beta1", "nodes", namespaced=False),
         # What an installation of ours consists of besides.
-        Resource("ConfigMap", "", "v1", "configmaps"),
-        Resource("Role", "rbac.authorization.k8s.io", "v1", "roles"),
+        ApiResource("ConfigMap", "", "v1", "configmaps"),
+        ApiResource("Role", "rbac.authorization.k8s.io", "v1", "roles"),
         *(
-            Resource(kind, "rbac.authorization.k8s.io", "v1", f"{kind.lower()}s", namespaced=False)
+            ApiResource(
+                kind, "rbac.authorization.k8s.io", "v1", f"{kind.lower()}s", namespaced=False
+            )
             for kind in ("ClusterRole", "ClusterRoleBinding")
         ),
-        Resource("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies"),
-        Resource("Issuer", "cert-manager.io", "v1", "issuers"),
-        Resource("Certificate", "cert-manager.io", "v1", "certificates"),
-        Resource("ServiceMonitor", "monitoring.coreos.com", "v1", "servicemonitors"),
-        Resource("PrometheusRule", "monitoring.coreos.com", "v1", "prometheusrules"),
+        ApiResource("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies"),
+        ApiResource("Issuer", "cert-manager.io", "v1", "issuers"),
+        ApiResource("Certificate", "cert-manager.io", "v1", "certificates"),
+        ApiResource("ServiceMonitor", "monitoring.coreos.com", "v1", "servicemonitors"),
+        ApiResource("PrometheusRule", "monitoring.coreos.com", "v1", "prometheusrules"),
         # Questions: what is created is an answer, and nothing is stored.
         *(
-            Resource(kind, group, "v1", f"{kind.lower()}s", namespaced=False)
+            ApiResource(kind, group, "v1", f"{kind.lower()}s", namespaced=False)
             for group, kind in (
                 ("authentication.k8s.io", "SelfSubjectReview"),
                 ("authorization.k8s.io", "SelfSubjectAccessReview"),
@@ -78,7 +80,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         ),
         # Dynamic resource allocation.
         *(
-            Resource(kind, "resource.k8s.io", "v1", plural, namespaced, optional=True)
+            ApiResource(kind, "resource.k8s.io", "v1", plural, namespaced, optional=True)
             for kind, plural, namespaced in (
                 ("ResourceSlice", "resourceslices", False),
                 ("DeviceClass", "deviceclasses", False),
@@ -86,30 +88,32 @@ RESOURCES: Final[Mapping[str, Resource]] = {
                 ("ResourceClaimTemplate", "resourceclaimtemplates", True),
             )
         ),
-        Resource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False),
-        Resource("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", namespaced=False),
-        Resource(
+        ApiResource(
+            "PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False
+        ),
+        ApiResource("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", namespaced=False),
+        ApiResource(
             "ValidatingAdmissionPolicy",
             "admissionregistration.k8s.io",
             "v1",
             "validatingadmissionpolicies",
             namespaced=False,
         ),
-        Resource(
+        ApiResource(
             "ValidatingAdmissionPolicyBinding",
             "admissionregistration.k8s.io",
             "v1",
             "validatingadmissionpolicybindings",
             namespaced=False,
         ),
-        Resource(
+        ApiResource(
             "MutatingWebhookConfiguration",
             "admissionregistration.k8s.io",
             "v1",
             "mutatingwebhookconfigurations",
             namespaced=False,
         ),
-        Resource(
+        ApiResource(
             "ValidatingWebhookConfiguration",
             "admissionregistration.k8s.io",
             "v1",
@@ -120,7 +124,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
 }
 
 
-class Selection(msgspec.Struct, frozen=True):
+class ListOptions(msgspec.Struct, frozen=True):
     """Which objects of a kind: all namespaces when `namespace` is empty."""
 
     kind: str
@@ -129,7 +133,7 @@ class Selection(msgspec.Struct, frozen=True):
     """A label selector, as the API spells it."""
 
 
-class RawListing(msgspec.Struct, frozen=True):
+class RawList(msgspec.Struct, frozen=True):
     """A list; each item is undecoded JSON without apiVersion and kind. Watch from `version`."""
 
     items: tuple[bytes, ...]
@@ -184,13 +188,13 @@ class Cluster(Protocol):
 
     def get(self, target: Target) -> Json: ...
 
-    def list(self, selection: Selection) -> RawListing: ...
+    def list(self, selection: ListOptions) -> RawList: ...
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         """The same list piece by piece, all of one version; raises Gone when it took too long."""
         ...
 
-    def watch(self, selection: Selection, version: str) -> Watch:
+    def watch(self, selection: ListOptions, version: str) -> Watch:
         """Events after `version`; raises Gone when that is too old."""
         ...
 
@@ -207,7 +211,7 @@ class Cluster(Protocol):
         ...
 
 
-class ClusterWithLogs(Cluster, Protocol):
+class PluginCluster(Cluster, Protocol):
     """What the plugin asks besides."""
 
     def delete(

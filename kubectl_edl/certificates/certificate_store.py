@@ -7,9 +7,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from certs.bundle import Pair, each_certificate
+from certs.bundle import KeyPair, each_certificate
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
-from certs.verify import Facts, is_signed_by
+from certs.verify import CertificateInfo, is_signed_by
 from edl.errors import NotFound
 from edl.kube.cluster import Cluster
 from edl.model import Target
@@ -38,7 +38,7 @@ class Trusted:
         return f"{self.target.kind} {self.target.name}, {self.entry}"
 
 
-def served(cluster: Cluster) -> Pair:
+def served(cluster: Cluster) -> KeyPair:
     """What the webhook's Secret holds. Raises ClusterError, CertificateError when there is none."""
     return read_pair(cluster, usual().serving)
 
@@ -82,7 +82,7 @@ def is_believed(certificate: bytes, trust: bytes) -> bool:
     return any(is_signed_by(certificate, authority) for authority in each_certificate(trust))
 
 
-def days_left(facts: Facts, now: datetime) -> str:
+def days_left(facts: CertificateInfo, now: datetime) -> str:
     """`364 days left`, `expired 3 days ago`."""
     days = facts.left(now).days
     if facts.left(now).total_seconds() < 0:

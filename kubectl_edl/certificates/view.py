@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from certs.bundle import CertificateError, Issuer, Pair, each_certificate
+from certs.bundle import CertificateError, Issuer, KeyPair, each_certificate
 from certs.secrets import Installed
-from certs.verify import Facts, facts_of, is_signed_by
+from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.writes import Json
 from kubectl_edl.certificates.certificate_store import Trusted, days_left
 from kubectl_edl.model.training_job_view import time_text
@@ -34,7 +34,7 @@ class Shown:
 
     what: str
     where: str
-    facts: Facts | None
+    facts: CertificateInfo | None
     problem: str = ""
 
 
@@ -44,7 +44,7 @@ def of_authority(authorities: Sequence[bytes], where: str) -> Iterator[Shown]:
         yield _shown("predecessor" if place else "authority", where, one)
 
 
-def of_pair(pair: Pair, where: str) -> Iterator[Shown]:
+def of_pair(pair: KeyPair, where: str) -> Iterator[Shown]:
     """What is served with."""
     yield _shown("serving", where, pair.certificate)
 
@@ -81,7 +81,7 @@ def news(installed: Installed, now: datetime, *, authority: bool) -> str:
     return f"renewed: {left}; the webhook loads it within a minute"
 
 
-def _signed(pair: Pair, issuer: Issuer) -> bool:
+def _signed(pair: KeyPair, issuer: Issuer) -> bool:
     return is_signed_by(pair.certificate, issuer.authority.certificate)
 
 

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from edl import contract
 from edl.errors import EdlError
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.context import Scope, World
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def job_names(
     incomplete: str,
 ) -> list[CompletionItem]:
     """Training jobs of the namespace that the command line names."""
-    selection = Selection("Job", labels=contract.FRAMEWORK)
+    selection = ListOptions("Job", labels=contract.FRAMEWORK)
     return _candidates(ctx, selection, incomplete, training_job_name)
 
 
@@ -41,7 +41,7 @@ def role_names(
 
     job = plain(ctx.params.get("job") or "")
     labels = f"{contract.JOB}={job}" if job else contract.FRAMEWORK
-    return _candidates(ctx, Selection("Job", labels=labels), incomplete, role_name)
+    return _candidates(ctx, ListOptions("Job", labels=labels), incomplete, role_name)
 
 
 def plain_job_names(
@@ -50,7 +50,7 @@ def plain_job_names(
     incomplete: str,
 ) -> list[CompletionItem]:
     """Jobs that are not elastic yet."""
-    selection = Selection("Job", labels=f"!{contract.FRAMEWORK}")
+    selection = ListOptions("Job", labels=f"!{contract.FRAMEWORK}")
     return _candidates(ctx, selection, incomplete, object_name)
 
 
@@ -59,11 +59,11 @@ def namespaces(
     param: click.Parameter,  # noqa: ARG001 (the same)
     incomplete: str,
 ) -> list[CompletionItem]:
-    return _candidates(ctx, Selection("Namespace"), incomplete, object_name)
+    return _candidates(ctx, ListOptions("Namespace"), incomplete, object_name)
 
 
 def _candidates(
-    ctx: click.Context, selection: Selection, incomplete: str, named: Callable[[bytes], str]
+    ctx: click.Context, selection: ListOptions, incomplete: str, named: Callable[[bytes], str]
 ) -> list[CompletionItem]:
     world = ctx.find_object(World)
     if world is None:
@@ -73,7 +73,7 @@ def _candidates(
     try:
         connection = world.connect(scope)
         where = connection.namespace if selection.kind == "Job" else ""
-        chosen = Selection(selection.kind, where, selection.labels)
+        chosen = ListOptions(selection.kind, where, selection.labels)
         items = connection.cluster.list(chosen).items
     except EdlError:
         return []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
 
-    from edl.kube.cluster import Cluster, ClusterWithLogs, Selection
+    from edl.kube.cluster import Cluster, ListOptions, PluginCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Scope:
 class Connection:
     """A cluster and where in it the user is; `namespace` is empty for all namespaces."""
 
-    cluster: ClusterWithLogs
+    cluster: PluginCluster
     namespace: str
     server: str
     scope: Scope
@@ -76,7 +76,7 @@ class World:
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
     connect: Callable[[Scope], Connection]
-    changes: Callable[[Cluster, Selection], Iterator[None]]
+    changes: Callable[[Cluster, ListOptions], Iterator[None]]
     """Yields when something that is selected may have changed, until the user has seen enough."""
     listening: Callable[[], AbstractContextManager[None]] = nullcontext
     """While it lasts, keys and a terminal of another size interrupt the wait for changes."""

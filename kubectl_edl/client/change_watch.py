@@ -6,7 +6,7 @@ from threading import Thread
 from typing import Final
 
 from edl.errors import ClusterError, Forbidden
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from kubectl_edl.cli.interrupts import Attention
 
 _PATIENCE: Final = 5.0
@@ -16,7 +16,7 @@ _GATHER: Final = 0.2
 _AGAIN: Final = 2.0
 
 
-def wakes(cluster: Cluster, selection: Selection, attention: Attention) -> Iterator[None]:
+def wakes(cluster: Cluster, selection: ListOptions, attention: Attention) -> Iterator[None]:
     """Until its user has seen enough. Without the right to watch, every 5 s."""
     Thread(target=_watch, args=(cluster, selection, attention), daemon=True).start()
     while True:
@@ -29,7 +29,7 @@ def wakes(cluster: Cluster, selection: Selection, attention: Attention) -> Itera
         yield
 
 
-def _watch(cluster: Cluster, selection: Selection, attention: Attention) -> None:
+def _watch(cluster: Cluster, selection: ListOptions, attention: Attention) -> None:
     while True:
         try:
             version = cluster.list(selection).version

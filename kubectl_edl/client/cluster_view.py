@@ -12,13 +12,13 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.errors import Forbidden
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import limit_range, quota
-from edl.kube.decode.object_facts import NamespaceFacts, PriorityFacts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.observe import Snapshot, observe
+from edl.kube.decode.object_facts import NamespaceFacts, PriorityClassFacts
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import ClusterState, Target, TrainingJob
 from edl.spec.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json
@@ -39,7 +39,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 def survey_jobs(connection: Connection, now: datetime) -> Survey:
     """The training jobs without their pods: enough to change one. Raises Forbidden."""
-    return Survey(_observed(Snapshot(jobs=_jobs(connection)), now).jobs)
+    return Survey(_observed(ClusterFacts(jobs=_jobs(connection)), now).jobs)
 
 
 def survey_training(
@@ -67,10 +67,10 @@ def survey_created(connection: Connection, jobs: Sequence[Json], now: datetime) 
     `hints` name what only their namespace knows.
     """
     hints: list[str] = []
-    shapes = Shapes()
-    classes = Selection("PriorityClass")
+    shapes = ShapeInterner()
+    classes = ListOptions("PriorityClass")
     created = [job_facts.job(msgspec.json.encode(one), shapes) for one in jobs]
-    found = Snapshot(
+    found = ClusterFacts(
         jobs=created,
         priorities=allowed(
             lambda: list(map(object_facts.priority, connection.cluster.list(classes).items)), "", []
@@ -91,8 +91,8 @@ def _namespace(connection: Connection, hints: list[str]) -> Sequence[NamespaceFa
     )
 
 
-def _training(asked: Asked, hints: list[str]) -> Snapshot:
-    shapes = Shapes()
+def _training(asked: Asked, hints: list[str]) -> ClusterFacts:
+    shapes = ShapeInterner()
     listed = asked.answers()
     jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
     pods = allowed(
@@ -105,18 +105,18 @@ def _training(asked: Asked, hints: list[str]) -> Snapshot:
         "priorities count as 0 here",
         hints if any(job.priority_class for job in jobs) else [],
     )
-    return Snapshot(pods=pods, jobs=jobs, priorities=priorities)
+    return ClusterFacts(pods=pods, jobs=jobs, priorities=priorities)
 
 
-def _ruled(connection: Connection, found: Snapshot, hints: list[str]) -> Snapshot:
+def _ruled(connection: Connection, found: ClusterFacts, hints: list[str]) -> ClusterFacts:
     listed, namespace = connection.cluster.list, connection.namespace
     quotas = allowed(
-        lambda: list(map(quota, listed(Selection("ResourceQuota", namespace)).items)),
+        lambda: list(map(quota, listed(ListOptions("ResourceQuota", namespace)).items)),
         "what a ResourceQuota forbids is not known here",
         hints,
     )
     ranges = allowed(
-        lambda: list(map(limit_range, listed(Selection("LimitRange", namespace)).items)),
+        lambda: list(map(limit_range, listed(ListOptions("LimitRange", namespace)).items)),
         "what a LimitRange adds or forbids is not known here",
         hints,
     )
@@ -141,7 +141,7 @@ def survey_cluster(cluster: Cluster, now: datetime, hints: list[str] | None = No
 
 
 def _jobs(connection: Connection, selector: str = "") -> list[JobFacts]:
-    shapes = Shapes()
+    shapes = ShapeInterner()
     listing = connection.cluster.list(jobs_of(connection, selector))
     return [job_facts.job(raw, shapes) for raw in listing.items]
 
@@ -157,11 +157,11 @@ def allowed(
         return ()
 
 
-def _observed(found: Snapshot, now: datetime) -> ClusterState:
+def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
     """What was not read is taken as it should be: a missing right is no problem of the job."""
     known = {priority.name for priority in found.priorities}
     unread = {job.priority_class for job in found.jobs} - known - {""}
-    assumed = tuple(PriorityFacts(name, 0, default=False) for name in unread)
+    assumed = tuple(PriorityClassFacts(name, 0, default=False) for name in unread)
     policies = [NamespacePolicy(job.key.namespace, kubexec=True) for job in found.jobs]
     whole = replace(
         found,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from edl import contract
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.object_facts import time
 from edl.writes import Json
 from kubectl_edl.client.incarnations import Jobs, about
@@ -51,7 +51,7 @@ def happenings(
 
     `ours`: and all that we say, about Jobs that are gone, too. Raises Forbidden.
     """
-    listed = [json.loads(item) for item in cluster.list(Selection("Event", namespace)).items]
+    listed = [json.loads(item) for item in cluster.list(ListOptions("Event", namespace)).items]
     said = [event for event in listed if ours and _is_ours(event)]
     chosen = {event["metadata"]["uid"]: event for event in (*about(listed, jobs), *said)}
     found = [_happening(event) for event in chosen.values()]

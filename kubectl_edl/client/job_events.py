@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.writes import Json
 from kubectl_edl.client.incarnations import Jobs, about
 
@@ -32,7 +32,7 @@ class Change:
 
 def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[Change, ...]:
     """The newest `most` Events of these Jobs, newest last. Raises Forbidden."""
-    listing = cluster.list(Selection("Event", namespace))
+    listing = cluster.list(ListOptions("Event", namespace))
     events = about([json.loads(item) for item in listing.items], jobs)
     found = sorted(_change(event) for event in events if _is_shown(event))
     return tuple(found[-most:])

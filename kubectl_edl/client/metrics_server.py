@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl.errors import Forbidden, NotFound, Unreachable
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.quantities import Resources
 from edl.writes import Json
 
@@ -15,14 +15,14 @@ Used = Mapping[tuple[str, str], Resources]
 
 
 def used_by_pods(cluster: Cluster, namespace: str, hints: list[str]) -> Used | None:
-    return _used(cluster, Selection("PodMetrics", namespace), hints)
+    return _used(cluster, ListOptions("PodMetrics", namespace), hints)
 
 
 def used_by_nodes(cluster: Cluster, hints: list[str]) -> Used | None:
-    return _used(cluster, Selection("NodeMetrics"), hints)
+    return _used(cluster, ListOptions("NodeMetrics"), hints)
 
 
-def _used(cluster: Cluster, selection: Selection, hints: list[str]) -> Used | None:
+def _used(cluster: Cluster, selection: ListOptions, hints: list[str]) -> Used | None:
     """`hints` gets why nothing is known."""
     try:
         found = [json.loads(item) for item in cluster.list(selection).items]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from edl import contract
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.object_facts import time
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json
@@ -40,7 +40,7 @@ class Unplaced:
 
 def unplaced(cluster: Cluster, namespace: str, jobs: Collection[str]) -> tuple[Unplaced, ...]:
     """Pods of these Jobs that wait, in the order of their names. Raises Forbidden."""
-    listing = cluster.list(Selection("Pod", namespace, contract.FRAMEWORK))
+    listing = cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
     pods, causes = map(json.loads, listing.items), PodCauses(cluster, namespace)
     found = (
         _unplaced(pod, owner, causes) for pod in pods for owner in _owners(pod) if owner in jobs

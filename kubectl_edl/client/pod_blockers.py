@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from edl.errors import Forbidden
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.writes import Json
 from kubectl_edl.client.job_events import last_seen
 
@@ -68,7 +68,7 @@ class PodCauses:
         return {(one.get("kind", ""), one.get("name", "")): event for one, event in involved}
 
     def _list(self, kind: str) -> list[Json]:
-        listing = self._cluster.list(Selection(kind, self._namespace))
+        listing = self._cluster.list(ListOptions(kind, self._namespace))
         return [json.loads(item) for item in listing.items]
 
 

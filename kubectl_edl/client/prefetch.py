@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from edl import contract
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from edl.kube.cluster import RawListing
+    from edl.kube.cluster import RawList
     from edl.writes import Json
     from kubectl_edl.cli.context import Connection
 
@@ -25,7 +25,7 @@ class Answers(NamedTuple):
     priorities: Callable[[], tuple[bytes, ...]]
 
 
-_Futures: TypeAlias = "tuple[list[Future[RawListing]], Future[Json] | None]"
+_Futures: TypeAlias = "tuple[list[Future[RawList]], Future[Json] | None]"
 
 
 class Asked:
@@ -54,8 +54,8 @@ class Asked:
     def _ask(self) -> _Futures:
         selections = (
             jobs_of(self.connection),
-            Selection("Pod", self.connection.namespace, contract.FRAMEWORK),
-            Selection("PriorityClass"),
+            ListOptions("Pod", self.connection.namespace, contract.FRAMEWORK),
+            ListOptions("PriorityClass"),
         )
         # The short ones follow whichever is done first: a connection of its own costs more.
         pool = ThreadPoolExecutor(len(selections) - 1)
@@ -70,7 +70,7 @@ class Asked:
         return self.connection.cluster.get(LEASE)
 
 
-def jobs_of(connection: Connection, selector: str = "") -> Selection:
+def jobs_of(connection: Connection, selector: str = "") -> ListOptions:
     """Our Jobs; their pods carry the same label."""
     labels = f"{contract.FRAMEWORK},{selector}" if selector else contract.FRAMEWORK
-    return Selection("Job", connection.namespace, labels)
+    return ListOptions("Job", connection.namespace, labels)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from edl.kube.auth.access_review import Missing
+    from edl.kube.auth.access_review import MissingRights
     from edl.writes import Json
     from kubectl_edl.cli.context import Connection
 
@@ -58,7 +58,7 @@ class Leadership:
     settings: str | None = None
     """The annotation that says how it decides."""
     refusal: Forbidden | None = None
-    missing: Missing | None = None
+    missing: MissingRights | None = None
     """What the one that leads may not write; None where it does not say."""
 
     @property

@@ -11,7 +11,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Conflict, Denied, Finding, Forbidden, Invalid, NotFound
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -73,7 +73,7 @@ def _joined(connection: Connection, manifests: Sequence[Json]) -> list[Finding]:
     """A training job of this name that has other Jobs: these would break its cast."""
     own = manifests[0]["metadata"]
     job = own["labels"].get(contract.JOB, own["name"])
-    wanted = Selection("Job", connection.namespace, f"{contract.JOB}={job}")
+    wanted = ListOptions("Job", connection.namespace, f"{contract.JOB}={job}")
     try:
         listed = connection.cluster.list(wanted).items
     except Forbidden:

@@ -11,8 +11,8 @@ from edl import contract
 from edl.errors import Forbidden, NotFound
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.informers import RULES, SURROUNDINGS, Stores
-from edl.kube.cluster import RESOURCES, Selection
-from edl.kube.state.incremental_state import Census
+from edl.kube.cluster import RESOURCES, ListOptions
+from edl.kube.state.incremental_state import IncrementalState
 from edl.planner.decide import decide
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_settings import Asked, deciding, unattended
@@ -66,7 +66,7 @@ def looking(world: World, connection: Connection, monotonic: Callable[[], float]
 def _missing(cluster: Cluster) -> dict[str, Forbidden]:
     """What may not be read, by kind: the first page of a list says it."""
 
-    def asked(selection: Selection) -> tuple[str, Forbidden] | None:
+    def asked(selection: ListOptions) -> tuple[str, Forbidden] | None:
         try:
             next(iter(cluster.pages(selection)), None)
         except Forbidden as error:
@@ -81,7 +81,7 @@ def _missing(cluster: Cluster) -> dict[str, Forbidden]:
         return dict(found for found in pool.map(asked, selections) if found)
 
 
-def _followed(stores: Stores) -> list[tuple[Selection, Store[Any]]]:
+def _followed(stores: Stores) -> list[tuple[ListOptions, Store[Any]]]:
     """What stands around a job matters only to who writes."""
     return [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
 
@@ -98,12 +98,12 @@ class Whole:
         self._hints = tuple(hints)
         self._informers: list[Informer[Any]] = []
         self._stores = Stores.empty()
-        self._census = Census(self._stores)
+        self._census = IncrementalState(self._stores)
 
     def start(self, changed: Callable[[], None]) -> None:
         cluster = self._connection.cluster
         self._stores = Stores.empty(changed)
-        self._census = Census(self._stores)
+        self._census = IncrementalState(self._stores)
         self._informers = [Informer(cluster, *pair) for pair in _followed(self._stores)]
         for informer in self._informers:
             informer.start()
@@ -160,7 +160,7 @@ class Narrow:
 
     def start(self, changed: Callable[[], None]) -> None:
         connection = self._connection
-        selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+        selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
         changes = self._world.changes(connection.cluster, selection)
 
         def follow() -> None:

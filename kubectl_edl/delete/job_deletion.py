@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import NotFound
-from edl.kube.cluster import ClusterWithLogs, Selection
+from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded, training_job_name
@@ -67,7 +67,7 @@ def _found(connection: Connection, choice: Choice, how: How) -> _Jobs:
 
 
 def _list(connection: Connection, labels: str) -> list[tuple[str, Json]]:
-    items = connection.cluster.list(Selection("Job", connection.namespace, labels)).items
+    items = connection.cluster.list(ListOptions("Job", connection.namespace, labels)).items
     return [(training_job_name(raw), decoded(raw)) for raw in items]
 
 
@@ -127,7 +127,7 @@ def _delete(
     world.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
 
 
-def _delete_one(cluster: ClusterWithLogs, job: Json, dry_run: str) -> None:
+def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
     """That very Job: another one of its name may be there by now."""
     if dry_run == "client":
         return
@@ -154,7 +154,7 @@ def _wait_until_gone(world: World, connection: Connection, jobs: Sequence[Json],
     )
 
 
-def _is_there(cluster: ClusterWithLogs, job: Json) -> bool:
+def _is_there(cluster: PluginCluster, job: Json) -> bool:
     try:
         uid: str = cluster.get(_target(job))["metadata"]["uid"]
     except NotFound:

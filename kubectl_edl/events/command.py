@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import Connection, Scope, World
@@ -65,7 +65,7 @@ def events(
         return events_report(chosen, world.now(), connection.namespace, whose)
 
     if reading.watch:
-        changes = world.changes(connection.cluster, Selection("Event", connection.namespace))
+        changes = world.changes(connection.cluster, ListOptions("Event", connection.namespace))
         continued(world, reading, read, changes)
     else:
         show(world, reading, read)

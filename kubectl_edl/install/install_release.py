@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl import contract
-from edl.kube.cluster import ClusterWithLogs
+from edl.kube.cluster import PluginCluster
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.certificates.certificate_store import served_outside
@@ -77,7 +77,7 @@ def upgrade(world: World, scope: Scope, asked: Asked, how: How) -> None:
     _put(world, cluster, given, how)
 
 
-def _put(world: World, cluster: ClusterWithLogs, given: Json, how: How) -> None:
+def _put(world: World, cluster: PluginCluster, given: Json, how: How) -> None:
     documents = installation_values.documents(given)
     preflight.check(cluster, documents)
     apply = Apply(cluster, dry_run=how.dry_run == "server", force=how.force_conflicts)

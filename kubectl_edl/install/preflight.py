@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from edl.kube.auth.access_review import Right, is_granted
+from edl.kube.auth.access_review import AccessRight, is_granted
 from edl.kube.cluster import RESOURCES, Cluster
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -15,7 +15,7 @@ _APPLY: Final = ("get", "create", "patch")
 
 def check(cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _APPLY) -> None:
     """Raise Refused with every right that is missing."""
-    if is_granted(cluster, Right("*", "*", "*")):
+    if is_granted(cluster, AccessRight("*", "*", "*")):
         return
     needed = sorted({right for document in documents for right in _rights(document, verbs)})
     with ThreadPoolExecutor(_ASKERS) as pool:
@@ -28,7 +28,7 @@ def check(cluster: Cluster, documents: Sequence[Json], verbs: Sequence[str] = _A
         )
 
 
-def _rights(document: Json, verbs: Sequence[str]) -> list[Right]:
+def _rights(document: Json, verbs: Sequence[str]) -> list[AccessRight]:
     resource = RESOURCES[document["kind"]]
     namespace = document["metadata"].get("namespace", "")
-    return [Right(verb, resource.plural, resource.group, namespace) for verb in verbs]
+    return [AccessRight(verb, resource.plural, resource.group, namespace) for verb in verbs]

@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import NotFound
-from edl.kube.cluster import RESOURCES, ClusterWithLogs, Selection
+from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster
 from edl.model import Target
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import World
@@ -41,17 +41,17 @@ KINDS: Final = (
 _PAUSE: Final = 0.5
 
 
-def installed(cluster: ClusterWithLogs) -> tuple[Target, ...]:
+def installed(cluster: PluginCluster) -> tuple[Target, ...]:
     """Everything that carries our label, in the order of `KINDS`."""
     return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
 
 
-def superseded(cluster: ClusterWithLogs, wanted: Sequence[Target]) -> tuple[Target, ...]:
+def superseded(cluster: PluginCluster, wanted: Sequence[Target]) -> tuple[Target, ...]:
     """What is installed and no longer wanted."""
     return tuple(target for target in installed(cluster) if target not in set(wanted))
 
 
-def remove(cluster: ClusterWithLogs, targets: Sequence[Target]) -> Iterator[Target]:
+def remove(cluster: PluginCluster, targets: Sequence[Target]) -> Iterator[Target]:
     """Each that was there."""
     for target in targets:
         try:
@@ -62,7 +62,7 @@ def remove(cluster: ClusterWithLogs, targets: Sequence[Target]) -> Iterator[Targ
 
 
 def wait_until_gone(
-    world: World, cluster: ClusterWithLogs, targets: Sequence[Target], timeout: timedelta
+    world: World, cluster: PluginCluster, targets: Sequence[Target], timeout: timedelta
 ) -> None:
     """Raise TimedOut, naming what is still there."""
     until = world.now() + timeout
@@ -76,10 +76,10 @@ def wait_until_gone(
         world.sleep(_PAUSE)
 
 
-def _labelled(cluster: ClusterWithLogs, kind: str) -> Iterator[Target]:
+def _labelled(cluster: PluginCluster, kind: str) -> Iterator[Target]:
     namespace = contract.SYSTEM_NAMESPACE if RESOURCES[kind].namespaced else ""
     try:
-        listing = cluster.list(Selection(kind, namespace, PART_OF))
+        listing = cluster.list(ListOptions(kind, namespace, PART_OF))
     except NotFound:  # a kind of another project's, which is not in this cluster
         return
     for item in listing.items:

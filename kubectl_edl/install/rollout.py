@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from edl import contract
-from edl.kube.cluster import ClusterWithLogs, Selection
+from edl.kube.cluster import ListOptions, PluginCluster
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused, TimedOut
@@ -20,7 +20,7 @@ _CRASHES: Final = 3
 _CONFIGURATION: Final = Target("MutatingWebhookConfiguration", "", "edl")
 
 
-def wait(world: World, cluster: ClusterWithLogs, timeout: timedelta) -> None:
+def wait(world: World, cluster: PluginCluster, timeout: timedelta) -> None:
     """Raise Refused for what will not come by itself, TimedOut for what has not come yet."""
     until = world.now() + timeout
     while waiting := _missing(cluster):
@@ -34,7 +34,7 @@ def wait(world: World, cluster: ClusterWithLogs, timeout: timedelta) -> None:
         world.sleep(_PAUSE)
 
 
-def _missing(cluster: ClusterWithLogs) -> str:
+def _missing(cluster: PluginCluster) -> str:
     """Who is not ready; empty when everybody is."""
     late = [name for name in DEPLOYMENTS if not _rolled_out(cluster, name)]
     if late:
@@ -44,7 +44,7 @@ def _missing(cluster: ClusterWithLogs) -> str:
     return "" if trusted else "the API server has no caBundle for it yet"
 
 
-def _rolled_out(cluster: ClusterWithLogs, name: str) -> bool:
+def _rolled_out(cluster: PluginCluster, name: str) -> bool:
     deployment = found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, name))
     if deployment is None:
         return False
@@ -54,7 +54,7 @@ def _rolled_out(cluster: ClusterWithLogs, name: str) -> bool:
     return bool(seen and all(status.get(count, 0) == wanted for count in counts))
 
 
-def _hopeless(cluster: ClusterWithLogs) -> Iterator[str]:
+def _hopeless(cluster: PluginCluster) -> Iterator[str]:
     for pod in _pods(cluster):
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
             waiting = (status.get("state") or {}).get("waiting") or {}
@@ -77,7 +77,7 @@ def _no_image(image: str, waiting: Json) -> str:
     )
 
 
-def _pending(cluster: ClusterWithLogs) -> Iterator[str]:
+def _pending(cluster: PluginCluster) -> Iterator[str]:
     """What the scheduler says of pods without a node."""
     for pod in _pods(cluster):
         for condition in (pod.get("status") or {}).get("conditions") or ():
@@ -85,15 +85,15 @@ def _pending(cluster: ClusterWithLogs) -> Iterator[str]:
                 yield f"pod {pod['metadata']['name']}: {condition.get('message', 'has no node')}"
 
 
-def _pods(cluster: ClusterWithLogs) -> list[Json]:
+def _pods(cluster: PluginCluster) -> list[Json]:
     """Those of the newest templates: what is wrong with older ones is about to go."""
-    selection = Selection("Pod", contract.SYSTEM_NAMESPACE, PART_OF)
+    selection = ListOptions("Pod", contract.SYSTEM_NAMESPACE, PART_OF)
     pods = [json.loads(item) for item in cluster.list(selection).items]
     wanted = [_runs(template) for template in _templates(cluster)]
     return [pod for pod in pods if _runs(pod) in wanted]
 
 
-def _templates(cluster: ClusterWithLogs) -> Iterator[Json]:
+def _templates(cluster: PluginCluster) -> Iterator[Json]:
     for name in DEPLOYMENTS:
         if deployment := found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, name)):
             yield deployment["spec"]["template"]

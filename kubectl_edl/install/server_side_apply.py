@@ -6,7 +6,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Conflict, Invalid, NotFound
-from edl.kube.cluster import RESOURCES, ClusterWithLogs
+from edl.kube.cluster import RESOURCES, PluginCluster
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -42,7 +42,7 @@ class Applied:
 class Apply:
     """How: `dry_run` lets the API server check it, `force` takes fields that others wrote."""
 
-    cluster: ClusterWithLogs
+    cluster: PluginCluster
     dry_run: bool = False
     force: bool = False
 
@@ -74,7 +74,7 @@ class Apply:
         ) from error
 
 
-def found(cluster: ClusterWithLogs, target: Target) -> Json | None:
+def found(cluster: PluginCluster, target: Target) -> Json | None:
     try:
         return cluster.get(target)
     except NotFound:
@@ -93,7 +93,7 @@ def name_of(target: Target) -> str:
     return f"{target.kind.lower()}{group}/{target.name}"
 
 
-def refuse_helm(cluster: ClusterWithLogs, instead: Callable[[str, str], str]) -> None:
+def refuse_helm(cluster: PluginCluster, instead: Callable[[str, str], str]) -> None:
     """Raise Refused where Helm installed it; `instead` says what to type, by release and place."""
     deployment = found(cluster, Target("Deployment", contract.SYSTEM_NAMESPACE, "edl-webhook"))
     notes = (deployment or {}).get("metadata", {}).get("annotations") or {}

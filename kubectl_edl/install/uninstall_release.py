@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from edl.kube.cluster import ClusterWithLogs
+from edl.kube.cluster import PluginCluster
 from edl.model import Target
 from kubectl_edl.cli.confirmation import confirmed
 from kubectl_edl.cli.context import Scope, World
@@ -49,12 +49,12 @@ def uninstall(world: World, scope: Scope, how: How) -> None:
         prune.wait_until_gone(world, cluster, targets, how.timeout)
 
 
-def _remove(world: World, cluster: ClusterWithLogs, targets: Sequence[Target]) -> None:
+def _remove(world: World, cluster: PluginCluster, targets: Sequence[Target]) -> None:
     for target in prune.remove(cluster, targets):
         world.say(f"{name_of(target)} deleted")
 
 
-def _give_back(world: World, cluster: ClusterWithLogs) -> None:
+def _give_back(world: World, cluster: PluginCluster) -> None:
     """Jobs have their own time to live again: nothing else would give it back."""
     for job, seconds in ttl_restore.held(uninstall_summary.elastic_jobs(cluster)):
         if why := ttl_restore.give_back(cluster, job, world.sleep):

@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.inject.pods import ttl
-from edl.kube.cluster import ClusterWithLogs, Selection
+from edl.kube.cluster import ListOptions, PluginCluster
 from edl.writes import Json
 from kubectl_edl.cli.candidates import decoded
 from kubectl_edl.install import ttl_restore
@@ -13,7 +13,7 @@ from kubectl_edl.install import ttl_restore
 _SHOWN: Final = 5
 
 
-def sentences(cluster: ClusterWithLogs) -> list[str]:
+def sentences(cluster: PluginCluster) -> list[str]:
     """For the user, before the answer."""
     elastic = elastic_jobs(cluster)
     jobs = [job for job in elastic if not _ended(job)]
@@ -81,5 +81,7 @@ def _ended(job: Json) -> bool:
     )
 
 
-def elastic_jobs(cluster: ClusterWithLogs) -> list[Json]:
-    return [decoded(item) for item in cluster.list(Selection("Job", "", contract.FRAMEWORK)).items]
+def elastic_jobs(cluster: PluginCluster) -> list[Json]:
+    return [
+        decoded(item) for item in cluster.list(ListOptions("Job", "", contract.FRAMEWORK)).items
+    ]

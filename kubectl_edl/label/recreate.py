@@ -10,7 +10,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Conflict, NotFound
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.candidates import object_name
@@ -154,5 +154,5 @@ def _wait_until_gone(
 
 
 def _unknown(name: str, connection: Connection) -> Exception:
-    listing = connection.cluster.list(Selection("Job", connection.namespace))
+    listing = connection.cluster.list(ListOptions("Job", connection.namespace))
     return no_such_plain_job(name, [object_name(item) for item in listing.items], connection)

@@ -9,7 +9,7 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import FRAMEWORKS
 from edl.inject.pods import scheduling_gates, ttl
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.model.object_refs import JOB_TYPE
 from edl.writes import Json, Patch
@@ -93,7 +93,7 @@ def _metadata(manifest: Json) -> Iterator[Json]:
 def _jobs_of(name: str, connection: Connection, world: World) -> list[Json]:
     """The Jobs of a training job, by its name or by that of one of them; also unreadable ones."""
     name = plain(name)
-    selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
     listed = [
         (training_job_name(raw), decoded(raw)) for raw in connection.cluster.list(selection).items
     ]
@@ -189,7 +189,7 @@ def _lift(connection: Connection, namespace: str, jobs: set[str]) -> Iterator[st
     managed = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
     cluster = connection.cluster
     try:
-        listing = cluster.list(Selection("PodDisruptionBudget", namespace, managed))
+        listing = cluster.list(ListOptions("PodDisruptionBudget", namespace, managed))
         for metadata in (decoded(raw)["metadata"] for raw in listing.items):
             owners = metadata.get("ownerReferences") or ()
             ours = {one["name"] for one in owners if (one["apiVersion"], one["kind"]) == JOB_TYPE}

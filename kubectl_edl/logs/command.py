@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Phase, TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.candidates import job_names, role_names
@@ -164,5 +164,5 @@ def _follow(
 
     output = Output(line, world.warn)
     follower = Follower(connection.cluster, look, lambda source: request(source, part), output)
-    selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
     follower.run(world.changes(connection.cluster, selection))

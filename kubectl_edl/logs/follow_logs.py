@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec import structs
 
 from edl.errors import ClusterError, Invalid, NotFound, Unreachable
-from edl.kube.cluster import ClusterWithLogs, LogRequest
+from edl.kube.cluster import LogRequest, PluginCluster
 from kubectl_edl.logs.log_format import time_of
 from kubectl_edl.logs.log_targets import SIMULATED, Source
 
@@ -74,7 +74,7 @@ class Output:
 class Reader:
     """A thread that reads one log."""
 
-    def __init__(self, cluster: ClusterWithLogs, wanted: LogRequest) -> None:
+    def __init__(self, cluster: PluginCluster, wanted: LogRequest) -> None:
         self._cluster = cluster
         self._wanted = wanted
         self._log: Log | None = None
@@ -120,7 +120,7 @@ class Follower:
 
     def __init__(
         self,
-        cluster: ClusterWithLogs,
+        cluster: PluginCluster,
         look: Callable[[], Look],
         first: Callable[[Source], LogRequest],
         output: Output,

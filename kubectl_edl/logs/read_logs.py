@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from edl import contract
 from edl.errors import Invalid, NotFound, Unreachable
-from edl.kube.cluster import LogRequest, Selection
+from edl.kube.cluster import ListOptions, LogRequest
 from edl.model import TrainingJob
 from edl.phases import phase
 from kubectl_edl.cli.command_errors import Refused
@@ -26,7 +26,7 @@ class Part:
 
 def find(connection: Connection, job: TrainingJob, wanted: Wanted) -> tuple[Source, ...]:
     """The sources of a training job now. Raises Refused for names that are unknown."""
-    selection = Selection("Pod", job.key.namespace, contract.FRAMEWORK)
+    selection = ListOptions("Pod", job.key.namespace, contract.FRAMEWORK)
     pods = (json.loads(item) for item in connection.cluster.list(selection).items)
     return sources(job, pods, wanted)
 

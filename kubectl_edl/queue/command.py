@@ -8,7 +8,7 @@ import click
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 from kubectl_edl.cli.context import Connection, Scope, World
 from kubectl_edl.cli.options import Reading, everywhere, reading
@@ -67,7 +67,7 @@ def queue(world: World, scope: Scope, reading: Reading) -> None:
         return _report(world, connection, reading.selector)
 
     if reading.watch:
-        selection = Selection("Job", labels=contract.FRAMEWORK)
+        selection = ListOptions("Job", labels=contract.FRAMEWORK)
         follow(world, reading, read, world.changes(connection.cluster, selection))
     else:
         show(world, reading, read)

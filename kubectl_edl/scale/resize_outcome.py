@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import contract
 from edl.annotations.job_history import Entry, Operation, entries
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import JobKey, Role, TrainingJob
 from edl.phases import ending
 from kubectl_edl.cli.command_errors import Missing, Refused, TakenBack, TimedOut
@@ -38,7 +38,7 @@ class Goal:
 def wait(world: World, connection: Connection, goal: Goal) -> str:
     """The sentence about what came. Raises TakenBack, TimedOut, Missing, or Refused."""
     begun = world.now()
-    selection = Selection("Job", goal.job.namespace, contract.FRAMEWORK)
+    selection = ListOptions("Job", goal.job.namespace, contract.FRAMEWORK)
     for _ in chain((None,), world.changes(connection.cluster, selection)):
         now = world.now()
         found = only(goal.job, survey_training(connection, "", now))

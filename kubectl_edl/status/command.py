@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl import contract
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.options import everywhere, not_both, reading
 from kubectl_edl.client.prefetch import Asked
@@ -98,7 +98,7 @@ def status(world: World, job: str | None, scope: Scope, reading: Reading, wanted
     if not (wanted.goals or reading.watch):
         watch_report.show(world, reading, read)
         return
-    selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+    selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
     changes = wait.until(world.changes(connection.cluster, selection))
     if reading.watch:
         watch_report.follow(world, reading, read, changes)

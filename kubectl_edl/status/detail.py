@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from edl.domain_counts import DomainCounts, labels_of, running
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.model import TrainingJob
 from kubectl_edl.cli.context import Connection
@@ -61,7 +61,7 @@ def _domains(
     if not job.topology:
         return ()
     nodes = allowed(
-        lambda: [node(raw) for raw in connection.cluster.list(Selection("Node")).items],
+        lambda: [node(raw) for raw in connection.cluster.list(ListOptions("Node")).items],
         "the domains of its topology are missing",
         hints,
     )

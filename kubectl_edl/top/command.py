@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.candidates import job_names
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP, Missing
 from kubectl_edl.cli.context import Connection, Scope, World
@@ -172,7 +172,7 @@ COMMAND: Final = Listed(
 
 def _print(world: World, connection: Connection, reading: Reading, read: Read) -> None:
     if reading.watch:
-        selection = Selection("Job", connection.namespace, contract.FRAMEWORK)
+        selection = ListOptions("Job", connection.namespace, contract.FRAMEWORK)
         follow(world, reading, read, world.changes(connection.cluster, selection))
     else:
         show(world, reading, read)

@@ -9,13 +9,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from edl.model import ClusterState
 from edl.planner.plan import Plan
-from reconciler.leader_guard import Told
+from reconciler.leader_guard import WriteOutcome
 from reconciler.metrics.counters import Metrics
-from reconciler.metrics.state_metrics import Decided
-from reconciler.webhook_certificates import Gauges
+from reconciler.metrics.state_metrics import LastDecision
+from reconciler.webhook_certificates import CertificateMetrics
 from webhook.admission_review import Review
-from webhook.handler import Outcome
-from webhook.webhook_metrics import Measures
+from webhook.handler import ReviewOutcome
+from webhook.webhook_metrics import WebhookMetrics
 
 _LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _OTHERS: Final = ("process_", "python_")
@@ -60,17 +60,17 @@ def _labels(family: Metric) -> list[str]:
 def _of_reconciler() -> Iterator[Metric]:
     """Each is touched once: a metric with labels is silent before."""
     metrics = Metrics.fresh()
-    Gauges(metrics.registry)
-    metrics.latest.decided = Decided(ClusterState(_LONG_AGO, (), ()), Plan())
-    metrics.wrote(Told("patch", "Job", "done", 0.0))
+    CertificateMetrics(metrics.registry)
+    metrics.latest.decided = LastDecision(ClusterState(_LONG_AGO, (), ()), Plan())
+    metrics.wrote(WriteOutcome("patch", "Job", "done", 0.0))
     metrics.watches.labels("Pod")
     metrics.event_age.labels("Pod")
     return iter(text_string_to_metric_families(generate_latest(metrics.registry).decode()))
 
 
 def _of_webhook() -> Iterator[Metric]:
-    measures = Measures()
+    measures = WebhookMetrics()
     review = Review("", "Job", "CREATE", "", "", "", None, None)
-    measures.reviewed("/mutate", review, Outcome.PATCHED, 0.0)
+    measures.reviewed("/mutate", review, ReviewOutcome.PATCHED, 0.0)
     measures.rejected(400)
     return iter(text_string_to_metric_families(measures.exposition().decode()))

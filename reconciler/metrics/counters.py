@@ -11,8 +11,8 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from reconciler.leader_guard import Told
-from reconciler.metrics.state_metrics import Latest
+from reconciler.leader_guard import WriteOutcome
+from reconciler.metrics.state_metrics import LastDecisionCollector
 
 RESIZES = ("admitted", "grown", "shrunk")
 DECISIONS = (*RESIZES, "suspended", "evacuated", "replaced")
@@ -29,7 +29,7 @@ class Metrics(msgspec.Struct, frozen=True):
     """
 
     registry: CollectorRegistry
-    latest: Latest
+    latest: LastDecisionCollector
     decisions: Counter
     replicas: Counter
     failures: Counter
@@ -49,7 +49,7 @@ class Metrics(msgspec.Struct, frozen=True):
 
     @classmethod
     def fresh(cls) -> "Metrics":
-        registry, latest = CollectorRegistry(), Latest()
+        registry, latest = CollectorRegistry(), LastDecisionCollector()
         registry.register(latest)
         ProcessCollector(registry=registry)
         counter, histogram = partial(_counter, registry), partial(_histogram, registry)
@@ -102,7 +102,7 @@ class Metrics(msgspec.Struct, frozen=True):
         for word in ("round", "steps"):
             self.failures.labels(word)
 
-    def wrote(self, told: Told) -> None:
+    def wrote(self, told: WriteOutcome) -> None:
         self.writes.labels(told.verb, told.kind, told.outcome).inc()
         self.write_seconds.labels(told.verb).observe(told.seconds)
 

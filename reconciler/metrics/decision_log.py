@@ -9,14 +9,14 @@ from typing import Any, Final
 import msgspec
 
 from edl import messages, reasons
-from edl.kube.writer.executor import Failure, Report
+from edl.kube.writer.executor import StepFailure, StepReport
 from edl.model import Code, JobKey, Reason, TrainingJob
 from edl.planner.plan import Plan
 from edl.steps import Broken, preconditioned_patches
 from edl.writes import Action, Note
 from reconciler.metrics.counters import RESIZES, Metrics
-from reconciler.metrics.resize_latency import Stalls
-from reconciler.metrics.state_metrics import Decided
+from reconciler.metrics.resize_latency import ResizeLatency
+from reconciler.metrics.state_metrics import LastDecision
 
 _log: Final = logging.getLogger("reconciler")
 
@@ -41,7 +41,7 @@ class _Decision(msgspec.Struct, frozen=True):
     replicas: int = 0
 
 
-class Journal:
+class DecisionLog:
     """Turns plans and reports into lines and numbers."""
 
     def __init__(
@@ -53,10 +53,10 @@ class Journal:
         self._metrics = metrics
         self._monotonic = monotonic
         self._announce = announce
-        self._stalls = Stalls()
+        self._stalls = ResizeLatency()
 
     @property
-    def decision(self) -> Decided | None:
+    def decision(self) -> LastDecision | None:
         """The last one, while we lead."""
         return self._metrics.latest.decided
 
@@ -65,7 +65,7 @@ class Journal:
         self._metrics.latest.decided = None
         self._stalls.forget()
 
-    def decided(self, decided: Decided, seconds: float, waited: float | None) -> None:
+    def decided(self, decided: LastDecision, seconds: float, waited: float | None) -> None:
         """`waited`: seconds since the first event that this decision is about, if there was one."""
         metrics = self._metrics
         metrics.leading.set(1)
@@ -77,7 +77,7 @@ class Journal:
         for word, stall in self._stalls.ended(decided.state.jobs, self._monotonic()):
             metrics.stall_seconds.labels(word).observe(stall)
 
-    def acted(self, report: Report, seconds: float) -> None:
+    def acted(self, report: StepReport, seconds: float) -> None:
         """What became of the decision that was told last."""
         self._metrics.act_seconds.observe(seconds)
         if (decided := self._metrics.latest.decided) is not None:
@@ -89,7 +89,7 @@ class Journal:
         for failure in report.failed:
             self._failed_write(failure)
 
-    def _failed_write(self, failure: Failure) -> None:
+    def _failed_write(self, failure: StepFailure) -> None:
         """An Event, too: a reason on the Job may be refused like what it tells of."""
         kind = type(failure.error).__name__
         self._metrics.failures.labels(kind).inc()
@@ -111,7 +111,7 @@ class Journal:
     def failed(self) -> None:
         self._metrics.failures.labels("round").inc()
 
-    def _carried_out(self, decided: Decided, report: Report) -> None:
+    def _carried_out(self, decided: LastDecision, report: StepReport) -> None:
         # A shrink may have been prepared only: the hosts that leave are taken off a list first.
         said = {(step.job, note.action) for step in report.done for note in step.notes}
         if not said:

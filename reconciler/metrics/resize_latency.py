@@ -15,7 +15,7 @@ class _Change(msgspec.Struct, frozen=True):
     since: float
 
 
-class Stalls:
+class ResizeLatency:
     """The changes that are on their way, one a training job. Times are monotonic seconds."""
 
     def __init__(self) -> None:

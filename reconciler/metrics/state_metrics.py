@@ -31,18 +31,18 @@ W = TypeVar("W", bound=str)
 _ALWAYS: Final = (CPU, MEMORY, PODS)
 
 
-class Decided(msgspec.Struct, frozen=True):
+class LastDecision(msgspec.Struct, frozen=True):
     """One decision, and what it was made from."""
 
     state: ClusterState
     plan: Plan
 
 
-class Latest(Collector):
+class LastDecisionCollector(Collector):
     """The gauges of the last decision; none while another process leads."""
 
     def __init__(self) -> None:
-        self.decided: Decided | None = None
+        self.decided: LastDecision | None = None
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         if (decided := self.decided) is not None:
@@ -50,7 +50,7 @@ class Latest(Collector):
             yield from _cluster(decided.state)
 
 
-def _jobs(decided: Decided) -> Iterator[GaugeMetricFamily]:
+def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     state, plan = decided.state, decided.plan
     by_key = {job.key: job for job in state.jobs}
     queued = [held for held in plan.held if held.position or held.never]

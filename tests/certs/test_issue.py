@@ -11,7 +11,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from certs import certificate_directory as files_in
-from certs.bundle import Bundle, CertificateError, Names, local_names, service_names, to_files
+from certs.bundle import (
+    Bundle,
+    CertificateError,
+    SubjectNames,
+    local_names,
+    service_names,
+    to_files,
+)
 from certs.issue import Lifetimes, issue, issue_authority, issue_pair
 from certs.verify import facts_of
 
@@ -85,7 +92,7 @@ def test_a_webhook_run_by_hand_is_certified_for_its_machine() -> None:
     assert tls_accepts(issue(names, NOW), "127.0.0.1")
 
 
-def stolen(name: Names) -> Bundle:
+def stolen(name: SubjectNames) -> Bundle:
     """What the key of the Service's authority can sign for another name."""
     bundle = issue(NAMES, NOW)
     return replace(bundle, pair=issue_pair(bundle.authority, name, NOW))
@@ -115,13 +122,13 @@ def tls_accepts(bundle: Bundle, name: str) -> bool:
     "name", ["kubernetes.default.svc", "edl-webhook.default.svc", "www.example.test"]
 )
 def test_no_client_believes_the_authority_about_another_host(name: str) -> None:
-    assert not accepts(stolen(Names((name,))), name, NOW)
-    assert not tls_accepts(stolen(Names((name,))), name)
+    assert not accepts(stolen(SubjectNames((name,))), name, NOW)
+    assert not tls_accepts(stolen(SubjectNames((name,))), name)
 
 
 @pytest.mark.parametrize("address", ["10.96.0.1", "127.0.0.1", "fd00::1"])
 def test_no_client_believes_the_authority_about_an_address(address: str) -> None:
-    assert not tls_accepts(stolen(Names((), (address,))), address)
+    assert not tls_accepts(stolen(SubjectNames((), (address,))), address)
 
 
 def test_the_names_that_an_authority_may_sign_for_are_a_critical_constraint() -> None:
@@ -133,7 +140,7 @@ def test_the_names_that_an_authority_may_sign_for_are_a_critical_constraint() ->
 
 def test_a_name_longer_than_a_common_name_may_be_is_still_certified() -> None:
     name = f"{'a' * 60}.{'b' * 60}.svc"
-    assert accepts(issue(Names((name,)), NOW), name, NOW)
+    assert accepts(issue(SubjectNames((name,)), NOW), name, NOW)
 
 
 def test_keys_are_not_printed() -> None:
@@ -143,4 +150,4 @@ def test_keys_are_not_printed() -> None:
 def test_what_is_no_address_is_named() -> None:
     authority = issue(NAMES, NOW).authority
     with pytest.raises(CertificateError, match=r"no certificate for a, 300\.1\.1\.1"):
-        issue_pair(authority, Names(("a",), ("300.1.1.1",)), NOW)
+        issue_pair(authority, SubjectNames(("a",), ("300.1.1.1",)), NOW)

@@ -8,24 +8,24 @@ from hypothesis import strategies as st
 from certs.bundle import (
     CertificateError,
     Issuer,
-    Names,
+    SubjectNames,
     each_certificate,
     service_names,
     to_files,
 )
 from certs.issue import Lifetimes, issue
-from certs.renew import Order, is_good, reissued, renewed, renewed_pair, succeeded
+from certs.renew import CertificateRequest, is_good, reissued, renewed, renewed_pair, succeeded
 from certs.verify import bundle_problem, is_signed_by, is_trusted
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAMES = service_names("edl-webhook", "edl-system")
-ORDER = Order(NAMES, NOW)
+ORDER = CertificateRequest(NAMES, NOW)
 BUNDLE = issue(NAMES, NOW)
 ISSUER, PAIR = BUNDLE.issuer, BUNDLE.pair
 
 
-def at(**later: float) -> Order:
-    return Order(NAMES, NOW + timedelta(**later))
+def at(**later: float) -> CertificateRequest:
+    return CertificateRequest(NAMES, NOW + timedelta(**later))
 
 
 def authority(issuer: Issuer) -> bytes:
@@ -46,7 +46,7 @@ def test_when_a_third_of_its_life_is_left_the_certificate_is_renewed_under_its_a
 
 
 def test_a_new_name_takes_another_authority_and_then_another_certificate() -> None:
-    order = Order(Names((*NAMES.dns, "edl.example.test"), ("10.0.0.1",)), NOW)
+    order = CertificateRequest(SubjectNames((*NAMES.dns, "edl.example.test"), ("10.0.0.1",)), NOW)
     fresh = renewed(ISSUER, order)
     assert fresh.trust == authority(fresh) + ISSUER.trust
     pair = renewed_pair(PAIR, fresh, order, settled=authority(fresh))
@@ -154,8 +154,8 @@ def test_a_short_life_is_renewed_in_its_last_third_whatever_was_allowed_for_cloc
     short = Lifetimes(authority=timedelta(seconds=9), serving=timedelta(seconds=6))
     bundle = issue(NAMES, NOW, short)
 
-    def after(seconds: float) -> Order:
-        return Order(NAMES, NOW + timedelta(seconds=seconds), short)
+    def after(seconds: float) -> CertificateRequest:
+        return CertificateRequest(NAMES, NOW + timedelta(seconds=seconds), short)
 
     assert renewed_pair(bundle.pair, bundle.issuer, after(3.9)) is bundle.pair
     assert renewed_pair(bundle.pair, bundle.issuer, after(4.1)) != bundle.pair
@@ -177,19 +177,23 @@ def test_reissuing_without_an_authority_makes_one() -> None:
     ("key", "names", "problem"),
     [
         (b"x", NAMES, "the key is not readable PEM"),
-        (ISSUER.authority.key, Names(("edl.example.test",)), "may not sign for edl.example.test"),
+        (
+            ISSUER.authority.key,
+            SubjectNames(("edl.example.test",)),
+            "may not sign for edl.example.test",
+        ),
     ],
 )
 def test_reissuing_never_replaces_an_unfit_authority_silently(
-    key: bytes, names: Names, problem: str
+    key: bytes, names: SubjectNames, problem: str
 ) -> None:
     files = to_files(BUNDLE) | {"ca.key": key}
     with pytest.raises(CertificateError, match=rf"{problem}.*remove ca\.crt and ca\.key to start"):
-        reissued(files, Order(names, NOW))
+        reissued(files, CertificateRequest(names, NOW))
 
 
 def test_a_new_name_that_the_authority_may_sign_for_takes_another_certificate_alone() -> None:
-    order = Order(Names((*NAMES.dns, f"next.{NAMES.dns[0]}"), NAMES.ips), NOW)
+    order = CertificateRequest(SubjectNames((*NAMES.dns, f"next.{NAMES.dns[0]}"), NAMES.ips), NOW)
     assert renewed(ISSUER, order) is ISSUER
     pair = renewed_pair(PAIR, ISSUER, order)
     assert pair is not None

@@ -3,8 +3,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from certs.bundle import Pair, each_certificate
-from certs.rotation import Pace, Rotation
+from certs.bundle import KeyPair, each_certificate
+from certs.rotation import CertificateRotation, RotationTimings
 from certs.secrets import WEBHOOK_KINDS, read_pair, rotate, usual
 from certs.verify import is_signed_by, is_trusted
 from edl.kube.testing.fake_cluster import FakeCluster
@@ -19,8 +19,8 @@ class Leader:
 
     def __init__(self, cluster: FakeCluster) -> None:
         self.seconds = 0.0
-        pace = Pace(settles=timedelta(seconds=10))
-        self._rotation = Rotation(cluster, INSTALLATION, pace, lambda: self.seconds)
+        pace = RotationTimings(settles=timedelta(seconds=10))
+        self._rotation = CertificateRotation(cluster, INSTALLATION, pace, lambda: self.seconds)
 
     def looks(self, after: float = 0.0) -> None:
         self.seconds += after
@@ -41,7 +41,7 @@ def trusted(cluster: FakeCluster) -> bytes:
     return base64.b64decode(found["clientConfig"]["caBundle"])
 
 
-def served(cluster: FakeCluster) -> Pair:
+def served(cluster: FakeCluster) -> KeyPair:
     return read_pair(cluster, INSTALLATION.serving)
 
 

@@ -16,7 +16,7 @@ from certs.bundle import (
     to_files,
 )
 from certs.issue import issue
-from certs.renew import Progress
+from certs.renew import TrustProgress
 from certs.secrets import (
     WEBHOOK_KINDS,
     ensure,
@@ -269,9 +269,9 @@ def test_when_every_replica_serves_the_successors_pair_one_authority_is_trusted(
 ) -> None:
     ensure(cluster, INSTALLATION, NOW)
     new = rotate(cluster, INSTALLATION, NOW).issuer.authority.certificate
-    ensure(cluster, INSTALLATION, NOW, progress=Progress(settled=new))
+    ensure(cluster, INSTALLATION, NOW, progress=TrustProgress(settled=new))
     assert is_signed_by(kept(cluster).pair.certificate, new)
-    ensure(cluster, INSTALLATION, NOW, progress=Progress(settled=new, served=new))
+    ensure(cluster, INSTALLATION, NOW, progress=TrustProgress(settled=new, served=new))
     assert trusted(cluster, VALIDATING) == {new}
 
 

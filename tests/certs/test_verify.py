@@ -3,7 +3,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from certs.bundle import CertificateError, Names, Pair, from_files, service_names, to_files
+from certs.bundle import (
+    CertificateError,
+    KeyPair,
+    SubjectNames,
+    from_files,
+    service_names,
+    to_files,
+)
 from certs.issue import issue
 from certs.verify import bundle_problem, facts_of, is_signed_by, pair_problem
 
@@ -18,7 +25,7 @@ def test_a_fresh_bundle_is_good() -> None:
 
 
 def test_a_key_of_another_certificate_is_seen() -> None:
-    pair = Pair(BUNDLE.pair.certificate, OTHER.pair.key)
+    pair = KeyPair(BUNDLE.pair.certificate, OTHER.pair.key)
     assert pair_problem(pair, NOW) == "the key does not belong to the certificate"
 
 
@@ -45,7 +52,7 @@ def test_a_certificate_of_another_authority_is_seen() -> None:
 
 
 def test_names_that_the_certificate_lacks_are_listed() -> None:
-    wanted = Names((*NAMES.dns, "edl.example.test"), ("10.0.0.1",))
+    wanted = SubjectNames((*NAMES.dns, "edl.example.test"), ("10.0.0.1",))
     assert (
         bundle_problem(BUNDLE, wanted, NOW)
         == "the certificate is not for edl.example.test, 10.0.0.1"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from edl import contract
-from edl.kube.auth.credentials import Login
+from edl.kube.auth.credentials import ClientConfig
 from edl.writes import Json
 from tests.fuzz.generated import Generator
 
@@ -53,7 +53,7 @@ class Findings:
 class Server:
     """An API server and a namespace of it, in which nothing is ever stored."""
 
-    login: Login
+    login: ClientConfig
     namespace: str
 
     def create(self, manifest: Json) -> Said:

@@ -28,11 +28,11 @@ from edl.writes import Json
 from tests.edl.manifests import CONTEXT
 from tests.fuzz.generated import Case
 from webhook.admission_review import decode
-from webhook.handler import Core
+from webhook.handler import AdmissionCore
 from webhook.http.body_budget import weight
 from webhook.http.deferred_calls import ERRAND
-from webhook.namespace_policies import Watched
-from webhook.routes import Desk, create_app
+from webhook.namespace_policies import WatchedPolicies
+from webhook.routes import RouteContext, create_app
 
 _NAMESPACES: Final[dict[str, Json]] = {
     "lab": {},
@@ -53,12 +53,12 @@ _OURS: Final = "kubectl-edl failed inside"
 _MOST_SHOWN: Final = 20
 
 
-def namespaces() -> Watched:
+def namespaces() -> WatchedPolicies:
     """The webhook's own source, following an API server in memory."""
     cluster = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
     for name, settings in _NAMESPACES.items():
         cluster.create(Target("Namespace", "", name), {"metadata": {"name": name, **settings}})
-    watched = Watched(cluster, cluster)
+    watched = WatchedPolicies(cluster, cluster)
     watched.start()
     while watched.problem():
         time.sleep(0.01)
@@ -82,9 +82,9 @@ class Trial:
 
     def __init__(self) -> None:
         self.tally = Tally()
-        core = Core(mutate=self._mutate, validate=self._validate)
+        core = AdmissionCore(mutate=self._mutate, validate=self._validate)
         self._policies = namespaces()
-        desk = Desk(CONTEXT, str, core=core, policies=self._policies)
+        desk = RouteContext(CONTEXT, str, core=core, policies=self._policies)
         self._app = create_app(desk)
 
     def stop(self) -> None:

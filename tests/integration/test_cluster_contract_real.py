@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from edl.errors import Forbidden, Invalid, Unreachable
-from edl.kube.api.client import PAGE_SIZE, ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import PAGE_SIZE, ApiClient, connect
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from sandbox.existing import Cluster as SandboxCluster
 from tests.edl.kube.cluster_contract import ClusterContract, lease
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def cluster(sandbox_cluster: SandboxCluster) -> ApiServer:
+def cluster(sandbox_cluster: SandboxCluster) -> ApiClient:
     return connect(str(sandbox_cluster.kubeconfig), None)
 
 
@@ -23,17 +23,17 @@ class TestApiServer(ClusterContract):
     """The fixture `namespace` comes from conftest."""
 
 
-def test_a_long_list_comes_in_pages_of_one_version(cluster: ApiServer, namespace: str) -> None:
+def test_a_long_list_comes_in_pages_of_one_version(cluster: ApiClient, namespace: str) -> None:
     for number in range(PAGE_SIZE + 1):
         cluster.create(*lease(namespace, f"n{number:04}"))
-    selection = Selection("Lease", namespace)
+    selection = ListOptions("Lease", namespace)
     pages = list(cluster.pages(selection))
     assert [len(page.items) for page in pages] == [PAGE_SIZE, 1]
     assert len({page.version for page in pages}) == 1
     assert len(cluster.list(selection).items) == PAGE_SIZE + 1
 
 
-def test_a_refused_object_says_why(cluster: ApiServer, namespace: str) -> None:
+def test_a_refused_object_says_why(cluster: ApiClient, namespace: str) -> None:
     target, manifest = lease(namespace, "one")
     manifest["spec"]["leaseDurationSeconds"] = -1
     with pytest.raises(Invalid, match="leaseDurationSeconds: Invalid value: -1"):
@@ -47,7 +47,7 @@ def test_a_forbidden_request_names_user_verb_and_resource(
     stranger = connect(str(_kubeconfig(sandbox_cluster, token, tmp_path)), None)
     expected = rf'"system:serviceaccount:{namespace}:default" may not list jobs.batch'
     with pytest.raises(Forbidden, match=expected):
-        stranger.list(Selection("Job", namespace))
+        stranger.list(ListOptions("Job", namespace))
     with pytest.raises(Forbidden, match=f"may not delete pods x in namespace {namespace}"):
         stranger.delete(Target("Pod", namespace, "x"))
 
@@ -57,7 +57,7 @@ def test_credentials_that_nobody_knows_are_forbidden(
 ) -> None:
     stranger = connect(str(_kubeconfig(sandbox_cluster, "nonsense", tmp_path)), None)
     with pytest.raises(Forbidden, match="does not accept these credentials"):
-        stranger.list(Selection("Node"))
+        stranger.list(ListOptions("Node"))
 
 
 def test_a_server_with_another_certificate_is_not_trusted(
@@ -66,7 +66,7 @@ def test_a_server_with_another_certificate_is_not_trusted(
     path = _kubeconfig(sandbox_cluster, "any", tmp_path)
     path.write_text(path.read_text().replace("certificate-authority:", "unused:"))
     with pytest.raises(Unreachable, match=r"certificate.*--kubeconfig or --context"):
-        connect(str(path), None).list(Selection("Node"))
+        connect(str(path), None).list(ListOptions("Node"))
 
 
 def _kubeconfig(sandbox_cluster: SandboxCluster, token: str, folder: Path) -> Path:

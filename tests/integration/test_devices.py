@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from edl.errors import Invalid, NotFound
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
 from tests import devices
@@ -95,7 +95,7 @@ class Driver:
 @pytest.fixture
 def driver(installed: Stage) -> Iterator[Driver]:
     try:
-        installed.api.list(Selection("ResourceSlice"))
+        installed.api.list(ListOptions("ResourceSlice"))
     except NotFound:
         pytest.skip("this API server does not serve resource.k8s.io/v1")
     made = Driver(installed)
@@ -106,7 +106,7 @@ def driver(installed: Stage) -> Iterator[Driver]:
 def test_a_kind_that_is_not_served_is_not_found(installed: Stage) -> None:
     """So it is known whether an API server has devices at all."""
     with pytest.raises(NotFound):
-        installed.api.list(Selection("Issuer"))  # of cert-manager, which is not installed
+        installed.api.list(ListOptions("Issuer"))  # of cert-manager, which is not installed
 
 
 def other(name: str, spec: Json) -> Json:

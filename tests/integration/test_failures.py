@@ -17,7 +17,7 @@ from dev.installation import (
 )
 from edl import contract
 from edl.kube.api.client import connect
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
@@ -99,7 +99,7 @@ def test_simulated_nodes_go_on_when_what_simulates_them_was_killed(
     broken.cluster.start("kwok")
     # Its start deletes the Leases of the one that was killed. A pod that is bound before the new
     # one holds a node it may never see.
-    leases = Selection("Lease", "kube-node-lease")
+    leases = ListOptions("Lease", "kube-node-lease")
     scene.until(lambda: len(scene.api.list(leases).items) == 4, "it holds its nodes again")
     scene.apply(*tensorflow("mnist", "1..2"))
     scene.until_runs("mnist-worker", 2)

@@ -17,8 +17,8 @@ import yaml
 
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.inject.handlers import Context, Request, mutate
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
@@ -59,7 +59,7 @@ class Audited:
         audit = (f"--audit-policy-file={policy}", f"--audit-log-path={self._log}")
         sandbox.launch("audited", [*own, f"--secure-port={port}", *audit])
 
-    def api(self, user: str, folder: Path) -> tuple[Path, ApiServer]:
+    def api(self, user: str, folder: Path) -> tuple[Path, ApiClient]:
         """A kubeconfig of somebody who may do everything, and whom the log names."""
         kubectl = self._sandbox.kubectl
         kubectl("create", "serviceaccount", user, "-n", NAMESPACE)
@@ -132,7 +132,7 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-def submit(api: ApiServer, name: str) -> None:
+def submit(api: ApiClient, name: str) -> None:
     """A Job of nine work items, one at a time, as the webhook completes it."""
     labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "1"}
     requests = {"requests": {"cpu": "100m"}}
@@ -148,8 +148,8 @@ def submit(api: ApiServer, name: str) -> None:
     api.create(Target("Job", NAMESPACE, name), verdict.manifest)
 
 
-def started(api: ApiServer) -> int:
-    jobs = (json.loads(item) for item in api.list(Selection("Job", NAMESPACE)).items)
+def started(api: ApiClient) -> int:
+    jobs = (json.loads(item) for item in api.list(ListOptions("Job", NAMESPACE)).items)
     return sum(not job["spec"]["suspend"] for job in jobs)
 
 
@@ -160,15 +160,15 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def answers(api: ApiServer) -> bool:
+def answers(api: ApiClient) -> bool:
     try:
-        api.list(Selection("Node"))
+        api.list(ListOptions("Node"))
     except (Forbidden, Unreachable):  # it has yet to read the rules
         return False
     return True
 
 
-def holder(api: ApiServer) -> str:
+def holder(api: ApiClient) -> str:
     try:
         lease = api.get(Target("Lease", NAMESPACE, "edl-reconciler"))
     except NotFound:

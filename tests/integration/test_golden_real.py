@@ -11,8 +11,8 @@ import pytest
 
 from dev.installation import Installation
 from edl.errors import Invalid, NotFound
-from edl.kube.api.client import ApiServer, connect
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
 from sandbox.existing import Cluster
@@ -27,7 +27,7 @@ _FROM_ITS_NAME = frozenset({"job-name", "batch.kubernetes.io/job-name"})
 
 
 @pytest.fixture(scope="module")
-def api(installation: Installation) -> Iterator[ApiServer]:
+def api(installation: Installation) -> Iterator[ApiClient]:
     """An API server that calls our webhook, with the namespace that the golden addresses name."""
     assert installation.image == IMAGE
     with _namespace(installation.cluster):
@@ -35,7 +35,7 @@ def api(installation: Installation) -> Iterator[ApiServer]:
 
 
 @pytest.mark.parametrize("golden", goldens(), ids=lambda golden: golden.name)
-def test_the_api_server_returns_the_golden_file(api: ApiServer, golden: Golden) -> None:
+def test_the_api_server_returns_the_golden_file(api: ApiClient, golden: Golden) -> None:
     if "resourceClaims" in golden.stored["spec"].get("template", {}).get("spec", {}):
         _claims_served(api)
     returned = _dry_run(api, golden.given)
@@ -46,15 +46,15 @@ def test_the_api_server_returns_the_golden_file(api: ApiServer, golden: Golden) 
 
 
 @pytest.mark.parametrize("denial", denials(), ids=lambda denial: denial.name)
-def test_the_api_server_passes_the_whole_refusal_on(api: ApiServer, denial: Denial) -> None:
+def test_the_api_server_passes_the_whole_refusal_on(api: ApiClient, denial: Denial) -> None:
     with pytest.raises(Invalid) as refused:
         _dry_run(api, denial.given)
     assert str(refused.value) == denial.message
 
 
-def _claims_served(api: ApiServer) -> None:
+def _claims_served(api: ApiClient) -> None:
     try:
-        api.list(Selection("ResourceClaim"))
+        api.list(ListOptions("ResourceClaim"))
     except NotFound:
         pytest.skip("this API server drops the ResourceClaims of pods")
 
@@ -76,7 +76,7 @@ def _namespace(cluster: Cluster) -> Iterator[None]:
             cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
-def _dry_run(api: ApiServer, manifest: Json) -> Json:
+def _dry_run(api: ApiClient, manifest: Json) -> Json:
     """What the API server would store, without what it makes up anew each time."""
     name = manifest["metadata"].get("name", "")
     stored = api.create(Target(manifest["kind"], NAMESPACE, name), manifest, dry_run=True)

@@ -17,7 +17,7 @@ import pytest
 
 from edl import contract
 from edl.errors import ClusterError, Unreachable
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from tests.integration.support.stage import horovod, web
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Observer:
 
 @contextmanager
 def observed(stage: Stage) -> Iterator[Observer]:
-    selection = Selection("Pod", stage.namespace)
+    selection = ListOptions("Pod", stage.namespace)
     observer = Observer(version=stage.api.list(selection).version)
     stopped = threading.Event()
     watches: list[Watch] = []

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from edl.errors import ClusterError, Gone
-from edl.kube.api.client import ApiServer, connect
+from edl.kube.api.client import ApiClient, connect
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.store import Store
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.decode import object_facts
 from edl.model import Target
 from sandbox import Sandbox
@@ -27,7 +27,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def create(api: ApiServer, name: str) -> None:
+def create(api: ApiClient, name: str) -> None:
     api.create(Target("Namespace", "", name), {"metadata": {"name": name}})
 
 
@@ -39,7 +39,7 @@ def test_it_follows_again_after_a_restart_and_misses_nothing(
     sandbox.up()
     api = connect(str(sandbox.kubeconfig), None)
     store = Store(object_facts.namespace)
-    informer = Informer(api, Selection("Namespace"), store)
+    informer = Informer(api, ListOptions("Namespace"), store)
     informer.start()
 
     def names() -> set[str]:
@@ -61,12 +61,12 @@ def test_it_follows_again_after_a_restart_and_misses_nothing(
     assert caplog.text.count("cannot follow Namespace") == 1
     # A server that has just started remembers nothing of the cluster's beginning.
     with pytest.raises(Gone):
-        list(api.watch(Selection("Namespace"), "1"))
+        list(api.watch(ListOptions("Namespace"), "1"))
 
 
-def answers(api: ApiServer) -> bool:
+def answers(api: ApiClient) -> bool:
     try:
-        api.list(Selection("Namespace"))
+        api.list(ListOptions("Namespace"))
     except ClusterError:
         return False
     return True

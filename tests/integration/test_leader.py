@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edl.errors import NotFound
-from edl.kube.api.client import ApiServer, connect
+from edl.kube.api.client import ApiClient, connect
 from edl.model import Target
 from sandbox import Sandbox
 
@@ -37,7 +37,7 @@ def sandbox(own_sandbox: Callable[[], Sandbox]) -> Sandbox:
 
 
 @pytest.fixture
-def api(sandbox: Sandbox) -> ApiServer:
+def api(sandbox: Sandbox) -> ApiClient:
     return connect(str(sandbox.kubeconfig), None)
 
 
@@ -59,7 +59,7 @@ def start(sandbox: Sandbox, tmp_path: Path) -> Iterator[Start]:
         yield begin
 
 
-def holder(api: ApiServer) -> str:
+def holder(api: ApiClient) -> str:
     try:
         lease = api.get(Target("Lease", NAMESPACE, "edl-reconciler"))
     except NotFound:
@@ -75,7 +75,7 @@ def seconds_until(condition: Callable[[], bool]) -> float:
     return time.monotonic() - began
 
 
-def test_a_leader_that_ends_hands_over_and_ends_well(start: Start, api: ApiServer) -> None:
+def test_a_leader_that_ends_hands_over_and_ends_well(start: Start, api: ApiClient) -> None:
     first = start("first")
     seconds_until(lambda: holder(api) == "first")
     start("second")
@@ -85,7 +85,7 @@ def test_a_leader_that_ends_hands_over_and_ends_well(start: Start, api: ApiServe
 
 
 def test_a_leader_that_is_killed_is_replaced_when_its_lease_ran_out(
-    start: Start, api: ApiServer
+    start: Start, api: ApiClient
 ) -> None:
     first = start("first")
     seconds_until(lambda: holder(api) == "first")
@@ -97,7 +97,7 @@ def test_a_leader_that_is_killed_is_replaced_when_its_lease_ran_out(
 
 
 def test_a_leader_that_was_frozen_wakes_up_as_a_follower(
-    start: Start, api: ApiServer, tmp_path: Path
+    start: Start, api: ApiClient, tmp_path: Path
 ) -> None:
     first = start("first")
     seconds_until(lambda: holder(api) == "first")

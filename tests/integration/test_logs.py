@@ -14,7 +14,7 @@ import pytest
 from dev.installation import install
 from edl import contract
 from edl.kube.api.client import connect
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.writes import Json
 from sandbox import NodeGroup, Sandbox
 from tests.integration.support.stage import Stage
@@ -79,7 +79,7 @@ def sandbox(own_sandbox: Callable[[], Sandbox], tmp_path: Path) -> Sandbox:
 def secrets(sandbox: Sandbox, folder: Path) -> set[str]:
     """What nobody may read in a log: as it is, and as the API spells it."""
     api = connect(str(sandbox.kubeconfig))
-    kept = (json.loads(item).get("data") or {} for item in api.list(Selection("Secret")).items)
+    kept = (json.loads(item).get("data") or {} for item in api.list(ListOptions("Secret")).items)
     encoded = {text for data in kept for text in data.values()}
     keys = {
         line

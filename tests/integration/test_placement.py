@@ -9,10 +9,10 @@ import pytest
 from edl import contract
 from edl.errors import Conflict
 from edl.kube.api.client import connect
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.decode import job_facts, object_facts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.observe import Snapshot, observe
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, Pod, Role, Target
 from edl.planner.plan import Admission, Placement, Plan
@@ -76,12 +76,12 @@ class Life:
 
     @property
     def state(self) -> ClusterState:
-        shapes = Shapes()
-        found = {kind: self.api.list(Selection(kind, "default")).items for kind in ("Job", "Pod")}
+        shapes = ShapeInterner()
+        found = {kind: self.api.list(ListOptions(kind, "default")).items for kind in ("Job", "Pod")}
         jobs = [job_facts.job(raw, shapes) for raw in found["Job"]]
         pods = [object_facts.pod(raw, shapes) for raw in found["Pod"]]
         mine = [job for job in jobs if job.name == self.target.name]
-        return observe(Snapshot(jobs=mine, pods=pods), datetime.now(UTC))
+        return observe(ClusterFacts(jobs=mine, pods=pods), datetime.now(UTC))
 
     @property
     def role(self) -> Role:

@@ -17,7 +17,7 @@ from dev.installation import install
 from edl import contract
 from edl.errors import ClusterError, EdlError, NotFound
 from edl.kube.api.client import connect
-from edl.kube.cluster import RESOURCES, Cluster, Selection
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
 from edl.model import Code, Target
 from edl.planner.decide import decide
@@ -25,8 +25,8 @@ from edl.planner.limits import Limits
 from edl.planner.policies import POLICIES
 from edl.writes import Action, Note
 from manifests import render
-from reconciler.leader_election import Clocks, Elector, Terms
-from reconciler.manager import Address, Process
+from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
+from reconciler.manager import Manager, ProbeAddress
 from sandbox import Sandbox
 from tests.devices import device_class
 from tests.integration.conftest import NODES
@@ -70,8 +70,8 @@ def account(room: Sandbox) -> Noted:
 @contextmanager
 def reconciler(account: Noted) -> Iterator[None]:
     """One that always leads."""
-    process = Process(account, PLAN, CLOCKS)
-    process.start(Address("127.0.0.1", 0))
+    process = Manager(account, PLAN, CLOCKS)
+    process.start(ProbeAddress("127.0.0.1", 0))
     try:
         yield
     finally:
@@ -100,7 +100,7 @@ def served(room: Sandbox, grant: Grant) -> None:
     kinds = {resource.plural: resource for resource in RESOURCES.values() if resource.optional}
     if optional := kinds.get(grant.resource):
         try:
-            connect(str(room.kubeconfig)).list(Selection(optional.kind))
+            connect(str(room.kubeconfig)).list(ListOptions(optional.kind))
         except NotFound:
             pytest.skip(f"this API server serves no {optional.api_version}")
 
@@ -224,7 +224,7 @@ def test_without_it_nobody_leads(room: Sandbox, account: Noted, grant: Grant) ->
     owner = connect(str(room.kubeconfig))
     with suppress(NotFound):
         owner.delete(LEASE)
-    elector = Elector(account, LEASE, "a", CLOCKS, Terms())
+    elector = LeaderElector(account, LEASE, "a", CLOCKS, LeaseSettings())
     if grant.verb == "patch":
         assert elector.attempt()
         elector.release()

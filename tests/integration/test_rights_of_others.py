@@ -28,7 +28,7 @@ from tests.integration.conftest import NODES
 from tests.integration.support.rights import Grant, Noted, await_effect, grants, without
 from tests.integration.support.stage import Stage, stage
 from tests.integration.support.webhook import as_account
-from webhook.namespace_policies import Watched
+from webhook.namespace_policies import WatchedPolicies
 from webhook.tls.serving_certificate import from_secret
 
 pytestmark = pytest.mark.integration
@@ -95,7 +95,9 @@ def test_what_namespaces_say_is_known(room: Sandbox, account: Noted, grant: Gran
     if grant.verb == "get":
         # One that the watch has not brought yet, as it follows an empty cluster.
         seconds = itertools.count(step=60)
-        policies = Watched(FakeCluster(lambda: datetime.now(UTC)), account, lambda: next(seconds))
+        policies = WatchedPolicies(
+            FakeCluster(lambda: datetime.now(UTC)), account, lambda: next(seconds)
+        )
         policies.start()
         until(lambda: not policies.problem(), "the empty list is read")
         with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
@@ -105,7 +107,7 @@ def test_what_namespaces_say_is_known(room: Sandbox, account: Noted, grant: Gran
         policies.stop()
         return
     with without(room, grant, ACCOUNT):
-        policies = Watched(account, account)
+        policies = WatchedPolicies(account, account)
         policies.start()
         until(lambda: grant.asked in account.refused, f"{grant} is refused")
         assert grant.asked not in account.allowed

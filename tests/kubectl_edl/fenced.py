@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from edl.errors import Conflict, Forbidden
-from edl.kube.cluster import Cluster, RawListing, Selection
+from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.model import Target
 from edl.writes import Json
 
@@ -23,7 +23,7 @@ def fenced(*kinds: str) -> Callable[[Cluster], Cluster]:
     """The user may not list these kinds."""
 
     class Fence(Behind):
-        def list(self, selection: Selection) -> RawListing:
+        def list(self, selection: ListOptions) -> RawList:
             if selection.kind in kinds:
                 raise Forbidden(f'"ann" may not list {selection.kind} (kubectl auth can-i …)', 403)
             return self.cluster.list(selection)

@@ -11,8 +11,8 @@ from edl import contract
 from edl.errors import NotFound
 from edl.inject.handlers import Context, Request, mutate
 from edl.kube.auth import access_review
-from edl.kube.auth.access_review import Missing
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.auth.access_review import MissingRights
+from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.planner.settings import Settings, render
@@ -117,7 +117,7 @@ class Stage:
         namespace = "" if scope.all_namespaces else scope.namespace or self.namespace
         return Connection(self.wrapped(self.cluster), namespace, "https://cluster", scope)
 
-    def _changes(self, cluster: Cluster, selection: Selection) -> Iterator[None]:
+    def _changes(self, cluster: Cluster, selection: ListOptions) -> Iterator[None]:
         assert cluster is not None
         assert selection.kind == "Event" or selection.labels == contract.FRAMEWORK
         for happen in self.between:
@@ -269,7 +269,7 @@ def mnist(stage: Stage, workers: int = 4) -> None:
 
 
 def lease(
-    stage: Stage, text: str = "", *, minutes_ago: float = 0, missing: Missing | None = None
+    stage: Stage, text: str = "", *, minutes_ago: float = 0, missing: MissingRights | None = None
 ) -> None:
     """A reconciler that says how it decides, and renewed its Lease so long ago.
 

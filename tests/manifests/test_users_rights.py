@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from edl.errors import Forbidden
-from edl.kube.api.api_errors import Request, refusal
+from edl.kube.api.api_errors import ApiCall, refusal
 from edl.kube.cache.informers import SURROUNDINGS, Stores
 from edl.kube.cluster import RESOURCES
 from edl.writes import Json
@@ -78,7 +78,7 @@ def test_an_editor_changes_jobs_and_nothing_else() -> None:
 def refused(user: str, verb: str, resource: str, name: str = "", namespace: str = "") -> str:
     """What a user reads whom the API server's RBAC refuses it."""
     said = f'is forbidden: User "{user}" cannot {verb} resource "…" in API group "…"'
-    request = Request(verb, resource, namespace, name, "https://cluster")
+    request = ApiCall(verb, resource, namespace, name, "https://cluster")
     error = refusal(request, 403, json.dumps({"message": said}).encode())
     assert isinstance(error, Forbidden)
     return str(error)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl.errors import Invalid
-from edl.kube.writer.executor import Failure, Report, never
+from edl.kube.writer.executor import StepFailure, StepReport, never
 from edl.model import ClusterState, Code, JobKey, Refusal, Role, Target, TrainingJob
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps import Broken, Steps
@@ -18,13 +18,13 @@ from reconciler.controller import (
     MOST_DECIDING,
     RESYNC,
     STALEST,
-    Loop,
-    Mind,
+    Controller,
+    DecisionPipeline,
 )
-from reconciler.leader_election import Alone
+from reconciler.leader_election import AlwaysLeader
 from reconciler.metrics.counters import Metrics
-from reconciler.metrics.decision_log import Journal
-from reconciler.trigger import Alarm
+from reconciler.metrics.decision_log import DecisionLog
+from reconciler.trigger import DebouncedTrigger
 from tests.edl.trainings import role
 from tests.reasons import because
 from tests.reconciler.times import Time
@@ -54,17 +54,17 @@ class Hand:
         """Called when a round has acted."""
         self._time = time
 
-    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         left = tuple(step for step in steps if self._is_left(enough))
         steps = [step for step in steps if step not in left]
         self.rounds.append([step.job for step in steps])
         self.then()
         good = [s for s in steps if s.job not in self.fails and s.job not in self.conflicts]
-        return Report(
+        return StepReport(
             done=tuple(good),
             conflicts=tuple(step for step in steps if step.job in self.conflicts),
             failed=tuple(
-                Failure(step, self.fails[step.job]) for step in steps if step.job in self.fails
+                StepFailure(step, self.fails[step.job]) for step in steps if step.job in self.fails
             ),
             left=left,
         )
@@ -94,9 +94,9 @@ class World:
         self.refusals: list[Refusal | None] = []
         """Of job A, round by round."""
         self.events: list[Note] = []
-        mind = Mind(self.observe, lambda _state: PLAN, self.steps)
-        journal = Journal(self.metrics, announce=self.events.append)
-        self.loop = Loop(mind, self.hand, journal, self.time.clocks)
+        mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps)
+        journal = DecisionLog(self.metrics, announce=self.events.append)
+        self.loop = Controller(mind, self.hand, journal, self.time.clocks)
 
     def observe(self, now: datetime) -> ClusterState:
         if self.broken:
@@ -297,16 +297,16 @@ def test_a_bug_in_one_round_is_logged_and_the_loop_goes_on(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.broken = 1
-    alarm = Alarm(0)
+    alarm = DebouncedTrigger(0)
     alarm.ring()  # so that it does not rest after the bug
     world.hand.then = alarm.stop
-    world.loop.run(alarm, Alone())
+    world.loop.run(alarm, AlwaysLeader())
     assert "ZeroDivisionError: a bug" in caplog.text
     assert world.hand.rounds == [[A, B]]
     assert world.value("edl_failures_total", kind="round") == 1
 
 
-class Stream(Alarm):
+class Stream(DebouncedTrigger):
     """It rings all the time. Waits take no time but of the clock; it stops after many."""
 
     def __init__(self, time: Time, waits: int) -> None:
@@ -325,12 +325,12 @@ class Stream(Alarm):
 def test_failed_rounds_are_repeated_ever_more_slowly_however_often_it_rings(world: World) -> None:
     world.broken = 4
     stream = Stream(world.time, 5)
-    world.loop.run(stream, Alone())
+    world.loop.run(stream, AlwaysLeader())
     assert stream.paused == [1.0, 2.0, 4.0, 8.0, 0.0]
 
 
 def test_a_loop_is_alive_while_it_waits_but_not_while_a_round_hangs(world: World) -> None:
-    alarm = Alarm(0)
+    alarm = DebouncedTrigger(0)
     begun, beats = world.time.seconds, []
 
     def acted() -> None:
@@ -339,14 +339,14 @@ def test_a_loop_is_alive_while_it_waits_but_not_while_a_round_hangs(world: World
 
     world.hand.then = acted
     world.deciding = 100.0
-    world.loop.run(alarm, Alone())
+    world.loop.run(alarm, AlwaysLeader())
     assert [*beats, world.loop.beat] == [begun, begun + 100.0 + RESYNC]
 
 
 class Follower:
     """It does not lead; when it has said so, the loop is to end."""
 
-    def __init__(self, alarm: Alarm) -> None:
+    def __init__(self, alarm: DebouncedTrigger) -> None:
         self._alarm = alarm
 
     @property
@@ -356,7 +356,7 @@ class Follower:
 
 
 def test_a_follower_does_nothing_but_live(world: World) -> None:
-    alarm = Alarm(0)
+    alarm = DebouncedTrigger(0)
     alarm.ring()
     world.time.seconds += 5
     world.loop.run(alarm, Follower(alarm))
@@ -365,7 +365,7 @@ def test_a_follower_does_nothing_but_live(world: World) -> None:
 
 
 def test_many_rings_wake_once() -> None:
-    alarm = Alarm(0.05)
+    alarm = DebouncedTrigger(0.05)
     for _ in range(10):
         alarm.ring()
     assert alarm.wait(10)
@@ -373,7 +373,7 @@ def test_many_rings_wake_once() -> None:
 
 
 def test_a_ring_during_a_round_is_not_lost() -> None:
-    alarm = Alarm(0)
+    alarm = DebouncedTrigger(0)
     alarm.ring()
     assert alarm.wait(0)
     alarm.ring()
@@ -381,7 +381,7 @@ def test_a_ring_during_a_round_is_not_lost() -> None:
 
 
 def test_a_stopped_alarm_never_waits() -> None:
-    alarm = Alarm(600)
+    alarm = DebouncedTrigger(600)
     alarm.stop()
     alarm.ring()
     assert alarm.wait(600)
@@ -389,14 +389,14 @@ def test_a_stopped_alarm_never_waits() -> None:
 
 
 def test_a_ring_does_not_end_a_rest_but_the_end_does() -> None:
-    alarm = Alarm(0)
+    alarm = DebouncedTrigger(0)
     alarm.ring()
     Timer(0.1, alarm.stop).start()
     assert alarm.wait(600, 600)
     assert alarm.stopped
 
 
-class Bell(Alarm):
+class Bell(DebouncedTrigger):
     """Notes how it is waited for, once."""
 
     def wait(self, seconds: float, rest: float = 0.0) -> bool:
@@ -411,13 +411,13 @@ def test_who_decides_long_rests_longer_before_the_next_ring_counts(
 ) -> None:
     world.deciding = deciding
     bell = Bell()
-    world.loop.run(bell, Alone())
+    world.loop.run(bell, AlwaysLeader())
     assert bell.waited == (RESYNC, pytest.approx(rest))
 
 
 def test_an_alarm_says_how_old_the_first_news_is_that_ended_the_wait() -> None:
     time = Time()
-    alarm = Alarm(0, time.monotonic)
+    alarm = DebouncedTrigger(0, time.monotonic)
     assert alarm.since_ring() is None
     alarm.ring()
     time.seconds += 2
@@ -433,7 +433,7 @@ def test_who_acts_rests_from_deciding(world: World) -> None:
     world.deciding = 0.1
     bell = Bell()
     world.hand.seconds = 0.15  # for each of two
-    world.loop.run(bell, Alone())
+    world.loop.run(bell, AlwaysLeader())
     assert bell.waited == (RESYNC, pytest.approx(0.1))
 
 
@@ -441,7 +441,7 @@ def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
     world.deciding = LONGEST_ACT * MOST_DECIDING
     world.hand.seconds = 2 * LONGEST_ACT
     bell = Bell()
-    world.loop.run(bell, Alone())
+    world.loop.run(bell, AlwaysLeader())
     assert bell.waited == (0.0, 0.0)
 
 

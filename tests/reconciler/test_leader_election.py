@@ -7,8 +7,8 @@ from edl.errors import Conflict, Forbidden, Unreachable
 from edl.kube.cluster import Cluster
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
-from reconciler.leader_election import Elector, Terms
-from reconciler.leader_guard import Guarded, NotLeading
+from reconciler.leader_election import LeaderElector, LeaseSettings
+from reconciler.leader_guard import LeaderOnlyCluster, NotLeading
 from tests.edl.kube.faults import FaultyCluster
 from tests.reconciler.times import Time
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LEASE = Target("Lease", "edl-system", "edl-reconciler")
-TERMS = Terms(lasts=15, renew_within=10, retry_every=2)
+TERMS = LeaseSettings(lasts=15, renew_within=10, retry_every=2)
 
 
 class Late(FaultyCluster):
@@ -65,27 +65,27 @@ def cluster(fake: FakeCluster) -> FaultyCluster:
 
 
 @pytest.fixture
-def ann(cluster: FaultyCluster, time: Time) -> Elector:
-    return Elector(cluster, LEASE, "ann", time.clocks, TERMS)
+def ann(cluster: FaultyCluster, time: Time) -> LeaderElector:
+    return LeaderElector(cluster, LEASE, "ann", time.clocks, TERMS)
 
 
 @pytest.fixture
-def bob(fake: FakeCluster, time: Time) -> Elector:
-    return Elector(fake, LEASE, "bob", time.clocks, TERMS)
+def bob(fake: FakeCluster, time: Time) -> LeaderElector:
+    return LeaderElector(fake, LEASE, "bob", time.clocks, TERMS)
 
 
 def holder(fake: FakeCluster) -> str:
     return str(fake.get(LEASE)["spec"]["holderIdentity"])
 
 
-def test_the_first_to_ask_leads_and_nobody_else(ann: Elector, bob: Elector) -> None:
+def test_the_first_to_ask_leads_and_nobody_else(ann: LeaderElector, bob: LeaderElector) -> None:
     assert ann.attempt()
     assert not bob.attempt()
     assert (ann.leading, bob.leading) == (True, False)
 
 
 def test_the_lease_says_how_its_holder_decides(
-    ann: Elector, bob: Elector, fake: FakeCluster
+    ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.publish({"mood": "kind"})
     bob.publish({"mood": "stern"})
@@ -100,7 +100,7 @@ def test_the_lease_says_how_its_holder_decides(
 
 
 def test_what_a_former_holder_said_goes_where_the_next_one_knows_nothing_of_it(
-    ann: Elector, bob: Elector, fake: FakeCluster
+    ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.publish({"mood": "kind", "missing": None})
     assert ann.attempt()
@@ -116,7 +116,7 @@ def test_what_a_former_holder_said_goes_where_the_next_one_knows_nothing_of_it(
     assert fake.get(LEASE)["metadata"]["annotations"] == {"mood": "kind"}
 
 
-def test_who_renews_leads_for_ever(ann: Elector, bob: Elector, time: Time) -> None:
+def test_who_renews_leads_for_ever(ann: LeaderElector, bob: LeaderElector, time: Time) -> None:
     for _ in range(100):
         assert ann.attempt()
         assert not bob.attempt()
@@ -124,7 +124,7 @@ def test_who_renews_leads_for_ever(ann: Elector, bob: Elector, time: Time) -> No
 
 
 def test_who_does_not_renew_stops_before_another_begins(
-    ann: Elector, bob: Elector, time: Time
+    ann: LeaderElector, bob: LeaderElector, time: Time
 ) -> None:
     ann.attempt()
     bob.attempt()
@@ -136,7 +136,7 @@ def test_who_does_not_renew_stops_before_another_begins(
 
 
 def test_a_new_candidate_watches_a_whole_term_before_it_takes_over(
-    ann: Elector, bob: Elector, time: Time
+    ann: LeaderElector, bob: LeaderElector, time: Time
 ) -> None:
     ann.attempt()
     time.seconds += 1000  # only our own clock says that this lease is old
@@ -146,7 +146,7 @@ def test_a_new_candidate_watches_a_whole_term_before_it_takes_over(
 
 
 def test_two_never_lead_at_once(fake: FakeCluster, time: Time) -> None:
-    electors = [Elector(fake, LEASE, name, time.clocks, TERMS) for name in "abc"]
+    electors = [LeaderElector(fake, LEASE, name, time.clocks, TERMS) for name in "abc"]
     led = set()
     for moment in range(400):
         time.seconds += 0.7
@@ -161,7 +161,7 @@ def test_two_never_lead_at_once(fake: FakeCluster, time: Time) -> None:
 
 
 def test_a_leader_that_slept_too_long_finds_another_and_gives_up(
-    ann: Elector, bob: Elector, time: Time, fake: FakeCluster
+    ann: LeaderElector, bob: LeaderElector, time: Time, fake: FakeCluster
 ) -> None:
     ann.attempt()
     bob.attempt()
@@ -173,7 +173,7 @@ def test_a_leader_that_slept_too_long_finds_another_and_gives_up(
     assert fake.get(LEASE)["spec"]["leaseTransitions"] == 1
 
 
-def test_a_leader_that_slept_and_was_not_replaced_goes_on(ann: Elector, time: Time) -> None:
+def test_a_leader_that_slept_and_was_not_replaced_goes_on(ann: LeaderElector, time: Time) -> None:
     ann.attempt()
     time.seconds += 100
     assert not ann.leading
@@ -181,7 +181,7 @@ def test_a_leader_that_slept_and_was_not_replaced_goes_on(ann: Elector, time: Ti
 
 
 def test_a_lease_that_was_given_back_is_taken_at_once(
-    ann: Elector, bob: Elector, fake: FakeCluster
+    ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.attempt()
     bob.attempt()
@@ -192,7 +192,7 @@ def test_a_lease_that_was_given_back_is_taken_at_once(
 
 
 def test_who_does_not_lead_gives_nothing_back(
-    ann: Elector, bob: Elector, fake: FakeCluster
+    ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
 ) -> None:
     ann.attempt()
     bob.attempt()
@@ -201,7 +201,7 @@ def test_who_does_not_lead_gives_nothing_back(
 
 
 def test_an_outage_of_the_api_server_ends_the_term_and_no_more(
-    ann: Elector, cluster: FaultyCluster, time: Time, caplog: pytest.LogCaptureFixture
+    ann: LeaderElector, cluster: FaultyCluster, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
     ann.attempt()
     cluster.fails["patch"] = [Unreachable("connection refused")]
@@ -214,7 +214,7 @@ def test_an_outage_of_the_api_server_ends_the_term_and_no_more(
     assert caplog.text.count("leader election asks on") == 1
 
 
-def test_a_lease_that_was_deleted_is_made_again(ann: Elector, fake: FakeCluster) -> None:
+def test_a_lease_that_was_deleted_is_made_again(ann: LeaderElector, fake: FakeCluster) -> None:
     ann.attempt()
     fake.delete(LEASE)
     ann.attempt()
@@ -223,7 +223,7 @@ def test_a_lease_that_was_deleted_is_made_again(ann: Elector, fake: FakeCluster)
 
 
 def test_of_two_that_create_the_lease_one_wins(
-    ann: Elector, bob: Elector, cluster: FaultyCluster
+    ann: LeaderElector, bob: LeaderElector, cluster: FaultyCluster
 ) -> None:
     bob.attempt()
     cluster.fails["get"] = []
@@ -232,7 +232,7 @@ def test_of_two_that_create_the_lease_one_wins(
 
 
 def test_a_renewal_whose_answer_was_lost_is_no_loss(
-    ann: Elector, fake: FakeCluster, time: Time
+    ann: LeaderElector, fake: FakeCluster, time: Time
 ) -> None:
     ann.attempt()
     fake.patch(LEASE, {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})  # ours, unheard
@@ -242,8 +242,10 @@ def test_a_renewal_whose_answer_was_lost_is_no_loss(
     assert ann.attempt()
 
 
-def test_who_leads_no_more_writes_no_more(ann: Elector, fake: FakeCluster, time: Time) -> None:
-    guarded = Guarded(fake, ann)
+def test_who_leads_no_more_writes_no_more(
+    ann: LeaderElector, fake: FakeCluster, time: Time
+) -> None:
+    guarded = LeaderOnlyCluster(fake, ann)
     target = Target("Service", "web", "x")
     with pytest.raises(NotLeading):
         guarded.create(target, {})
@@ -260,7 +262,8 @@ def test_who_leads_no_more_writes_no_more(ann: Elector, fake: FakeCluster, time:
 def test_what_others_hold_is_dated_from_the_answer(fake: FakeCluster, time: Time) -> None:
     late = Late(fake, time)
     ann, bob = (
-        Elector(c, LEASE, n, time.clocks, Terms()) for c, n in ((fake, "ann"), (late, "bob"))
+        LeaderElector(c, LEASE, n, time.clocks, LeaseSettings())
+        for c, n in ((fake, "ann"), (late, "bob"))
     )
     ann.attempt()
     late.lags["get"], late.meanwhile = 6.0, ann.attempt  # its last renewal
@@ -276,7 +279,7 @@ def test_the_own_term_is_counted_from_before_the_request(
     fake: FakeCluster, time: Time, verb: str
 ) -> None:
     late = Late(fake, time)
-    ann = Elector(late, LEASE, "ann", time.clocks, Terms())
+    ann = LeaderElector(late, LEASE, "ann", time.clocks, LeaseSettings())
     if verb == "patch":
         ann.attempt()
     late.lags[verb] = 7.0
@@ -286,7 +289,9 @@ def test_the_own_term_is_counted_from_before_the_request(
 
 
 def test_a_killed_leader_is_replaced_within_15_seconds(fake: FakeCluster, time: Time) -> None:
-    ann, bob = (Elector(fake, LEASE, name, time.clocks, Terms()) for name in ("ann", "bob"))
+    ann, bob = (
+        LeaderElector(fake, LEASE, name, time.clocks, LeaseSettings()) for name in ("ann", "bob")
+    )
     bob_looks = Until(time, time.seconds + 15)
     ann.attempt()
     bob.run(bob_looks)
@@ -294,7 +299,11 @@ def test_a_killed_leader_is_replaced_within_15_seconds(fake: FakeCluster, time: 
 
 
 def test_a_leader_that_may_not_lead_does_not_renew(
-    ann: Elector, bob: Elector, time: Time, fake: FakeCluster, caplog: pytest.LogCaptureFixture
+    ann: LeaderElector,
+    bob: LeaderElector,
+    time: Time,
+    fake: FakeCluster,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     healthy_until = time.seconds + 60
     ann.run(Until(time, time.seconds + 90), able=lambda: time.seconds < healthy_until)
@@ -311,16 +320,16 @@ def test_a_leader_that_may_not_lead_does_not_renew(
 @pytest.mark.parametrize("terms", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
 def test_terms_that_let_two_lead_are_refused(terms: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="must hold"):
-        Terms(*terms)
+        LeaseSettings(*terms)
 
 
 def test_a_lease_lasts_whole_seconds_as_it_says() -> None:
     with pytest.raises(ValueError, match=r"10\.4 s: a Lease lasts whole seconds"):
-        Terms(lasts=10.4, renew_within=10.3)  # type: ignore[arg-type]
+        LeaseSettings(lasts=10.4, renew_within=10.3)  # type: ignore[arg-type]
 
 
 def test_a_bug_does_not_end_a_candidacy(
-    ann: Elector, cluster: FaultyCluster, caplog: pytest.LogCaptureFixture
+    ann: LeaderElector, cluster: FaultyCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.fails["get"] = [UnicodeError("no answer that anybody reads")]
     assert not ann.attempt()

@@ -13,7 +13,7 @@ import pytest
 
 from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import Context, Request, mutate
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import ClusterState, Target
 from edl.planner.decide import decide
@@ -21,8 +21,8 @@ from edl.planner.limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.writes import Json
-from reconciler.leader_election import Clocks, Elector, Terms
-from reconciler.manager import Address, Process
+from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
+from reconciler.manager import Manager, ProbeAddress
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
 from tests.reconciler.times import Time
@@ -51,11 +51,11 @@ def fake() -> FakeCluster:
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[[Process], Process]]:
-    started: list[Process] = []
+def start() -> Iterator[Callable[[Manager], Manager]]:
+    started: list[Manager] = []
 
-    def begin(process: Process) -> Process:
-        process.start(Address("127.0.0.1", 0))
+    def begin(process: Manager) -> Manager:
+        process.start(ProbeAddress("127.0.0.1", 0))
         started.append(process)
         return process
 
@@ -78,30 +78,30 @@ def spec(fake: FakeCluster, target: Target = JOB) -> Json:
     return found
 
 
-def test_a_job_that_fits_is_started(fake: FakeCluster, start: Callable[[Process], Process]) -> None:
-    start(Process(fake, PLAN, CLOCKS))
+def test_a_job_that_fits_is_started(fake: FakeCluster, start: Callable[[Manager], Manager]) -> None:
+    start(Manager(fake, PLAN, CLOCKS))
     submit(fake, JOB)
     until(lambda: spec(fake)["suspend"] is False)
     assert 1 <= spec(fake)["parallelism"] <= 3
 
 
 def test_what_was_submitted_while_nobody_was_there_is_started(
-    fake: FakeCluster, start: Callable[[Process], Process]
+    fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:
     submit(fake, JOB)
-    start(Process(fake, PLAN, CLOCKS))
+    start(Manager(fake, PLAN, CLOCKS))
     until(lambda: spec(fake)["suspend"] is False)
 
 
 def test_a_job_that_cannot_be_written_stops_no_other(
-    fake: FakeCluster, start: Callable[[Process], Process]
+    fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["patch items"] = [Forbidden("no", 403)] * 100
     submit(fake, JOB)
     other = Target("Job", "web", "other")
     submit(fake, other)
-    process = start(Process(cluster, PLAN, CLOCKS))
+    process = start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: spec(fake, other)["suspend"] is False)
     assert spec(fake)["suspend"] is True
     failures = process.metrics.registry.get_sample_value
@@ -110,12 +110,12 @@ def test_a_job_that_cannot_be_written_stops_no_other(
 
 
 def test_a_job_whose_start_is_refused_says_why_and_starts_when_it_is_accepted(
-    fake: FakeCluster, start: Callable[[Process], Process]
+    fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["create items-first-1"] = [Forbidden("exceeded quota: team", 403)] * 2
     submit(fake, JOB)
-    start(Process(cluster, PLAN, CLOCKS))
+    start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: "exceeded quota: team" in annotations(fake).get("edl.dev/message", ""))
     assert spec(fake)["suspend"] is True
     until(lambda: "StartRefused" in events(fake))
@@ -124,12 +124,12 @@ def test_a_job_whose_start_is_refused_says_why_and_starts_when_it_is_accepted(
 
 
 def test_that_a_start_is_refused_is_an_event_where_not_even_the_reason_may_be_written(
-    fake: FakeCluster, start: Callable[[Process], Process]
+    fake: FakeCluster, start: Callable[[Manager], Manager]
 ) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["patch items"] = [Forbidden("denied by a policy", 403)] * 100
     submit(fake, JOB)
-    start(Process(cluster, PLAN, CLOCKS))
+    start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: {"StartRefused", "WriteRefused"} <= events(fake))
     assert "edl.dev/reason" not in annotations(fake)
 
@@ -140,13 +140,13 @@ def annotations(fake: FakeCluster) -> Mapping[str, str]:
 
 
 def events(fake: FakeCluster) -> set[str]:
-    items = fake.list(Selection("Event")).items
+    items = fake.list(ListOptions("Event")).items
     return {json.loads(item)["reason"] for item in items}
 
 
-def elected(fake: Cluster, name: str) -> Process:
-    terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
-    return Process(fake, PLAN, CLOCKS, Elector(fake, LEASE, name, CLOCKS, terms))
+def elected(fake: Cluster, name: str) -> Manager:
+    terms = LeaseSettings(lasts=15, renew_within=10, retry_every=0.05)
+    return Manager(fake, PLAN, CLOCKS, LeaderElector(fake, LEASE, name, CLOCKS, terms))
 
 
 def leader(fake: FakeCluster) -> str:
@@ -158,9 +158,9 @@ def leader(fake: FakeCluster) -> str:
 
 def test_one_of_two_leads_and_the_other_takes_over_at_once(fake: FakeCluster) -> None:
     first, second = elected(fake, "first"), elected(fake, "second")
-    first.start(Address("127.0.0.1", 0))
+    first.start(ProbeAddress("127.0.0.1", 0))
     until(lambda: leader(fake) == "first")
-    second.start(Address("127.0.0.1", 0))
+    second.start(ProbeAddress("127.0.0.1", 0))
     try:
         submit(fake, JOB)
         until(lambda: spec(fake)["suspend"] is False)
@@ -186,10 +186,10 @@ def test_a_leader_whose_loop_hangs_leaves_its_lease_to_others(
             assert goes_on.wait(SECONDS)
         return PLAN(state)
 
-    terms = Terms(lasts=15, renew_within=10, retry_every=0.05)
-    elector = Elector(fake, LEASE, "first", time.clocks, terms)
-    process = Process(fake, decided, time.clocks, elector)
-    port = process.start(Address("127.0.0.1", 0))
+    terms = LeaseSettings(lasts=15, renew_within=10, retry_every=0.05)
+    elector = LeaderElector(fake, LEASE, "first", time.clocks, terms)
+    process = Manager(fake, decided, time.clocks, elector)
+    port = process.start(ProbeAddress("127.0.0.1", 0))
     try:
         submit(fake, JOB)
         assert hangs.wait(SECONDS)
@@ -223,7 +223,7 @@ def test_who_ends_finishes_what_is_on_its_way_and_then_gives_the_leadership_back
 ) -> None:
     slow = Slow(fake)
     process = elected(slow, "first")
-    port = process.start(Address("127.0.0.1", 0))
+    port = process.start(ProbeAddress("127.0.0.1", 0))
     submit(fake, JOB)
     assert slow.asked_for.wait(SECONDS)
     ending = Thread(target=process.stop)
@@ -247,8 +247,8 @@ def get(port: int, path: str) -> tuple[int, str]:
 def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["list"] = [Forbidden("not yet", 403)]
-    process = Process(cluster, PLAN, CLOCKS)
-    port = process.start(Address("127.0.0.1", 0))
+    process = Manager(cluster, PLAN, CLOCKS)
+    port = process.start(ProbeAddress("127.0.0.1", 0))
     try:
         until(lambda: get(port, "/readyz")[0] == 200)
         assert get(port, "/healthz") == (200, "ok\n")
@@ -261,8 +261,8 @@ def test_health_readiness_and_metrics_are_served(fake: FakeCluster) -> None:
 
 def test_it_tells_for_how_long_the_api_server_has_said_nothing_of_a_kind(fake: FakeCluster) -> None:
     time = Time()
-    process = Process(fake, PLAN, time.clocks)
-    port = process.start(Address("127.0.0.1", 0))
+    process = Manager(fake, PLAN, time.clocks)
+    port = process.start(ProbeAddress("127.0.0.1", 0))
     try:
         until(lambda: get(port, "/readyz")[0] == 200)
         time.seconds += 100
@@ -277,14 +277,14 @@ def test_readiness_says_what_is_missing_and_who_leads(fake: FakeCluster) -> None
     cluster = FaultyCluster(fake)
     cluster.fails["list"] = [Forbidden("not yet", 403)] * 100_000  # until the test says so
     process = elected(cluster, "first")
-    port = process.start(Address("127.0.0.1", 0))
+    port = process.start(ProbeAddress("127.0.0.1", 0))
     try:
         status, text = get(port, "/readyz")
         assert (status, text.partition(":")[0]) == (503, "not read yet")
         cluster.fails["list"] = []  # another list: a thread may just be taking from the old one
         until(lambda: get(port, "/readyz") == (200, "leads\n"))
         second = elected(fake, "second")
-        standby = second.start(Address("127.0.0.1", 0))
+        standby = second.start(ProbeAddress("127.0.0.1", 0))
         try:
             until(lambda: get(standby, "/readyz") == (200, "stands by\n"))
         finally:
@@ -294,15 +294,15 @@ def test_readiness_says_what_is_missing_and_who_leads(fake: FakeCluster) -> None
 
 
 def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster) -> None:
-    process = Process(fake, PLAN, CLOCKS)
-    port = process.start(Address("127.0.0.1", 0, debug=True))
+    process = Manager(fake, PLAN, CLOCKS)
+    port = process.start(ProbeAddress("127.0.0.1", 0, debug=True))
     try:
         submit(fake, JOB)
         until(lambda: '"web/items"' in get(port, "/debug/plan")[1])
     finally:
         process.stop()
-    closed = Process(fake, PLAN, CLOCKS)
-    port = closed.start(Address("127.0.0.1", 0))
+    closed = Manager(fake, PLAN, CLOCKS)
+    port = closed.start(ProbeAddress("127.0.0.1", 0))
     try:
         assert get(port, "/debug/plan") == (404, "/healthz /readyz /metrics\n")
     finally:
@@ -310,10 +310,10 @@ def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster
 
 
 def test_a_port_that_is_taken_is_told(fake: FakeCluster) -> None:
-    first = Process(fake, PLAN, CLOCKS)
-    port = first.start(Address("127.0.0.1", 0))
+    first = Manager(fake, PLAN, CLOCKS)
+    port = first.start(ProbeAddress("127.0.0.1", 0))
     try:
         with pytest.raises(OSError, match="in use"):
-            Process(fake, PLAN, CLOCKS).start(Address("127.0.0.1", port))
+            Manager(fake, PLAN, CLOCKS).start(ProbeAddress("127.0.0.1", port))
     finally:
         first.stop()

@@ -10,15 +10,19 @@ from prometheus_client import CollectorRegistry
 
 from certs.bundle import each_certificate, service_names
 from certs.issue import issue
-from certs.rotation import Rotation
+from certs.rotation import CertificateRotation
 from certs.secrets import WEBHOOK_KINDS, Installed, read_pair, rotate, usual
 from certs.verify import facts_of, is_trusted
 from edl.errors import Forbidden, NotFound
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from reconciler import webhook_certificates
-from reconciler.leader_guard import Guarded, NotLeading
-from reconciler.webhook_certificates import Certificates, Gauges, Settings
+from reconciler.leader_guard import LeaderOnlyCluster, NotLeading
+from reconciler.webhook_certificates import (
+    CertificateMetrics,
+    CertificateSettings,
+    WebhookCertificates,
+)
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 EVERY = timedelta(seconds=10)
@@ -45,9 +49,9 @@ def registry() -> CollectorRegistry:
     return CollectorRegistry()
 
 
-def keeping(cluster: FakeCluster, duty: Duty, registry: CollectorRegistry) -> Certificates:
-    rotation = Rotation(Guarded(cluster, duty), INSTALLATION)
-    return Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+def keeping(cluster: FakeCluster, duty: Duty, registry: CollectorRegistry) -> WebhookCertificates:
+    rotation = CertificateRotation(LeaderOnlyCluster(cluster, duty), INSTALLATION)
+    return WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
 
 
 def test_a_leader_fills_the_secrets_and_measures_the_authority(
@@ -88,7 +92,7 @@ def test_a_failure_is_counted_told_once_and_tried_again_with_back_off(
     def rotation(_: datetime) -> Installed:
         raise outcomes.pop(0)
 
-    kept = Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+    kept = WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
     pauses = [kept.turn() for _ in range(10)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (1.0, 60.0)
@@ -110,7 +114,7 @@ def test_after_a_success_the_back_off_begins_anew(registry: CollectorRegistry) -
             raise found
         return found
 
-    turns = Certificates(rotation, Gauges(registry), lambda: NOW, EVERY)
+    turns = WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
     assert [turns.turn() for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
 
 
@@ -141,7 +145,7 @@ def test_a_leadership_that_ends_in_between_is_no_failure(registry: CollectorRegi
     def rotation(_: datetime) -> Installed:
         raise NotLeading("left to the new leader")
 
-    Certificates(rotation, Gauges(registry), lambda: NOW, EVERY).turn()
+    WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY).turn()
     assert registry.get_sample_value("edl_certificate_failures_total") == 0
 
 
@@ -154,4 +158,7 @@ def test_the_options_say_whether_for_which_names_and_how_long() -> None:
     found = webhook_certificates.take(dict(command.make_context("command", words).params))
     assert (found.enabled, found.names) == (True, ("10.0.0.1",))
     assert found.lifetimes.serving == timedelta(days=2)
-    assert webhook_certificates.take(dict(command.make_context("command", []).params)) == Settings()
+    assert (
+        webhook_certificates.take(dict(command.make_context("command", []).params))
+        == CertificateSettings()
+    )

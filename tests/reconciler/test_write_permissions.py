@@ -9,12 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
 from edl.errors import Forbidden
-from edl.kube.auth.access_review import Missing, Right, read, render
+from edl.kube.auth.access_review import AccessRight, MissingRights, read, render
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.writes import Json
 from manifests.documents import load
-from reconciler.write_permissions import NEEDED, SOONEST, USUAL, Rights
+from reconciler.write_permissions import NEEDED, SOONEST, USUAL, WritePermissions
 from tests.reconciler.times import Time
 
 READS = {"get", "list", "watch"}
@@ -39,7 +39,7 @@ class Reviewing(FakeCluster):
             return {"status": {"userInfo": {"username": USER}}}
         asked = manifest["spec"]["resourceAttributes"]
         resource = "/".join(filter(None, (asked["resource"], asked["subresource"])))
-        right = Right(asked["verb"], resource, asked["group"], name=asked["name"])
+        right = AccessRight(asked["verb"], resource, asked["group"], name=asked["name"])
         return {"status": {"allowed": str(right) not in self.denied}}
 
 
@@ -50,9 +50,9 @@ class Watched:
         self.cluster = Reviewing()
         self.forbidden = Event()
         self.gauge = Gauge("missing", "…", registry=CollectorRegistry())
-        self.said: list[Missing | None] = []
+        self.said: list[MissingRights | None] = []
         self.seconds = 0.0
-        self.rights = Rights(
+        self.rights = WritePermissions(
             self.cluster, self.forbidden, self.gauge, self.said.append, lambda: self.seconds
         )
 
@@ -81,7 +81,7 @@ def test_what_is_asked_for_is_what_the_manifests_give_to_write_in_the_whole_clus
         if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", "edl-reconciler")
     )
     given = {
-        Right(verb, resource, group, name=name)
+        AccessRight(verb, resource, group, name=name)
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
@@ -98,7 +98,7 @@ def test_what_is_missing_is_logged_once_counted_and_published(
     watched.cluster.denied = {"patch jobs.batch", "create events"}
     watched.after(0)
     watched.after(SOONEST)
-    assert watched.said == [Missing(USER, ("patch jobs.batch", "create events"))] * 2
+    assert watched.said == [MissingRights(USER, ("patch jobs.batch", "create events"))] * 2
     assert watched.counted == 2
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == (
@@ -114,7 +114,7 @@ def test_what_is_missing_is_logged_once_counted_and_published(
     watched.cluster.denied = set()
     watched.after(SOONEST)
     assert caplog.records[-1].getMessage() == "no right to write is missing any more"
-    assert watched.said[-1] == Missing(USER)
+    assert watched.said[-1] == MissingRights(USER)
     assert watched.counted == 0
 
 
@@ -153,5 +153,5 @@ def test_where_nobody_may_ask_nothing_is_said_of_rights(
 @pytest.mark.parametrize("text", [None, "", "[]", '{"user": 5}', "{" * 9999])
 def test_what_is_no_annotation_of_ours_says_nothing(text: str | None) -> None:
     assert read(text) is None
-    missing = Missing("ann", ("patch pods",))
+    missing = MissingRights("ann", ("patch pods",))
     assert read(render(missing)) == missing

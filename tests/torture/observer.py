@@ -6,9 +6,9 @@ from threading import Event, Lock, Thread
 from typing import Any, Final, Generic, TypeVar
 
 from edl.errors import ClusterError
-from edl.kube.api.client import ApiServer
+from edl.kube.api.client import ApiClient
 from edl.kube.cache.store import version_of
-from edl.kube.cluster import RawEvent, Selection
+from edl.kube.cluster import ListOptions, RawEvent
 from tests.torture.laws import Judge
 from tests.torture.ledger import Ledger
 from tests.torture.sights import JobSight, PodSight, job_sight, pod_sight
@@ -23,8 +23,8 @@ class _Follower(Generic[T]):
 
     def __init__(
         self,
-        api: ApiServer,
-        selection: Selection,
+        api: ApiClient,
+        selection: ListOptions,
         read: Callable[..., T],
         tell: Callable[[T], None],
         relisted: Callable[[list[T]], None],
@@ -70,17 +70,17 @@ class _Follower(Generic[T]):
 class Observer:
     """Sees from `start` on. `judge` may be read while `held` is."""
 
-    def __init__(self, api: ApiServer, namespace: str, judge: Judge, ledger: Ledger) -> None:
+    def __init__(self, api: ApiClient, namespace: str, judge: Judge, ledger: Ledger) -> None:
         self.judge = judge
         self.held = Lock()
         self._ledger = ledger
         self._stopped = Event()
         self._told = 0
         jobs: _Follower[JobSight] = _Follower(
-            api, Selection("Job", namespace), job_sight, self._job, self._jobs
+            api, ListOptions("Job", namespace), job_sight, self._job, self._jobs
         )
         pods: _Follower[PodSight] = _Follower(
-            api, Selection("Pod", namespace), pod_sight, self._pod, self._pods
+            api, ListOptions("Pod", namespace), pod_sight, self._pod, self._pods
         )
         self._followers = (jobs, pods)
         self._threads = [

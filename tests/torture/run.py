@@ -14,7 +14,7 @@ import msgspec
 
 from edl import contract
 from edl.errors import Conflict, NotFound
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.decode.schemas import NodeObject
 from edl.model import Target
 from edl.quantities import Resources
@@ -247,7 +247,7 @@ def _is_kwoks(pod: Json) -> bool:
 
 def _allocatable(made: Stage) -> dict[str, tuple[int, ...]]:
     found = {}
-    for raw in made.api.list(Selection("Node")).items:
+    for raw in made.api.list(ListOptions("Node")).items:
         node = msgspec.json.decode(raw, type=NodeObject)
         room = Resources.parse(node.status.allocatable or {})
         found[node.metadata.name] = tuple(room.get(name) for name in COUNTED)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from certs.bundle import Names
+from certs.bundle import SubjectNames
 from certs.issue import issue
 from sandbox.layout import free_ports
 from tests.torture.blows import Delay, Refusal, Silence
@@ -210,7 +210,7 @@ def serving(server: Server, context: ssl.SSLContext) -> Iterator[Server]:
 
 def contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """One who serves on 127.0.0.1, and one who trusts him."""
-    bundle = issue(Names(dns=(), ips=("127.0.0.1",)), dt.datetime.now(dt.UTC))
+    bundle = issue(SubjectNames(dns=(), ips=("127.0.0.1",)), dt.datetime.now(dt.UTC))
     (folder / "tls.crt").write_bytes(bundle.pair.certificate)
     (folder / "tls.key").write_bytes(bundle.pair.key)
     serves = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -2,13 +2,13 @@
 
 from typing import NoReturn
 
-from webhook.handler import Core
+from webhook.handler import AdmissionCore
 
 
-def failing(error: Exception) -> Core:
+def failing(error: Exception) -> AdmissionCore:
     """A core that raises: Denied is a refusal, anything else a defect."""
 
     def fail(*_: object) -> NoReturn:
         raise error
 
-    return Core(mutate=fail, validate=fail, advise=fail)
+    return AdmissionCore(mutate=fail, validate=fail, advise=fail)

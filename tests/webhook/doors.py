@@ -12,13 +12,13 @@ from wsgiref.types import WSGIApplication
 import uvloop
 
 from edl.inject.handlers import Context
-from webhook.http.body_budget import Budget
+from webhook.http.body_budget import BodyBudget
 from webhook.http.connection import Endpoint
-from webhook.http.connection_limits import Limits
-from webhook.http.connection_table import Room
-from webhook.http.deferred_calls import Errands
+from webhook.http.connection_limits import ConnectionLimits
+from webhook.http.connection_table import ConnectionTable
+from webhook.http.deferred_calls import DeferredCalls
 from webhook.http.listener import server_of, watch
-from webhook.routes import Desk, create_app
+from webhook.routes import RouteContext, create_app
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -28,8 +28,8 @@ class Opened:
     """A server, its connections, and what it refused: the status and why."""
 
     port: int
-    room: Room
-    budget: Budget
+    room: ConnectionTable
+    budget: BodyBudget
     refused: list[tuple[int, str]] = field(default_factory=list)
     clients: list[Streams] = field(default_factory=list)
 
@@ -57,25 +57,25 @@ class Opened:
 
 
 def reviewing() -> WSGIApplication:
-    return create_app(Desk(Context(frozenset(), "kubectl-edl:test"), str))
+    return create_app(RouteContext(Context(frozenset(), "kubectl-edl:test"), str))
 
 
 @asynccontextmanager
 async def opened(
-    limits: Limits,
+    limits: ConnectionLimits,
     context: ssl.SSLContext | None = None,
     *,
     app: WSGIApplication | None = None,
-    budget: Budget | None = None,
+    budget: BodyBudget | None = None,
     closing: bool = False,
 ) -> AsyncIterator[Opened]:
-    room, refused = Room(limits.connections, limits.each), list[tuple[int, str]]()
+    room, refused = ConnectionTable(limits.connections, limits.each), list[tuple[int, str]]()
     endpoint = Endpoint(
         app or reviewing(),
         limits,
         room,
-        budget or Budget(),
-        Errands(most=3),
+        budget or BodyBudget(),
+        DeferredCalls(most=3),
         rejected=lambda _client, reason, status: refused.append((status, reason)),
         objection=lambda _certificate: "",
         closing=lambda: closing,

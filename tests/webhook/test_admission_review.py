@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webhook import reviews
-from webhook.admission_review import DEEPEST, Answer, BadReview, Refusal, decode, encode
+from webhook.admission_review import (
+    DEEPEST,
+    BadReview,
+    DenialStatus,
+    ReviewResponse,
+    decode,
+    encode,
+)
 
 
 def test_a_question_is_read() -> None:
@@ -98,20 +105,20 @@ def test_no_bytes_whatever_do_more_than_be_refused(body: bytes) -> None:
 
 
 def test_an_answer_echoes_the_uid() -> None:
-    assert reviews.response(encode("u-1", Answer())) == {"uid": "u-1", "allowed": True}
+    assert reviews.response(encode("u-1", ReviewResponse())) == {"uid": "u-1", "allowed": True}
 
 
 def test_a_patch_and_warnings_travel_together() -> None:
     patch = msgspec.json.encode([{"op": "add", "path": "/a", "value": 1}])
-    answer = reviews.response(encode("u-1", Answer(patch, ("mind the gap",))))
+    answer = reviews.response(encode("u-1", ReviewResponse(patch, ("mind the gap",))))
     assert answer["allowed"] is True
     assert reviews.operations(answer) == [{"op": "add", "path": "/a", "value": 1}]
     assert answer["warnings"] == ["mind the gap"]
 
 
 def test_a_refusal_carries_code_reason_and_message() -> None:
-    refusal = Refusal(HTTPStatus.FORBIDDEN, "Invalid", "no")
-    answer = reviews.response(encode("u-1", Answer(refusal=refusal)))
+    refusal = DenialStatus(HTTPStatus.FORBIDDEN, "Invalid", "no")
+    answer = reviews.response(encode("u-1", ReviewResponse(refusal=refusal)))
     assert answer == {
         "uid": "u-1",
         "allowed": False,

@@ -12,7 +12,7 @@ from tests.webhook import reviews
 from tests.webhook.cores import failing
 from webhook import handler
 from webhook.admission_review import Review, decode
-from webhook.handler import Core, Judge, Outcome
+from webhook.handler import AdmissionCore, Judge, ReviewOutcome
 
 CONTEXT = Context(frozenset({"reconciler"}), "kubectl-edl:test")
 BOTH = pytest.mark.parametrize("decide", [handler.mutate, handler.validate])
@@ -22,40 +22,42 @@ def question(manifest: Json, **changes: object) -> Review:
     return decode(reviews.review(manifest, **changes))
 
 
-def answering(manifest: Json, *warnings: str) -> Core:
-    return Core(mutate=lambda _, __: Verdict(manifest, warnings))
+def answering(manifest: Json, *warnings: str) -> AdmissionCore:
+    return AdmissionCore(mutate=lambda _, __: Verdict(manifest, warnings))
 
 
 def test_the_patch_makes_the_object_that_the_core_wants() -> None:
     asked = question(reviews.job(framework="none", min="1", max="3"))
     before = copy.deepcopy(asked.manifest)
-    found = handler.mutate(asked, SILENT, Core(), CONTEXT)
-    assert found.outcome is Outcome.PATCHED
+    found = handler.mutate(asked, SILENT, AdmissionCore(), CONTEXT)
+    assert found.outcome is ReviewOutcome.PATCHED
     after = jsonpatch.apply_patch(before, msgspec.json.decode(found.answer.patch))
     assert after["spec"]["suspend"] is True
-    again = handler.mutate(question(after), SILENT, Core(), CONTEXT)
-    assert (again.outcome, again.answer.patch) == (Outcome.UNCHANGED, b"")
+    again = handler.mutate(question(after), SILENT, AdmissionCore(), CONTEXT)
+    assert (again.outcome, again.answer.patch) == (ReviewOutcome.UNCHANGED, b"")
 
 
 def test_an_object_without_our_label_is_left_alone() -> None:
-    found = handler.mutate(question(reviews.job()), SILENT, Core(), CONTEXT)
-    assert (found.outcome, found.answer.patch) == (Outcome.UNCHANGED, b"")
+    found = handler.mutate(question(reviews.job()), SILENT, AdmissionCore(), CONTEXT)
+    assert (found.outcome, found.answer.patch) == (ReviewOutcome.UNCHANGED, b"")
 
 
 def test_an_object_that_is_not_ours_is_told_of_its_slips_and_never_refused() -> None:
     slip = question(reviews.job(framwork="none"))
-    found = handler.advise(slip, SILENT, Core(), CONTEXT)
-    assert (found.outcome, found.answer.refusal) == (Outcome.UNCHANGED, None)
+    found = handler.advise(slip, SILENT, AdmissionCore(), CONTEXT)
+    assert (found.outcome, found.answer.refusal) == (ReviewOutcome.UNCHANGED, None)
     assert found.answer.warnings == (
         "edl.dev/framwork is unknown, and does nothing: did you mean edl.dev/framework?",
     )
     failed = handler.advise(slip, SILENT, failing(KeyError("labels")), CONTEXT)
-    assert (failed.outcome, failed.answer.refusal) == (Outcome.FAILED, None)
+    assert (failed.outcome, failed.answer.refusal) == (ReviewOutcome.FAILED, None)
 
 
 def test_one_finding_is_one_line() -> None:
-    found = handler.mutate(question(reviews.job(framework="caffe")), SILENT, Core(), CONTEXT)
-    assert found.outcome is Outcome.DENIED
+    found = handler.mutate(
+        question(reviews.job(framework="caffe")), SILENT, AdmissionCore(), CONTEXT
+    )
+    assert found.outcome is ReviewOutcome.DENIED
     assert found.answer.refusal is not None
     message = found.answer.refusal.message
     assert message.startswith("Job default/mnist: metadata.labels[edl.dev/framework]: unknown")
@@ -91,7 +93,7 @@ def test_a_message_is_no_larger_than_a_user_reads(decide: Judge) -> None:
 def test_a_defect_refuses_a_labelled_object_with_the_reason(decide: Judge) -> None:
     error = KeyError("spec")
     found = decide(question(reviews.job(framework="none")), SILENT, failing(error), CONTEXT)
-    assert (found.outcome, found.failure) == (Outcome.FAILED, error)
+    assert (found.outcome, found.failure) == (ReviewOutcome.FAILED, error)
     assert found.answer.patch == b""
     assert found.answer.refusal is not None
     assert found.answer.refusal.code == 500
@@ -119,14 +121,14 @@ def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) ->
     found = handler.mutate(
         question({"metadata": metadata}), SILENT, failing(KeyError("spec")), CONTEXT
     )
-    assert found.outcome is Outcome.FAILED
+    assert found.outcome is ReviewOutcome.FAILED
 
 
 def test_a_result_that_is_no_json_is_a_defect_and_never_a_patch() -> None:
     manifest = reviews.job(framework="none")
     broken = manifest | {"spec": object()}
     found = handler.mutate(question(manifest), SILENT, answering(broken), CONTEXT)
-    assert (found.outcome, found.answer.patch) == (Outcome.FAILED, b"")
+    assert (found.outcome, found.answer.patch) == (ReviewOutcome.FAILED, b"")
 
 
 def test_warnings_reach_the_user() -> None:
@@ -142,7 +144,7 @@ def test_warnings_reach_the_user() -> None:
 def test_nobodys_deletion_is_stopped(decide: Judge, operation: str) -> None:
     asked = decode(reviews.review(None, operation=operation, oldObject=reviews.job()))
     found = decide(asked, SILENT, failing(KeyError("spec")), CONTEXT)
-    assert (found.outcome, found.answer.refusal) == (Outcome.UNCHANGED, None)
+    assert (found.outcome, found.answer.refusal) == (ReviewOutcome.UNCHANGED, None)
 
 
 def test_warnings_end_where_the_api_server_drops_them() -> None:

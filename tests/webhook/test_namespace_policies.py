@@ -17,9 +17,9 @@ from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
 from tests.webhook import doors, reviews, wire
-from webhook.http.connection_limits import Limits
-from webhook.namespace_policies import Errand, Policies, Silent, Watched
-from webhook.routes import Desk, create_app
+from webhook.http.connection_limits import ConnectionLimits
+from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch, WatchedPolicies
+from webhook.routes import RouteContext, create_app
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SMALL = {contract.LARGEST_MAX: "4"}
@@ -39,13 +39,13 @@ def cluster() -> FakeCluster:
 
 
 @pytest.fixture
-def watched(cluster: FakeCluster) -> Iterator[Watched]:
-    policies = Watched(cluster, cluster)
+def watched(cluster: FakeCluster) -> Iterator[WatchedPolicies]:
+    policies = WatchedPolicies(cluster, cluster)
     yield policies
     policies.stop()
 
 
-def wait_for(policies: Watched, namespace: str, largest_max: int | None) -> None:
+def wait_for(policies: WatchedPolicies, namespace: str, largest_max: int | None) -> None:
     """Until the watch has brought that."""
     for _ in range(SECONDS * 100):
         if (found := policies.known(namespace)) and found.largest_max == largest_max:
@@ -54,13 +54,13 @@ def wait_for(policies: Watched, namespace: str, largest_max: int | None) -> None
     raise AssertionError(policies.known(namespace))
 
 
-def test_before_the_first_list_nothing_is_known_and_it_says_so(watched: Watched) -> None:
+def test_before_the_first_list_nothing_is_known_and_it_says_so(watched: WatchedPolicies) -> None:
     assert watched.known("lab") is None
     assert watched.problem() == "the cluster's namespaces are not known yet"
 
 
 def test_afterwards_every_namespace_is_and_changes_are_followed(
-    watched: Watched, cluster: FakeCluster
+    watched: WatchedPolicies, cluster: FakeCluster
 ) -> None:
     watched.start()
     wait_for(watched, "lab", 4)
@@ -80,7 +80,7 @@ class Late:
         self.seconds = 0.0
         behind = FakeCluster(lambda: NOW)
         put(behind, "office")
-        self.policies = Watched(behind, ahead, lambda: self.seconds)
+        self.policies = WatchedPolicies(behind, ahead, lambda: self.seconds)
         self.policies.start()
         wait_for(self.policies, "office", None)
 
@@ -110,7 +110,7 @@ def test_what_was_fetched_is_known_from_then_on(
 
 
 def test_no_namespace_is_fetched_before_the_first_list(
-    watched: Watched,
+    watched: WatchedPolicies,
 ) -> None:
     with pytest.raises(Unreachable, match="the cluster's namespaces are not known yet"):
         watched.fetch("lab")
@@ -179,11 +179,11 @@ def test_few_namespaces_are_fetched_at_once_and_the_others_wait_their_turn(
 
 
 def test_without_a_cluster_no_namespace_says_anything() -> None:
-    assert Silent().known("lab") == Silent().fetch("lab") == NamespacePolicy()
-    assert Silent().problem() == ""
+    assert NoPolicies().known("lab") == NoPolicies().fetch("lab") == NamespacePolicy()
+    assert NoPolicies().problem() == ""
 
 
-class Remembering(Silent):
+class Remembering(NoPolicies):
     """Knows no namespace before it has fetched it; counts how often, and on which threads."""
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -204,8 +204,8 @@ class Remembering(Silent):
 class Conversation:
     """One request to the app as the webhook serves it."""
 
-    def __init__(self, policies: Policies, path: str, body: bytes) -> None:
-        self._app = create_app(Desk(Context(frozenset(), "x"), str, policies=policies))
+    def __init__(self, policies: NamespacePolicies, path: str, body: bytes) -> None:
+        self._app = create_app(RouteContext(Context(frozenset(), "x"), str, policies=policies))
         self._request = wire.request("POST", path, body)
         self._answer = (0, b"")
 
@@ -214,7 +214,7 @@ class Conversation:
         return self._answer
 
     async def _ask(self) -> None:
-        async with doors.opened(Limits(), app=self._app) as door:
+        async with doors.opened(ConnectionLimits(), app=self._app) as door:
             self._answer = await door.ask(self._request)
 
     def metrics(self) -> str:
@@ -284,6 +284,6 @@ def test_a_namespace_itself_is_judged_by_its_own_words() -> None:
 
 
 def test_an_errand_keeps_what_it_found_for_the_second_call() -> None:
-    errand = Errand(lambda: NamespacePolicy("lab"))
+    errand = PolicyFetch(lambda: NamespacePolicy("lab"))
     errand()
     assert errand.result() == NamespacePolicy("lab")

@@ -1,6 +1,6 @@
 import pytest
 
-from webhook.rejection_log import Complaints
+from webhook.rejection_log import RateLimitedLog
 
 
 class Clock:
@@ -13,7 +13,7 @@ class Clock:
 
 def test_a_flood_of_bad_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    complaints = Complaints(clock)
+    complaints = RateLimitedLog(clock)
     for _ in range(500):
         complaints.say("10.0.0.1", "no review")
     assert caplog.messages == ["rejected a request from 10.0.0.1: no review"] * 20
@@ -31,7 +31,7 @@ def test_a_flood_of_bad_requests_is_no_flood_of_lines(caplog: pytest.LogCaptureF
 
 
 def test_the_noise_of_one_client_hides_no_other_one(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints(Clock())
+    complaints = RateLimitedLog(Clock())
     for _ in range(500):
         complaints.say("10.0.0.1", "no review")
     complaints.say("10.0.0.2", "no type")
@@ -39,7 +39,7 @@ def test_the_noise_of_one_client_hides_no_other_one(caplog: pytest.LogCaptureFix
 
 
 def test_many_clients_are_no_flood_of_lines_either(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints(Clock())
+    complaints = RateLimitedLog(Clock())
     for number in range(5_000):
         complaints.say(f"10.0.0.{number}", "no review")
     assert len(caplog.messages) == 400

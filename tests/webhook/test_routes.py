@@ -7,18 +7,20 @@ from edl.errors import Denied, Finding
 from edl.inject.handlers import Context
 from tests.webhook import reviews
 from tests.webhook.cores import failing
-from webhook.handler import Core
+from webhook.handler import AdmissionCore
 from webhook.http.body_budget import MOST_VALUES, values
 from webhook.http.connection_limits import LIMIT
-from webhook.routes import Desk, create_app
+from webhook.routes import RouteContext, create_app
 
 CONTEXT = Context(frozenset(), "kubectl-edl:test")
 LABELLED = reviews.review(reviews.job(framework="none"))
 JSON = "application/json"
 
 
-def client(unready: str = "", core: Core | None = None) -> FlaskClient:
-    return create_app(Desk(CONTEXT, lambda: unready, core=core or Core())).test_client()
+def client(unready: str = "", core: AdmissionCore | None = None) -> FlaskClient:
+    return create_app(
+        RouteContext(CONTEXT, lambda: unready, core=core or AdmissionCore())
+    ).test_client()
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate", "/advise"])

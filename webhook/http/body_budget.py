@@ -13,21 +13,21 @@ _BYTES_A_VALUE: Final = 100
 _MARKS: Final = (b"{", b"[", b",", b":")
 
 
-class Crowded(Exception):
+class BudgetExceeded(Exception):
     """There is no room for one more at the moment; its text is for the client."""
 
 
-class Budget:
+class BodyBudget:
     """Bytes above the small ones that are left for all requests together."""
 
     def __init__(self, left: int = SHARED) -> None:
         self.left = left
 
 
-class Share:
+class BodyShare:
     """What one request holds of a budget; `size` in bytes, the small ones included."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: BodyBudget) -> None:
         self.size = 0
         self._budget = budget
 
@@ -35,7 +35,7 @@ class Share:
         """Hold so many bytes, or as many as before. Raises Crowded where they are not left."""
         more = max(0, size - SMALL) - max(0, self.size - SMALL)
         if more > self._budget.left:
-            raise Crowded("too many large requests are being answered; try again")
+            raise BudgetExceeded("too many large requests are being answered; try again")
         if more > 0:
             self._budget.left -= more
         self.size = max(self.size, size)

@@ -17,10 +17,10 @@ from wsgiref.types import WSGIApplication
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from webhook.http.body_budget import SMALL, Budget
-from webhook.http.connection_limits import Limits
-from webhook.http.connection_table import Room
-from webhook.http.deferred_calls import Errands
+from webhook.http.body_budget import SMALL, BodyBudget
+from webhook.http.connection_limits import ConnectionLimits
+from webhook.http.connection_table import ConnectionTable
+from webhook.http.deferred_calls import DeferredCalls
 from webhook.tls.client_auth import PeerCertificate
 
 STATE: Final = "connection"
@@ -36,10 +36,10 @@ class Endpoint(msgspec.Struct, frozen=True):
     """A port: what is served there, and what its connections share."""
 
     app: WSGIApplication
-    limits: Limits
-    room: Room
-    budget: Budget
-    errands: Errands
+    limits: ConnectionLimits
+    room: ConnectionTable
+    budget: BodyBudget
+    errands: DeferredCalls
     rejected: Rejected
     objection: Callable[[PeerCertificate], str]
     """Why the holder of a certificate may not ask; empty when it may."""
@@ -49,7 +49,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     """None for plain HTTP."""
 
 
-class Phase(Enum):
+class ConnectionPhase(Enum):
     """What a connection is doing; each phase but the first is timed here."""
 
     HANDSHAKE = auto()
@@ -60,7 +60,7 @@ class Phase(Enum):
     REFUSED = auto()
 
 
-class Connection(asyncio.Protocol):
+class LimitedConnection(asyncio.Protocol):
     """Counts from its making on; `of_uvicorn` is what uvicorn makes its own protocols of."""
 
     def __init__(self, endpoint: Endpoint, client: str, of_uvicorn: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._http: HttpToolsProtocol
         self._of_uvicorn = of_uvicorn | {"app_state": {STATE: self}}
         self._now = asyncio.get_running_loop().time
-        self._enter(Phase.HANDSHAKE)
+        self._enter(ConnectionPhase.HANDSHAKE)
         self._head = bytearray()
         self._early = b""
         """What came in one piece with a head, until the app has asked for it."""
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def busy(self) -> bool:
-        return self._phase in (Phase.BODY, Phase.ANSWER)
+        return self._phase in (ConnectionPhase.BODY, ConnectionPhase.ANSWER)
 
     def expel(self) -> None:
         if self.transport is not None:
@@ -97,19 +97,19 @@ class Connection(asyncio.Protocol):
         """End it where it is over its time; whether it was."""
         limits = self._endpoint.limits
         most, part = {
-            Phase.HANDSHAKE: (limits.handshake, ""),
-            Phase.IDLE: (limits.idle, ""),
-            Phase.HEAD: (limits.head, "head of the request"),
-            Phase.BODY: (limits.body, "body"),
-            Phase.ANSWER: (limits.answer, ""),
-            Phase.REFUSED: (_LINGER_SECONDS, ""),
+            ConnectionPhase.HANDSHAKE: (limits.handshake, ""),
+            ConnectionPhase.IDLE: (limits.idle, ""),
+            ConnectionPhase.HEAD: (limits.head, "head of the request"),
+            ConnectionPhase.BODY: (limits.body, "body"),
+            ConnectionPhase.ANSWER: (limits.answer, ""),
+            ConnectionPhase.REFUSED: (_LINGER_SECONDS, ""),
         }[self._phase]
         if now - self._since <= most:
             return False
         if part:
             what = f"the {part} did not end within {most:g} s"
             self.refuse(HTTPStatus.REQUEST_TIMEOUT, what)
-        elif self.transport is None or self._phase is Phase.ANSWER:
+        elif self.transport is None or self._phase is ConnectionPhase.ANSWER:
             self.expel()
         else:
             self.transport.close()
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         self.handshake = None  # its result refers to us: a circle that would outlive us
         self.transport.set_write_buffer_limits(high=SMALL)
         self.objection = self._endpoint.objection(transport.get_extra_info("peercert") or {})
-        self._enter(Phase.IDLE)
+        self._enter(ConnectionPhase.IDLE)
         self._http = HttpToolsProtocol(**self._of_uvicorn)
         self._http.connection_made(self.transport)
 
@@ -144,17 +144,17 @@ class Connection(asyncio.Protocol):
         Over TLS no half of a connection stays open.
         """
         self.ends = True
-        return self._phase is Phase.ANSWER and self._endpoint.context is None
+        return self._phase is ConnectionPhase.ANSWER and self._endpoint.context is None
 
     def data_received(self, data: bytes) -> None:
-        if self._phase is Phase.IDLE:
-            self._enter(Phase.HEAD)
+        if self._phase is ConnectionPhase.IDLE:
+            self._enter(ConnectionPhase.HEAD)
             self._head.clear()
-        if self._phase is Phase.HEAD:
+        if self._phase is ConnectionPhase.HEAD:
             self._read_head(data)
-        elif self._phase is Phase.BODY:
+        elif self._phase is ConnectionPhase.BODY:
             self._read_body(data)
-        elif self._phase is Phase.ANSWER:
+        elif self._phase is ConnectionPhase.ANSWER:
             self._end_with_answer()
 
     def expect(self, length: int) -> None:
@@ -166,8 +166,8 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """The request is answered."""
         transport = self.transport
-        if transport and not transport.is_closing() and self._phase is Phase.ANSWER:
-            self._enter(Phase.IDLE)
+        if transport and not transport.is_closing() and self._phase is ConnectionPhase.ANSWER:
+            self._enter(ConnectionPhase.IDLE)
             self._endpoint.room.speaks(self)
             transport.resume_reading()
 
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
         """
         if self.transport is None or self.transport.is_closing():
             return
-        self._enter(Phase.REFUSED)
+        self._enter(ConnectionPhase.REFUSED)
         self._endpoint.rejected(self.client, reason, status)
         content = f"{reason}\n".encode()
         head = (
@@ -202,7 +202,7 @@ class Connection(asyncio.Protocol):
             what = "this is no request of HTTP/1.1"
             self._endpoint.rejected(self.client, what, HTTPStatus.BAD_REQUEST)
         elif end >= 0:
-            self._enter(Phase.BODY)
+            self._enter(ConnectionPhase.BODY)
             self._early = data[len(piece) :]
             self._flow.pause_reading()
 
@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol):
         if self._missing:
             self._flow.resume_reading()
         else:
-            self._enter(Phase.ANSWER)
+            self._enter(ConnectionPhase.ANSWER)
             self._flow.pause_reading()
         if len(data) > len(piece):
             self._end_with_answer()
@@ -224,7 +224,7 @@ class Connection(asyncio.Protocol):
         self.ends = True
         self._flow.pause_reading()
 
-    def _enter(self, phase: Phase) -> None:
+    def _enter(self, phase: ConnectionPhase) -> None:
         self._phase, self._since = phase, self._now()
 
     @property

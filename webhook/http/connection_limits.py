@@ -10,7 +10,7 @@ KEEP_ALIVE_SECONDS: Final = 120.0
 """Above the 90 s after which Go's client drops an idle connection: the server is never first."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ConnectionLimits(msgspec.Struct, frozen=True):
     """Of one listener, in seconds, bytes and counts.
 
     An API server needs milliseconds for what these allow seconds, and a dozen connections.

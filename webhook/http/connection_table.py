@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Protocol
 
 
-class Guest(Protocol):
+class TrackedConnection(Protocol):
     """A connection, from the moment that it was accepted."""
 
     @property
@@ -24,7 +24,7 @@ class Guest(Protocol):
         ...
 
 
-class Room:
+class ConnectionTable:
     """At most `most` connections, at most `each` of one client.
 
     For one more, the client with the most connections loses the one that is silent longest. So a
@@ -35,13 +35,13 @@ class Room:
         self._most = most
         self._each = each
         self._size = 0
-        self._guests: dict[str, OrderedDict[Guest, None]] = {}
+        self._guests: dict[str, OrderedDict[TrackedConnection, None]] = {}
         """By client; the one that is silent longest first."""
 
     def __len__(self) -> int:
         return self._size
 
-    def enter(self, guest: Guest) -> None:
+    def enter(self, guest: TrackedConnection) -> None:
         own = self._guests.get(guest.client, OrderedDict())
         if len(own) >= self._each:
             self._make_room(own)
@@ -50,12 +50,12 @@ class Room:
         self._guests.setdefault(guest.client, OrderedDict())[guest] = None
         self._size += 1
 
-    def speaks(self, guest: Guest) -> None:
+    def speaks(self, guest: TrackedConnection) -> None:
         """It has sent the head of a request, or has been answered."""
         if guest in (own := self._guests.get(guest.client, OrderedDict())):
             own.move_to_end(guest)
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, guest: TrackedConnection) -> None:
         own = self._guests.get(guest.client, OrderedDict())
         if guest in own:
             del own[guest]
@@ -63,10 +63,10 @@ class Room:
         if not own:
             self._guests.pop(guest.client, None)
 
-    def everybody(self) -> tuple[Guest, ...]:
+    def everybody(self) -> tuple[TrackedConnection, ...]:
         return tuple(guest for own in self._guests.values() for guest in own)
 
-    def _make_room(self, own: OrderedDict[Guest, None]) -> None:
+    def _make_room(self, own: OrderedDict[TrackedConnection, None]) -> None:
         # Where all are busy: the one that has been for longest, for a review takes a millisecond.
         longest = next((guest for guest in own if not guest.busy), next(iter(own)))
         self.leave(longest)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from webhook.http.body_budget import Crowded
+from webhook.http.body_budget import BudgetExceeded
 
 ERRAND: Final = "edl.errand"
 """In the environ: a function that the app leaves there. On its second call it finds it run."""
@@ -14,7 +14,7 @@ MOST: Final = 32
 """Errands at a time: a namespace is read within two seconds."""
 
 
-class Errands:
+class DeferredCalls:
     """Threads for errands alone, and a bound for those that run or wait for one."""
 
     def __init__(self, most: int = MOST) -> None:
@@ -25,7 +25,7 @@ class Errands:
     async def run(self, errand: Callable[[], object]) -> None:
         """Raises Crowded where too many wait."""
         if self._running >= self._most:
-            raise Crowded("too many namespaces are being read; try again")
+            raise BudgetExceeded("too many namespaces are being read; try again")
         self._running += 1
         try:
             await asyncio.get_running_loop().run_in_executor(self._pool, errand)

@@ -14,8 +14,8 @@ from typing import Any, Final, cast
 
 import uvicorn
 
-from webhook.http.connection import Connection, Endpoint
-from webhook.http.wsgi_bridge import Inline
+from webhook.http.connection import Endpoint, LimitedConnection
+from webhook.http.wsgi_bridge import WsgiBridge
 
 _GRACE_SECONDS: Final = 15
 """For requests that have begun, at the end, if their connections are not ended before."""
@@ -30,8 +30,8 @@ _NO_CERTIFICATE: Final = ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERI
 
 def server_of(endpoint: Endpoint) -> uvicorn.Server:
     config = uvicorn.Config(
-        Inline(endpoint),
-        http=cast("type[asyncio.Protocol]", partial(Accepted, endpoint)),
+        WsgiBridge(endpoint),
+        http=cast("type[asyncio.Protocol]", partial(AcceptedConnection, endpoint)),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -46,8 +46,8 @@ def server_of(endpoint: Endpoint) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-class Accepted(asyncio.Protocol):
-    """A TCP connection for a moment: its socket goes on as a `Connection`."""
+class AcceptedConnection(asyncio.Protocol):
+    """A TCP connection for a moment: its socket goes on as a `LimitedConnection`."""
 
     def __init__(self, endpoint: Endpoint, **of_uvicorn: Any) -> None:  # noqa: ANN401
         self._endpoint = endpoint
@@ -65,7 +65,7 @@ class Accepted(asyncio.Protocol):
         if address is None:  # has left already, or must
             accepted.abort()
             return
-        connection = Connection(self._endpoint, address[0], self._of_uvicorn)
+        connection = LimitedConnection(self._endpoint, address[0], self._of_uvicorn)
         if plain is None:
             accepted.set_protocol(connection)
             connection.connection_made(accepted)
@@ -75,7 +75,7 @@ class Accepted(asyncio.Protocol):
             connection.handshake = asyncio.get_running_loop().create_task(shaking)
 
 
-async def _shake(endpoint: Endpoint, accepted: socket, connection: Connection) -> None:
+async def _shake(endpoint: Endpoint, accepted: socket, connection: LimitedConnection) -> None:
     try:
         await asyncio.get_running_loop().connect_accepted_socket(
             lambda: connection, accepted, ssl=endpoint.context

@@ -18,14 +18,14 @@ import uvicorn
 import uvloop
 
 from edl.errors import EdlError
-from webhook.http.body_budget import Budget
+from webhook.http.body_budget import BodyBudget
 from webhook.http.connection import Endpoint, Rejected
-from webhook.http.connection_limits import Limits
-from webhook.http.connection_table import Room
-from webhook.http.deferred_calls import Errands
+from webhook.http.connection_limits import ConnectionLimits
+from webhook.http.connection_table import ConnectionTable
+from webhook.http.deferred_calls import DeferredCalls
 from webhook.http.listener import server_of, watch
-from webhook.tls.certificate_reloader import Keeper
-from webhook.tls.client_auth import Clients, ClientsError
+from webhook.tls.certificate_reloader import CertificateReloader
+from webhook.tls.client_auth import ClientAuthority, ClientAuthorityError
 from webhook.tls.serving_certificate import ServingCertificate
 
 _BACKLOG: Final = 2048
@@ -40,17 +40,17 @@ class ServerError(EdlError):
     """The server cannot be started here."""
 
 
-class Door(msgspec.Struct, frozen=True):
+class ServedPort(msgspec.Struct, frozen=True):
     """A port and what is served behind it, over TLS or plainly; with `clients`, to them alone."""
 
     app: WSGIApplication
     port: int
     tls: bool = True
-    clients: Clients | None = None
-    limits: Limits = msgspec.field(default_factory=Limits)
+    clients: ClientAuthority | None = None
+    limits: ConnectionLimits = msgspec.field(default_factory=ConnectionLimits)
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ServerSettings(msgspec.Struct, frozen=True):
     """Where to listen, how often to look for a new certificate, how long to wait at the end.
 
     `drain`: for so long after the signal readiness is refused while requests are still answered,
@@ -58,13 +58,13 @@ class Settings(msgspec.Struct, frozen=True):
     """
 
     host: str
-    doors: tuple[Door, ...]
+    doors: tuple[ServedPort, ...]
     rejected: Rejected
     refresh: timedelta = timedelta(seconds=10)
     drain: timedelta = timedelta(seconds=5)
 
 
-class Lifecycle:
+class Readiness:
     """Whether traffic should come: `problem` tells what else is missing, empty for nothing."""
 
     def __init__(
@@ -88,10 +88,10 @@ class Lifecycle:
 class _Servers:
     """A first signal turns traffic away gently, a second one ends at once."""
 
-    def __init__(self, lifecycle: Lifecycle, settings: Settings) -> None:
+    def __init__(self, lifecycle: Readiness, settings: ServerSettings) -> None:
         self._lifecycle = lifecycle
         self._settings = settings
-        self._budget, self._errands = Budget(), Errands()
+        self._budget, self._errands = BodyBudget(), DeferredCalls()
         self._signals = asyncio.Semaphore(0)
         self._sockets = [_bound(settings.host, door.port) for door in settings.doors]
 
@@ -125,12 +125,12 @@ class _Servers:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._signals.acquire(), self._settings.drain.total_seconds())
 
-    def _endpoint(self, door: Door) -> Endpoint:
+    def _endpoint(self, door: ServedPort) -> Endpoint:
         _log.info("listening on %s port %d, TLS: %s", self._settings.host, door.port, door.tls)
         return Endpoint(
             door.app,
             door.limits,
-            Room(door.limits.connections, door.limits.each),
+            ConnectionTable(door.limits.connections, door.limits.each),
             self._budget,
             self._errands,
             self._settings.rejected,
@@ -152,7 +152,7 @@ def _welcome(_: object) -> str:
     return ""
 
 
-def serve(lifecycle: Lifecycle, keeper: Keeper, settings: Settings) -> None:
+def serve(lifecycle: Readiness, keeper: CertificateReloader, settings: ServerSettings) -> None:
     """Serve until SIGTERM or SIGINT, then finish what has begun. The certificate is loaded.
 
     Raises ServerError where a port is taken, ClientsError for an authority that is no good.
@@ -167,7 +167,9 @@ def serve(lifecycle: Lifecycle, keeper: Keeper, settings: Settings) -> None:
         runner.run(_run(servers, keeper, lifecycle, settings))
 
 
-async def _run(servers: _Servers, keeper: Keeper, lifecycle: Lifecycle, settings: Settings) -> None:
+async def _run(
+    servers: _Servers, keeper: CertificateReloader, lifecycle: Readiness, settings: ServerSettings
+) -> None:
     keeping = asyncio.create_task(keeper.keep(settings.refresh))
     looking = asyncio.create_task(_keep_demanding(lifecycle, settings))
     try:
@@ -177,7 +179,7 @@ async def _run(servers: _Servers, keeper: Keeper, lifecycle: Lifecycle, settings
         looking.cancel()
 
 
-async def _keep_demanding(lifecycle: Lifecycle, settings: Settings) -> None:
+async def _keep_demanding(lifecycle: Readiness, settings: ServerSettings) -> None:
     """New authorities of clients are seen as new certificates are."""
     trouble = ""
     while True:
@@ -185,13 +187,13 @@ async def _keep_demanding(lifecycle: Lifecycle, settings: Settings) -> None:
         try:
             _demand(lifecycle, settings)
             trouble = ""
-        except ClientsError as error:
+        except ClientAuthorityError as error:
             if str(error) != trouble:
                 _log.warning("the authority of clients stays as it is: %s", error)
             trouble = str(error)
 
 
-def _demand(lifecycle: Lifecycle, settings: Settings) -> None:
+def _demand(lifecycle: Readiness, settings: ServerSettings) -> None:
     for door in settings.doors:
         if door.clients is not None and door.clients.demand(lifecycle.certificate.context):
             _log.info("only clients of --client-ca may ask for reviews")

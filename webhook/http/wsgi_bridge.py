@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-from webhook.http.body_budget import SMALL, Crowded, Share, weight
-from webhook.http.connection import STATE, Connection, Endpoint
+from webhook.http.body_budget import SMALL, BodyShare, BudgetExceeded, weight
+from webhook.http.connection import STATE, Endpoint, LimitedConnection
 from webhook.http.deferred_calls import ERRAND
 
 Scope: TypeAlias = dict[str, Any]
@@ -32,21 +32,21 @@ class _LeftError(Exception):
     """The client has gone before its request was whole."""
 
 
-class Response(NamedTuple):
+class WsgiResponse(NamedTuple):
     status: int
     headers: dict[str, str]
     content: bytes
 
 
-class Inline:
+class WsgiBridge:
     """The app of one endpoint, for uvicorn."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection: Connection = scope["state"][STATE]
-        headers, share = dict(scope["headers"]), Share(self._endpoint.budget)
+        connection: LimitedConnection = scope["state"][STATE]
+        headers, share = dict(scope["headers"]), BodyShare(self._endpoint.budget)
         try:
             if connection.objection:
                 connection.refuse(HTTPStatus.FORBIDDEN, connection.objection)
@@ -58,7 +58,7 @@ class Inline:
                 environ = environ_of(scope, connection.client, await self._body(receive, share))
                 await self._send(send, await self._response(environ, share), connection)
                 return
-        except Crowded as crowded:
+        except BudgetExceeded as crowded:
             connection.refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(crowded))
         except _LeftError:
             pass
@@ -68,7 +68,7 @@ class Inline:
         while (await receive())["type"] != _GONE:  # the refusal has been written
             pass
 
-    async def _body(self, receive: Receive, share: Share) -> bytearray:
+    async def _body(self, receive: Receive, share: BodyShare) -> bytearray:
         """No more than one byte above the limit is kept, but all of it is read."""
         most, body, more = self._endpoint.limits.body_bytes + 1, bytearray(), True
         while more:
@@ -81,7 +81,7 @@ class Inline:
         share.grow(weight(body))
         return body
 
-    async def _response(self, environ: WSGIEnvironment, share: Share) -> Response:
+    async def _response(self, environ: WSGIEnvironment, share: BodyShare) -> WsgiResponse:
         response = call(self._endpoint.app, environ)
         if ERRAND in environ:
             environ["wsgi.input"].truncate(0)  # the errand has what it needs
@@ -90,7 +90,9 @@ class Inline:
         share.grow(len(response.content))
         return response
 
-    async def _send(self, send: Send, response: Response, connection: Connection) -> None:
+    async def _send(
+        self, send: Send, response: WsgiResponse, connection: LimitedConnection
+    ) -> None:
         content = response.content
         headers = {"content-length": str(len(content))} | response.headers
         if connection.ends or self._endpoint.closing():
@@ -104,7 +106,7 @@ class Inline:
         await send({"type": _BODY, "body": content})
 
 
-def call(app: WSGIApplication, environ: WSGIEnvironment) -> Response:
+def call(app: WSGIApplication, environ: WSGIEnvironment) -> WsgiResponse:
     """Of an app that returns its body, as Flask does: it is given no function to write."""
     status, headers = "", list[tuple[str, str]]()
 
@@ -118,7 +120,7 @@ def call(app: WSGIApplication, environ: WSGIEnvironment) -> Response:
     finally:
         getattr(chunks, "close", list)()
     named = {name.lower(): text for name, text in headers}
-    return Response(int(status.partition(" ")[0]), named, content)
+    return WsgiResponse(int(status.partition(" ")[0]), named, content)
 
 
 def environ_of(scope: Scope, client: str, body: bytearray) -> WSGIEnvironment:

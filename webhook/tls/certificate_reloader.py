@@ -6,23 +6,23 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from certs.bundle import Pair
+from certs.bundle import KeyPair
 from edl.errors import EdlError
 from webhook.tls.serving_certificate import ServingCertificate, Source
-from webhook.webhook_metrics import Measures
+from webhook.webhook_metrics import WebhookMetrics
 
 _log: Final = logging.getLogger(__name__)
 _UNREADY: Final = timedelta(seconds=1)
 
 
-class Keeper:
+class CertificateReloader:
     """Loads what the source has, again and again; says each trouble once."""
 
     def __init__(
         self,
         certificate: ServingCertificate,
         source: Source,
-        measures: Measures,
+        measures: WebhookMetrics,
         clock: Callable[[], datetime],
     ) -> None:
         self._certificate = certificate
@@ -57,7 +57,7 @@ class Keeper:
         else:
             self._trouble = ""
 
-    def _load(self, pair: Pair, now: datetime) -> None:
+    def _load(self, pair: KeyPair, now: datetime) -> None:
         if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
             self._measures.certified_until(loaded.ends)
             _log.info("serving with a certificate until %s", loaded.ends.isoformat())

@@ -13,11 +13,11 @@ PeerCertificate: TypeAlias = Mapping[str, Any]
 _NAMES: Final = frozenset({"DNS", "URI", "email"})
 
 
-class ClientsError(EdlError):
+class ClientAuthorityError(EdlError):
     """The authority of the clients cannot be used."""
 
 
-class Clients:
+class ClientAuthority:
     """The authority in `file`, and the names that it may have signed for; none allow them all."""
 
     def __init__(self, file: Path, names: frozenset[str]) -> None:
@@ -37,7 +37,7 @@ class Clients:
                 return False
             context.load_verify_locations(cadata=content.decode("ascii"))
         except (OSError, ValueError, ssl.SSLError) as error:  # no text is a ValueError
-            raise ClientsError(f"--client-ca {self._file}: {error}") from error
+            raise ClientAuthorityError(f"--client-ca {self._file}: {error}") from error
         context.verify_mode = ssl.CERT_REQUIRED
         self._loaded = content
         return True

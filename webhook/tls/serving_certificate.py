@@ -10,20 +10,28 @@ from typing import TypeAlias
 import msgspec
 
 from certs import certificate_directory as files_in
-from certs.bundle import CERTIFICATE, KEY, PAIR_FILES, CertificateError, Pair, pair_files, pair_from
+from certs.bundle import (
+    CERTIFICATE,
+    KEY,
+    PAIR_FILES,
+    CertificateError,
+    KeyPair,
+    pair_files,
+    pair_from,
+)
 from certs.secrets import read_pair
 from certs.verify import facts_of, pair_problem
 from edl.kube.cluster import Cluster
 from edl.model import Target
 
-Source: TypeAlias = Callable[[datetime], Pair]
+Source: TypeAlias = Callable[[datetime], KeyPair]
 """Reads what there is to serve with now; raises CertificateError or ClusterError."""
 
 
 def from_directory(directory: Path) -> Source:
     """`tls.crt` and `tls.key` of a directory, as `certs issue` or a mounted Secret has them."""
 
-    def read(now: datetime) -> Pair:
+    def read(now: datetime) -> KeyPair:
         del now
         files = files_in.read(directory, PAIR_FILES)
         try:
@@ -37,7 +45,7 @@ def from_directory(directory: Path) -> Source:
 def from_secret(cluster: Cluster, secret: Target) -> Source:
     """`tls.crt` and `tls.key` of a Secret, which the reconciler fills and renews."""
 
-    def read(now: datetime) -> Pair:
+    def read(now: datetime) -> KeyPair:
         del now
         try:
             return read_pair(cluster, secret)
@@ -47,10 +55,10 @@ def from_secret(cluster: Cluster, secret: Target) -> Source:
     return read
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedCertificate(msgspec.Struct, frozen=True):
     """What is served with."""
 
-    pair: Pair
+    pair: KeyPair
     ends: datetime
 
 
@@ -60,9 +68,9 @@ class ServingCertificate:
     def __init__(self) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.loaded: Loaded | None = None
+        self.loaded: LoadedCertificate | None = None
 
-    def load(self, pair: Pair, now: datetime) -> bool:
+    def load(self, pair: KeyPair, now: datetime) -> bool:
         """Serve with `pair` from now on; False when it is the one that is loaded already.
 
         Raises CertificateError, with the old pair still in place, for one that is no good.
@@ -73,7 +81,7 @@ class ServingCertificate:
         if problem := pair_problem(pair, now):
             raise CertificateError(problem)
         _load(self.context, pair)
-        self.loaded = Loaded(pair, facts_of(pair.certificate).ends)
+        self.loaded = LoadedCertificate(pair, facts_of(pair.certificate).ends)
         return True
 
     def problem(self, now: datetime) -> str:
@@ -83,7 +91,7 @@ class ServingCertificate:
         return "the certificate has expired" if now >= self.loaded.ends else ""
 
 
-def _load(context: ssl.SSLContext, pair: Pair) -> None:
+def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
     # OpenSSL reads files only. In a pod the temporary directory is memory.
     with tempfile.TemporaryDirectory(prefix="edl-webhook-") as name:
         directory = Path(name)

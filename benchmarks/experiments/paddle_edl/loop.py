@@ -22,7 +22,7 @@ from benchmarks.experiments.paddle_edl.algorithm import (
     megabytes,
 )
 from edl.errors import ClusterError
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.model import Target
 from edl.quantities import CPU, Resources
 
@@ -113,9 +113,9 @@ class Autoscaler:
         """One decision, carried out: the parallelism of each job that changed."""
         with self._lock:
             names = set(self._names)
-        nodes = [_decode_node(item) for item in self.api.list(Selection("Node")).items]
-        pods = [_decode_pod(item) for item in self.api.list(Selection("Pod")).items]
-        jobs = [_decode_job(item) for item in self.api.list(Selection("Job", NAMESPACE)).items]
+        nodes = [_decode_node(item) for item in self.api.list(ListOptions("Node")).items]
+        pods = [_decode_pod(item) for item in self.api.list(ListOptions("Pod")).items]
+        jobs = [_decode_job(item) for item in self.api.list(ListOptions("Job", NAMESPACE)).items]
         sizes = {job.metadata.name: job.spec.parallelism for job in jobs}
         changes = decide(self._trainers(names, sizes, pods), room(nodes, pods))
         for name, size in changes.items():

@@ -28,7 +28,7 @@ class _Status(msgspec.Struct):
     code: int = 0
 
 
-class Request(msgspec.Struct, frozen=True):
+class ApiCall(msgspec.Struct, frozen=True):
     """What was asked, in the words of RBAC: `verb` (list, patch, …) on `resource` (jobs.batch)."""
 
     verb: str
@@ -45,7 +45,7 @@ class Request(msgspec.Struct, frozen=True):
         return f"in namespace {self.namespace}" if self.namespace else ""
 
 
-def refusal(request: Request, status: int, body: bytes) -> ClusterError:
+def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     """The error for an answer other than 2xx (or for the object of a watch's ERROR event)."""
     message = _message(body) or f"HTTP {status} without an explanation"
     if status in _BY_STATUS:
@@ -73,7 +73,7 @@ _BY_STATUS: Final[dict[int, type[ClusterError]]] = {
 }
 
 
-def _forbidden(request: Request, message: str) -> ClusterError:
+def _forbidden(request: ApiCall, message: str) -> ClusterError:
     if not (rule := _RBAC.search(message)):
         return Forbidden(message, 403)
     scope = f"-n {request.namespace}" if request.namespace else "--all-namespaces"
@@ -84,7 +84,7 @@ def _forbidden(request: Request, message: str) -> ClusterError:
     )
 
 
-def _way_out(request: Request, rule: re.Match[str]) -> str:
+def _way_out(request: ApiCall, rule: re.Match[str]) -> str:
     """A ServiceAccount may be one of ours, whose roles are others."""
     found = role_with(rule["verb"], request.resource, request.name)
     if not found or rule["user"].startswith(_ACCOUNT):

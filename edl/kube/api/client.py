@@ -1,4 +1,4 @@
-"""`ApiServer`: the `Cluster` of a real API server; only what is used is ever decoded.
+"""`ApiClient`: the `Cluster` of a real API server; only what is used is ever decoded.
 
 Reads are repeated when that is safe, writes never: who writes decides again from fresh state.
 """
@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Gone, Unreachable
-from edl.kube.api.api_errors import Request, refusal
+from edl.kube.api.api_errors import ApiCall, refusal
 from edl.kube.api.api_paths import resource_path
 from edl.kube.api.line_stream import events, text
 from edl.kube.api.transport import Transport
 from edl.kube.auth.credentials import log_in
-from edl.kube.cluster import RESOURCES, RawListing
+from edl.kube.cluster import RESOURCES, RawList
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from edl.errors import ClusterError
     from edl.kube.api.line_stream import LineStream
-    from edl.kube.api.transport import Answer
-    from edl.kube.auth.credentials import Login
-    from edl.kube.auth.kubeconfig import Overrides
-    from edl.kube.cluster import LogRequest, RawEvent, Resource, Selection
+    from edl.kube.api.transport import ApiResponse
+    from edl.kube.auth.credentials import ClientConfig
+    from edl.kube.auth.kubeconfig import ConfigOverrides
+    from edl.kube.cluster import ApiResource, ListOptions, LogRequest, RawEvent
     from edl.model import Target
     from edl.writes import Json
 
@@ -46,7 +46,7 @@ _LOG_SILENCE: Final = 600.0
 """Who trains may have nothing to say for long; whoever follows asks again after that."""
 
 
-class Waits(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How long a request may last: `seconds` until it is answered, repeats and pauses included.
 
     `pauses` come before the repeats of a read that an API server puts off; longer ones where it
@@ -59,7 +59,7 @@ class Waits(msgspec.Struct, frozen=True):
     monotonic: Callable[[], float] = time.monotonic
 
 
-_WAITS: Final = Waits()
+_WAITS: Final = RetryPolicy()
 
 
 class _ListMeta(msgspec.Struct):
@@ -75,10 +75,10 @@ class _Page(msgspec.Struct):
 _page_decoder: Final = msgspec.json.Decoder(_Page)
 
 
-class ApiServer:
+class ApiClient:
     """One API server. Thread-safe; connections are kept and shared."""
 
-    def __init__(self, login: Login, waits: Waits = _WAITS) -> None:
+    def __init__(self, login: ClientConfig, waits: RetryPolicy = _WAITS) -> None:
         self.server = login.server
         self.default_namespace = login.namespace
         """The kubeconfig context's namespace, or the pod's own."""
@@ -86,25 +86,25 @@ class ApiServer:
         self._waits = waits
         self._transport = Transport(login)
 
-    def within(self, seconds: float) -> ApiServer:
+    def within(self, seconds: float) -> ApiClient:
         """The same server and connections, but a request is answered sooner, or fails."""
-        return ApiServer(self._login, replace(self._waits, seconds=seconds))
+        return ApiClient(self._login, replace(self._waits, seconds=seconds))
 
-    def once(self, seconds: float) -> ApiServer:
+    def once(self, seconds: float) -> ApiClient:
         """As `within`, and no read is repeated: the caller decides when to ask again."""
-        return ApiServer(self._login, replace(self._waits, seconds=seconds, pauses=()))
+        return ApiClient(self._login, replace(self._waits, seconds=seconds, pauses=()))
 
     def get(self, target: Target) -> Json:
         return _object(self._read(_asked("get", target, self.server), _path(target)))
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         try:
             pages = tuple(self.pages(selection))
         except Gone:  # the pages took longer than the server keeps a version
             return self._page(selection, {})[0]
-        return RawListing(tuple(item for page in pages for item in page.items), pages[0].version)
+        return RawList(tuple(item for page in pages for item in page.items), pages[0].version)
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         query = {"limit": str(PAGE_SIZE)}
         while True:
             page, query["continue"] = self._page(selection, query)
@@ -112,7 +112,7 @@ class ApiServer:
             if not query["continue"]:
                 return
 
-    def watch(self, selection: Selection, version: str) -> LineStream[RawEvent]:
+    def watch(self, selection: ListOptions, version: str) -> LineStream[RawEvent]:
         request = _asked_all("watch", selection, self.server)
         query = _query(selection) | {
             "watch": "true",
@@ -129,7 +129,7 @@ class ApiServer:
 
     def log(self, wanted: LogRequest) -> LineStream[str]:
         pod = wanted.pod
-        request = Request("get", "pods/log", pod.namespace, pod.name, self.server)
+        request = ApiCall("get", "pods/log", pod.namespace, pod.name, self.server)
         url = f"{_path(pod, 'log')}?{urlencode(_log_query(wanted))}"
         response = self._transport.stream(url, _LOG_SILENCE)
         if response.status != 200:  # noqa: PLR2004 - HTTP
@@ -172,7 +172,7 @@ class ApiServer:
         self._write("DELETE", _asked("delete", target, self.server), _path(target), options)
 
     def version(self) -> str:
-        request = Request("get", "/version", "", "", self.server)
+        request = ApiCall("get", "/version", "", "", self.server)
         return str(_object(self._read(request, "/version"))["gitVersion"])
 
     def clock_ahead(self) -> timedelta:
@@ -182,16 +182,16 @@ class ApiServer:
         """Drop the kept connections."""
         self._transport.close()
 
-    def _page(self, selection: Selection, query: dict[str, str]) -> tuple[RawListing, str]:
+    def _page(self, selection: ListOptions, query: dict[str, str]) -> tuple[RawList, str]:
         """One page, and where the next one continues."""
         request = _asked_all("list", selection, self.server)
         collection = resource_path(selection.kind, selection.namespace)
         body = self._read(request, f"{collection}?{urlencode(_query(selection) | query)}")
         page = _page_decoder.decode(body)
         items = tuple(bytes(item) for item in page.items or ())
-        return RawListing(items, page.metadata.resourceVersion), page.metadata.continue_
+        return RawList(items, page.metadata.resourceVersion), page.metadata.continue_
 
-    def _read(self, request: Request, path: str) -> bytes:
+    def _read(self, request: ApiCall, path: str) -> bytes:
         """Where there is no answer at all it is not repeated: the caller knows how long to wait."""
         waits = self._waits
         ends, pauses = waits.monotonic() + waits.seconds, iter(waits.pauses)
@@ -205,7 +205,7 @@ class ApiServer:
                 raise error
             waits.sleep(pause)
 
-    def _write(self, method: str, request: Request, path: str, body: Mapping[str, Any]) -> bytes:
+    def _write(self, method: str, request: ApiCall, path: str, body: Mapping[str, Any]) -> bytes:
         encoded = msgspec.json.encode(body)
         answer = self._transport.send(method, path, self._waits.seconds, encoded)
         if (error := _refusal(request, answer)) is not None:
@@ -213,25 +213,25 @@ class ApiServer:
         return answer.data
 
 
-def connect(kubeconfig: str | None = None, said: Overrides | None = None) -> ApiServer:
+def connect(kubeconfig: str | None = None, said: ConfigOverrides | None = None) -> ApiClient:
     """The cluster that kubectl would choose; in a pod without kubeconfig, the pod's own.
 
     Raises Unreachable when none can be chosen; the server itself is asked nothing yet.
     """
-    return ApiServer(log_in(kubeconfig, said, os.environ))
+    return ApiClient(log_in(kubeconfig, said, os.environ))
 
 
 def _path(target: Target, *subresource: str) -> str:
     return resource_path(target.kind, target.namespace, target.name, *subresource)
 
 
-def _refusal(request: Request, answer: Answer) -> ClusterError | None:
+def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:
     if 200 <= answer.status < 300:  # noqa: PLR2004 - HTTP
         return None
     return refusal(request, answer.status, answer.data)
 
 
-def _query(selection: Selection) -> dict[str, str]:
+def _query(selection: ListOptions) -> dict[str, str]:
     return {"labelSelector": selection.labels} if selection.labels else {}
 
 
@@ -252,16 +252,16 @@ def _options(*, dry_run: bool) -> str:
     return f"?fieldManager={contract.MANAGED_BY}" + ("&dryRun=All" if dry_run else "")
 
 
-def _asked(verb: str, target: Target, server: str) -> Request:
+def _asked(verb: str, target: Target, server: str) -> ApiCall:
     name = _rbac_name(RESOURCES[target.kind])
-    return Request(verb, name, target.namespace, target.name, server)
+    return ApiCall(verb, name, target.namespace, target.name, server)
 
 
-def _asked_all(verb: str, selection: Selection, server: str) -> Request:
-    return Request(verb, _rbac_name(RESOURCES[selection.kind]), selection.namespace, "", server)
+def _asked_all(verb: str, selection: ListOptions, server: str) -> ApiCall:
+    return ApiCall(verb, _rbac_name(RESOURCES[selection.kind]), selection.namespace, "", server)
 
 
-def _rbac_name(resource: Resource) -> str:
+def _rbac_name(resource: ApiResource) -> str:
     return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 

@@ -9,7 +9,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from edl.errors import Unreachable
-from edl.kube.api.api_errors import Request, refusal, status_of
+from edl.kube.api.api_errors import ApiCall, refusal, status_of
 from edl.kube.cluster import RawEvent
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class LineStream(Generic[T]):
             yield stamp + line[start : start + step]
 
 
-def events(response: urllib3.BaseHTTPResponse, request: Request) -> LineStream[RawEvent]:
+def events(response: urllib3.BaseHTTPResponse, request: ApiCall) -> LineStream[RawEvent]:
     """One watch: a line of JSON an event."""
 
     def decode(line: bytes) -> RawEvent:
@@ -113,7 +113,7 @@ def events(response: urllib3.BaseHTTPResponse, request: Request) -> LineStream[R
     return LineStream(response, f"the watch of {request.resource}", decode)
 
 
-def text(response: urllib3.BaseHTTPResponse, request: Request) -> LineStream[str]:
+def text(response: urllib3.BaseHTTPResponse, request: ApiCall) -> LineStream[str]:
     """One log: bytes that are no UTF-8 become marks."""
     what = f"the log of {request.name}"
     return LineStream(response, what, lambda line: line.decode(errors="replace"), pieces=True)

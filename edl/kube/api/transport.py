@@ -13,7 +13,7 @@ from urllib3.exceptions import HTTPError, ProtocolError
 
 from edl import contract
 from edl.errors import Unreachable
-from edl.kube.auth.credentials import Login
+from edl.kube.auth.credentials import ClientConfig
 
 _CONNECT_SECONDS: Final = 5.0
 _LEAST_SECONDS: Final = 0.05
@@ -28,7 +28,7 @@ _GZIP: Final = zlib.MAX_WBITS | 16
 _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 
 
-class Answer(NamedTuple):
+class ApiResponse(NamedTuple):
     """An HTTP status, and the whole body. `retry_after`: seconds to wait before asking again."""
 
     status: int
@@ -39,12 +39,14 @@ class Answer(NamedTuple):
 class Transport:
     """Thread-safe; connections are kept and shared."""
 
-    def __init__(self, login: Login) -> None:
+    def __init__(self, login: ClientConfig) -> None:
         self._login = login
         self.clock_ahead = timedelta()
         """How far the server's clock was ahead of this machine's at the last answer."""
 
-    def send(self, method: str, path: str, seconds: float, body: bytes | None = None) -> Answer:
+    def send(
+        self, method: str, path: str, seconds: float, body: bytes | None = None
+    ) -> ApiResponse:
         """The whole answer, whatever its status, if it begins within so many seconds.
 
         Raises Unreachable when there is none.
@@ -66,7 +68,7 @@ class Transport:
         except HTTPError as error:
             raise self._no_answer(error) from error
 
-    def _request(self, method: str, path: str, seconds: float, body: bytes | None) -> Answer:
+    def _request(self, method: str, path: str, seconds: float, body: bytes | None) -> ApiResponse:
         ends = time.monotonic() + seconds
         try:
             return _whole(self._once(method, path, body, _timeout(seconds)))
@@ -138,12 +140,12 @@ def _ahead(date: str, now: datetime) -> timedelta:
         return timedelta()
 
 
-def _whole(response: urllib3.BaseHTTPResponse) -> Answer:
+def _whole(response: urllib3.BaseHTTPResponse) -> ApiResponse:
     """Unpacked at once: urllib3 would copy a long list several times."""
     data = response.read(decode_content=False)
     packed = response.headers.get("Content-Encoding") == "gzip"
     later = response.headers.get("Retry-After", "")
-    return Answer(
+    return ApiResponse(
         response.status,
         zlib.decompress(data, _GZIP) if packed else data,
         float(later) if later.isascii() and later.isdecimal() else 0.0,

@@ -13,7 +13,7 @@ _SHOWN: Final = 4
 _NOBODY: Final[Json] = {}
 
 
-class Right(msgspec.Struct, frozen=True, order=True):
+class AccessRight(msgspec.Struct, frozen=True, order=True):
     """One verb on one resource. No `namespace` is the whole cluster."""
 
     verb: str
@@ -41,7 +41,7 @@ class Right(msgspec.Struct, frozen=True, order=True):
         }
 
 
-class Missing(msgspec.Struct, frozen=True):
+class MissingRights(msgspec.Struct, frozen=True):
     """What the reconciler that leads may not write, as it says on its Lease."""
 
     user: str
@@ -52,7 +52,7 @@ class Missing(msgspec.Struct, frozen=True):
         return listed(self.rights)
 
 
-_decoder: Final = msgspec.json.Decoder(Missing)
+_decoder: Final = msgspec.json.Decoder(MissingRights)
 
 
 def listed(rights: Sequence[object]) -> str:
@@ -61,12 +61,12 @@ def listed(rights: Sequence[object]) -> str:
     return f"{shown} and {len(rights) - _SHOWN} more" if len(rights) > _SHOWN else shown
 
 
-def render(missing: Missing) -> str:
+def render(missing: MissingRights) -> str:
     """The annotation."""
     return msgspec.json.encode(missing).decode()
 
 
-def read(annotation: str | None) -> Missing | None:
+def read(annotation: str | None) -> MissingRights | None:
     """None where nothing is said, or nothing of ours."""
     try:
         return _decoder.decode(annotation or "")
@@ -74,7 +74,7 @@ def read(annotation: str | None) -> Missing | None:
         return None
 
 
-def is_granted(cluster: Cluster, right: Right, subject: Json = _NOBODY) -> bool:
+def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _NOBODY) -> bool:
     """Whether `subject` has it, as a SubjectAccessReview names one; we ourselves without."""
     kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
     spec = {"resourceAttributes": right.attributes, **subject}

@@ -6,10 +6,10 @@ from kubernetes.client.configuration import Configuration
 from kubernetes.config.kube_config import load_kube_config
 
 from edl.errors import Unreachable
-from edl.kube.auth.kubeconfig import Chosen
+from edl.kube.auth.kubeconfig import SelectedContext
 
 
-def authorization(chosen: Chosen) -> Callable[[], str | None]:
+def authorization(chosen: SelectedContext) -> Callable[[], str | None]:
     """An identity from an auth provider, asked for before each request: the package renews it.
 
     Raises Unreachable for one that it does not know, or that fails.

@@ -24,9 +24,9 @@ from edl.errors import Unreachable
 from edl.kube.api.proxies import proxy
 from edl.kube.api.tcp_keepalive import keep_alive
 from edl.kube.auth import kubeconfig as files
-from edl.kube.auth.exec_plugin import Plugin
+from edl.kube.auth.exec_plugin import ExecPlugin
 from edl.kube.auth.impersonation import Headers, impersonate
-from edl.kube.auth.kubeconfig import Chosen, Overrides, Section
+from edl.kube.auth.kubeconfig import ConfigOverrides, Section, SelectedContext
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_SECONDS: Final = 60.0
@@ -37,7 +37,7 @@ def _final(_authorization: str | None) -> bool:
     return False
 
 
-class Login(msgspec.Struct, frozen=True):
+class ClientConfig(msgspec.Struct, frozen=True):
     """A way to one API server. `authorization` is asked before each request: tokens are renewed."""
 
     server: str
@@ -50,9 +50,11 @@ class Login(msgspec.Struct, frozen=True):
     """Which other user the requests are made as."""
 
 
-def log_in(kubeconfig: str | None, said: Overrides | None, environ: Mapping[str, str]) -> Login:
+def log_in(
+    kubeconfig: str | None, said: ConfigOverrides | None, environ: Mapping[str, str]
+) -> ClientConfig:
     """Raise Unreachable when no cluster can be chosen, or its credentials cannot be read."""
-    said = said or Overrides()
+    said = said or ConfigOverrides()
     path = files.default_path(kubeconfig, environ)
     in_pod = "KUBERNETES_SERVICE_HOST" in environ and (_POD / "token").exists()
     chosen_by_name = said.context or said.cluster or said.user
@@ -67,9 +69,9 @@ def log_in(kubeconfig: str | None, said: Overrides | None, environ: Mapping[str,
         ) from error
 
 
-def _of_pod(environ: Mapping[str, str], user: Section) -> Login:
+def _of_pod(environ: Mapping[str, str], user: Section) -> ClientConfig:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
-    return Login(
+    return ClientConfig(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=(_POD / "namespace").read_text().strip(),
         pool=_pool(ssl.create_default_context(cafile=_POD / "ca.crt"), None),
@@ -85,7 +87,7 @@ def _impersonated(user: Section) -> Headers:
         raise Unreachable(f"a pod's own account cannot be used so: {error}") from error
 
 
-def _of_file(chosen: Chosen, environ: Mapping[str, str]) -> Login:
+def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfig:
     cluster, user = chosen.cluster, chosen.user
     if not cluster.get("server"):
         raise ValueError("its cluster names no server")
@@ -102,8 +104,8 @@ def _of_file(chosen: Chosen, environ: Mapping[str, str]) -> Login:
         _identify(context, certificate, key)
         pool.clear()
 
-    plugin = Plugin(chosen, environ, renew) if _asks_plugin(user) else None
-    return Login(
+    plugin = ExecPlugin(chosen, environ, renew) if _asks_plugin(user) else None
+    return ClientConfig(
         server=server,
         namespace=chosen.namespace,
         pool=pool,
@@ -155,7 +157,7 @@ def _asks_plugin(user: Section) -> bool:
     return bool(user.get("exec")) and not any(map(user.get, ("token", "tokenFile", "username")))
 
 
-def _authorization(chosen: Chosen, plugin: Plugin | None) -> Callable[[], str | None]:
+def _authorization(chosen: SelectedContext, plugin: ExecPlugin | None) -> Callable[[], str | None]:
     """The first way that the user's section has, in client-go's order."""
     user = chosen.user
     if token := user.get("token"):

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from edl.errors import Unreachable
-from edl.kube.auth.kubeconfig import Chosen, Section
+from edl.kube.auth.kubeconfig import Section, SelectedContext
 
 _KIND: Final = "ExecCredential"
 _EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -56,7 +56,7 @@ _REFUSED: Final = timedelta(minutes=1)
 """No more often is it run for credentials that the API server refuses: it may ask its user."""
 
 
-class Plugin:
+class ExecPlugin:
     """Thread-safe. It is run for the first request, and for the first after its answer is over.
 
     Or is refused, as by client-go: a session may be ended before its credentials are over.
@@ -64,7 +64,7 @@ class Plugin:
 
     def __init__(
         self,
-        chosen: Chosen,
+        chosen: SelectedContext,
         environ: Mapping[str, str],
         identify: Callable[[bytes, bytes], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

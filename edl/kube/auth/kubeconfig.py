@@ -24,7 +24,7 @@ _LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _ADVICE: Final = "choose a cluster with --kubeconfig, --context or KUBECONFIG"
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class SelectedContext(msgspec.Struct, frozen=True):
     """A context with its cluster and user."""
 
     path: str
@@ -35,7 +35,7 @@ class Chosen(msgspec.Struct, frozen=True):
     user: Section
 
 
-class Overrides(msgspec.Struct, frozen=True):
+class ConfigOverrides(msgspec.Struct, frozen=True):
     """What a command line says instead of the files, as kubectl's global flags; empty for nothing.
 
     `impersonation` has the names of a kubeconfig's user: `as`, `as-groups`, `as-uid`.
@@ -55,9 +55,9 @@ def exists(path: str) -> bool:
     return any(file.exists() for file in _files(path))
 
 
-def choose(path: str, said: Overrides | None = None) -> Chosen:
+def choose(path: str, said: ConfigOverrides | None = None) -> SelectedContext:
     """Raise Unreachable, with the way out, when there is no such context, cluster or user."""
-    said = said or Overrides()
+    said = said or ConfigOverrides()
     documents = [_read(file) for file in _files(path) if file.exists()]
     if not documents:
         raise Unreachable(f"no cluster: there is no file {path}; {_ADVICE}")
@@ -69,7 +69,7 @@ def choose(path: str, said: Overrides | None = None) -> Chosen:
     cluster = said.cluster or chosen.get("cluster", "")
     user = said.user or chosen.get("user")
     found = _named(documents, "users", "user", user, path) if user else {}
-    return Chosen(
+    return SelectedContext(
         path=path,
         context=name,
         namespace=chosen.get("namespace") or "default",

@@ -15,10 +15,10 @@ import msgspec
 
 from edl.errors import ClusterError, Forbidden, Gone, NotFound, Unreachable
 from edl.kube.cache.store import Store, version_of
-from edl.kube.cluster import RESOURCES, Cluster, RawEvent, Selection
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent
 
 if TYPE_CHECKING:
-    from edl.kube.cache.store import Item, Name
+    from edl.kube.cache.store import ObjectKey, StoredObject
     from edl.kube.cluster import Watch
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ RESUMES: Final = 3
 """Refusals of a watch from one version, one after another, until all is listed again."""
 
 
-class Patience(msgspec.Struct, frozen=True):
+class RetryBackoff(msgspec.Struct, frozen=True):
     """How long to wait after failures: `pause` returns True when it was told to stop meanwhile."""
 
     pause: Callable[[float], bool]
@@ -53,7 +53,7 @@ class Informer(Generic[T]):
     def __init__(
         self,
         cluster: Cluster,
-        selection: Selection,
+        selection: ListOptions,
         store: Store[T],
         restarted: Callable[[], None] = lambda: None,
         heard: Callable[[], None] = lambda: None,
@@ -73,7 +73,7 @@ class Informer(Generic[T]):
 
     def start(self) -> Thread:
         name = f"informer-{self.selection.kind}"
-        thread = Thread(target=self.run, args=(Patience(self._stopped.wait),), name=name)
+        thread = Thread(target=self.run, args=(RetryBackoff(self._stopped.wait),), name=name)
         thread.daemon = True  # a read that hangs must not keep the process
         thread.start()
         return thread
@@ -84,7 +84,7 @@ class Informer(Generic[T]):
             if self._watch:
                 self._watch.close()
 
-    def run(self, patience: Patience) -> None:
+    def run(self, patience: RetryBackoff) -> None:
         """Until `stop`."""
         while not self._stopped.is_set():
             succeeded = self._attempt()
@@ -113,7 +113,7 @@ class Informer(Generic[T]):
         self._failures = _SELDOM
 
     def _list(self) -> None:
-        items: dict[Name, Item[T]] = {}
+        items: dict[ObjectKey, StoredObject[T]] = {}
         version = ""
         for page in self._cluster.pages(self.selection):
             version = version or page.version

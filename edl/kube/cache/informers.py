@@ -10,8 +10,8 @@ import msgspec
 from edl import contract
 from edl.errors import Forbidden, NotFound
 from edl.kube.cache.informer import Informer
-from edl.kube.cache.store import Name, Store
-from edl.kube.cluster import RESOURCES, Cluster, Selection
+from edl.kube.cache.store import ObjectKey, Store
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.decode import (
     job_facts,
     namespace_quotas,
@@ -20,14 +20,24 @@ from edl.kube.decode import (
     volume_claims,
 )
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.namespace_quotas import QuotaFacts, RangeFacts
-from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
-from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
+from edl.kube.decode.object_facts import (
+    NamespaceFacts,
+    OwnedObjectRef,
+    PodFacts,
+    PriorityClassFacts,
+)
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
 from edl.kube.dra.device_index import DeviceNews, DeviceObjects
-from edl.kube.dra.dra_facts import ClaimFacts, ClassFacts, SliceFacts, TemplateFacts
-from edl.kube.state.observe import Snapshot
+from edl.kube.dra.dra_facts import (
+    ClaimTemplateFacts,
+    DeviceClassFacts,
+    ResourceClaimFacts,
+    ResourceSliceFacts,
+)
+from edl.kube.state.observe import ClusterFacts
 from edl.model import Node
 from edl.writes import Json
 
@@ -45,21 +55,21 @@ class Stores(msgspec.Struct, frozen=True):
     nodes: Store[Node]
     pods: Store[PodFacts]
     jobs: Store[JobFacts]
-    priorities: Store[PriorityFacts]
+    priorities: Store[PriorityClassFacts]
     namespaces: Store[NamespaceFacts]
     quotas: Store[QuotaFacts]
-    ranges: Store[RangeFacts]
+    ranges: Store[LimitRangeFacts]
     runtimes: Store[RuntimeClassFacts]
-    claims: Store[Name]
-    slices: Store[SliceFacts]
-    classes: Store[ClassFacts]
-    resource_claims: Store[ClaimFacts]
-    templates: Store[TemplateFacts]
-    tags: dict[str, Store[Tag]]
+    claims: Store[ObjectKey]
+    slices: Store[ResourceSliceFacts]
+    classes: Store[DeviceClassFacts]
+    resource_claims: Store[ResourceClaimFacts]
+    templates: Store[ClaimTemplateFacts]
+    tags: dict[str, Store[OwnedObjectRef]]
 
     @classmethod
     def empty(cls, changed: Callable[[], None] = lambda: None) -> "Stores":
-        shapes = Shapes()
+        shapes = ShapeInterner()
         return cls(
             nodes=Store(object_facts.node, changed),
             pods=Store(partial(object_facts.pod, shapes=shapes), changed),
@@ -80,20 +90,20 @@ class Stores(msgspec.Struct, frozen=True):
             },
         )
 
-    def __iter__(self) -> Iterator[tuple[Selection, Store[Any]]]:
+    def __iter__(self) -> Iterator[tuple[ListOptions, Store[Any]]]:
         """Each store, and the selection of objects that it holds."""
-        yield Selection("Node"), self.nodes
-        yield Selection("Pod"), self.pods
-        yield Selection("Job", labels=contract.FRAMEWORK), self.jobs
-        yield Selection("PriorityClass"), self.priorities
-        yield Selection("Namespace"), self.namespaces
-        yield Selection("ResourceQuota"), self.quotas
-        yield Selection("LimitRange"), self.ranges
-        yield Selection("RuntimeClass"), self.runtimes
-        yield Selection("PersistentVolumeClaim"), self.claims
-        yield from zip(map(Selection, DEVICES), self._devices, strict=True)
+        yield ListOptions("Node"), self.nodes
+        yield ListOptions("Pod"), self.pods
+        yield ListOptions("Job", labels=contract.FRAMEWORK), self.jobs
+        yield ListOptions("PriorityClass"), self.priorities
+        yield ListOptions("Namespace"), self.namespaces
+        yield ListOptions("ResourceQuota"), self.quotas
+        yield ListOptions("LimitRange"), self.ranges
+        yield ListOptions("RuntimeClass"), self.runtimes
+        yield ListOptions("PersistentVolumeClaim"), self.claims
+        yield from zip(map(ListOptions, DEVICES), self._devices, strict=True)
         for kind, store in self.tags.items():
-            yield Selection(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
+            yield ListOptions(kind, labels=contract.JOB if kind in SURROUNDINGS else ""), store
 
     @property
     def _devices(self) -> tuple[Store[Any], ...]:
@@ -123,8 +133,8 @@ class Stores(msgspec.Struct, frozen=True):
         """None until they were listed: a class that may not be read is not one that is missing."""
         return self.runtimes.values() if self.runtimes.synced else None
 
-    def snapshot(self) -> Snapshot:
-        return Snapshot(
+    def snapshot(self) -> ClusterFacts:
+        return ClusterFacts(
             nodes=self.nodes.values(),
             pods=self.pods.values(),
             jobs=self.jobs.values(),
@@ -143,14 +153,14 @@ class Stores(msgspec.Struct, frozen=True):
 
 def read_once(
     cluster: Cluster, missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None
-) -> Snapshot:
+) -> ClusterFacts:
     """One list of each kind, for who decides once and goes (the plugin). Raises ClusterError.
 
     What stands around a job matters only to who writes, and not every reader may see it. Of
     RULES `missed` is told what may not be read.
     """
 
-    def read(pair: tuple[Selection, Store[Any]]) -> None:
+    def read(pair: tuple[ListOptions, Store[Any]]) -> None:
         try:
             fill(cluster, *pair)
         except Forbidden as error:
@@ -170,7 +180,7 @@ def read_once(
     return stores.snapshot()
 
 
-def fill(cluster: Cluster, selection: Selection, store: Store[Any]) -> None:
+def fill(cluster: Cluster, selection: ListOptions, store: Store[Any]) -> None:
     """List into a store."""
     listing = cluster.list(selection)
     items = {item.name: item for item in map(store.item, listing.items)}

@@ -11,7 +11,7 @@ K = TypeVar("K", bound=_Comparable)
 V = TypeVar("V")
 
 
-class Ordered(Generic[K, V]):
+class SortedMap(Generic[K, V]):
     """A mapping whose values come as one tuple, the same one until something differs."""
 
     def __init__(self) -> None:

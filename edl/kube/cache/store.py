@@ -12,28 +12,28 @@ from edl.writes import Json
 T = TypeVar("T")
 
 
-class Name(NamedTuple):
+class ObjectKey(NamedTuple):
     """`namespace` is empty for kinds without."""
 
     namespace: str
     name: str
 
 
-class Item(NamedTuple, Generic[T]):
+class StoredObject(NamedTuple, Generic[T]):
     """One object of one version: resource versions are whole numbers that rise (Kubernetes 1.35).
 
     `facts` is None for an object that says nothing to us.
     """
 
-    name: Name
+    name: ObjectKey
     version: int
     facts: T | None
 
 
-class Change(NamedTuple, Generic[T]):
+class Delta(NamedTuple, Generic[T]):
     """What became of one object: None before it was known, and when it is gone."""
 
-    name: Name
+    name: ObjectKey
     before: T | None
     after: T | None
 
@@ -61,11 +61,11 @@ class Store(Generic[T]):
         self._decode = decode
         self._changed = changed
         self._lock = Lock()
-        self._items: dict[Name, Item[T]] = {}
+        self._items: dict[ObjectKey, StoredObject[T]] = {}
         self._version = 0
         self._synced = Event()
         self._served = True
-        self._news: dict[Name, T | None] | None = None
+        self._news: dict[ObjectKey, T | None] | None = None
         """What was known of each object that differs, when somebody last asked for the news."""
 
     @property
@@ -87,7 +87,7 @@ class Store(Generic[T]):
         with self._lock:
             return [item.facts for item in self._items.values() if item.facts is not None]
 
-    def get(self, name: Name) -> T | None:
+    def get(self, name: ObjectKey) -> T | None:
         """None for an object that does not exist, as far as we know, or that says nothing."""
         with self._lock:
             return self._known(name)
@@ -95,7 +95,7 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def news(self, *, whole: bool = False) -> list[Change[T]]:
+    def news(self, *, whole: bool = False) -> list[Delta[T]]:
         """What differs since the last call, for one reader. The first time, or `whole`: all.
 
         Of an object that came and went, or changed often, only the difference in the end.
@@ -104,28 +104,28 @@ class Store(Generic[T]):
             news, self._news = self._news, {}
             if news is None or whole:
                 items = (item for item in self._items.values() if item.facts is not None)
-                return [Change(item.name, None, item.facts) for item in items]
-            return [Change(name, before, self._known(name)) for name, before in news.items()]
+                return [Delta(item.name, None, item.facts) for item in items]
+            return [Delta(name, before, self._known(name)) for name, before in news.items()]
 
-    def changes(self) -> list[Change[T]]:
+    def changes(self) -> list[Delta[T]]:
         """All of it as if it were new, without taking the news."""
         with self._lock:
             items = (item for item in self._items.values() if item.facts is not None)
-            return [Change(item.name, None, item.facts) for item in items]
+            return [Delta(item.name, None, item.facts) for item in items]
 
-    def item(self, raw: bytes) -> Item[T]:
+    def item(self, raw: bytes) -> StoredObject[T]:
         """Decode an object; raises msgspec.DecodeError when it is none.
 
         Equal facts are one object, so that a list which is read again takes no room again.
         """
         name, version = _identity(raw)
-        found = Item(name, version, self._facts(name, raw))
+        found = StoredObject(name, version, self._facts(name, raw))
         held = self._items.get(name)
         if held is None or held.facts != found.facts:
             return found
         return held if held.version == found.version else found._replace(facts=held.facts)
 
-    def _facts(self, name: Name, raw: bytes) -> T | None:
+    def _facts(self, name: ObjectKey, raw: bytes) -> T | None:
         try:
             return self._decode(raw)
         except Exception:  # noqa: BLE001 - below
@@ -133,7 +133,7 @@ class Store(Generic[T]):
             _log.exception("cannot read %s/%s: it is left out", *name)
             return None
 
-    def replace(self, items: Mapping[Name, Item[T]], version: int) -> None:
+    def replace(self, items: Mapping[ObjectKey, StoredObject[T]], version: int) -> None:
         """Take over a whole list of `version`; what it does not name is gone.
 
         What we wrote after that version stays; unless versions fell, as after a restored backup.
@@ -151,7 +151,7 @@ class Store(Generic[T]):
         if not same:
             self._changed()
 
-    def _compare(self, before: Mapping[Name, Item[T]]) -> bool:
+    def _compare(self, before: Mapping[ObjectKey, StoredObject[T]]) -> bool:
         """Whether all facts are as before; those that are not are news."""
         same = True
         for name, held in before.items():
@@ -161,7 +161,7 @@ class Store(Generic[T]):
             same &= self._note(name, None)
         return same
 
-    def _note(self, name: Name, before: T | None) -> bool:
+    def _note(self, name: ObjectKey, before: T | None) -> bool:
         """Whether the facts of an object are still these; if not, that is news."""
         if self._known(name) == before:
             return True
@@ -169,7 +169,7 @@ class Store(Generic[T]):
             del self._news[name]
         return False
 
-    def _known(self, name: Name) -> T | None:
+    def _known(self, name: ObjectKey) -> T | None:
         item = self._items.get(name)
         return item.facts if item else None
 
@@ -181,14 +181,14 @@ class Store(Generic[T]):
         name, version = _identity(raw)
         held = self._items.get(name)
         if gone:
-            self.update(Item(name, version, None), gone=True)
+            self.update(StoredObject(name, version, None), gone=True)
         elif held is None or held.version < version:
             self.update(self.item(raw))
         else:
             self.seen(version)
         return version
 
-    def update(self, item: Item[T], *, gone: bool = False) -> None:
+    def update(self, item: StoredObject[T], *, gone: bool = False) -> None:
         """Apply a watch event; one that is older than what we have changes nothing."""
         with self._lock:
             self._version = max(self._version, item.version)
@@ -214,7 +214,7 @@ class Store(Generic[T]):
         The watch may be ahead, even past its deletion: then there is nothing to take.
         """
         metadata = body["metadata"]
-        name = Name(metadata.get("namespace", ""), metadata["name"])
+        name = ObjectKey(metadata.get("namespace", ""), metadata["name"])
         if self._is_old(name, int(metadata["resourceVersion"])):
             return
         item = self.item(msgspec.json.encode(body))
@@ -227,7 +227,7 @@ class Store(Generic[T]):
         if not same:
             self._changed()
 
-    def _is_old(self, name: Name, version: int) -> bool:
+    def _is_old(self, name: ObjectKey, version: int) -> bool:
         held = self._items.get(name)
         return version <= max(self._version, held.version if held else 0)
 
@@ -237,6 +237,6 @@ def version_of(raw: bytes) -> int:
     return _identity(raw)[1]
 
 
-def _identity(raw: bytes) -> tuple[Name, int]:
+def _identity(raw: bytes) -> tuple[ObjectKey, int]:
     meta = _decoder.decode(raw).metadata
-    return Name(meta.namespace, meta.name), int(meta.resourceVersion)
+    return ObjectKey(meta.namespace, meta.name), int(meta.resourceVersion)

@@ -7,7 +7,7 @@ from edl.spec.job_spec import JobSpec
 from edl.spec.parser import parse
 
 
-class Bare(msgspec.Struct, frozen=True, gc=False):
+class BarePod(msgspec.Struct, frozen=True, gc=False):
     """A pod that no Job made. `account` is its ServiceAccount."""
 
     spec: JobSpec
@@ -15,11 +15,13 @@ class Bare(msgspec.Struct, frozen=True, gc=False):
     account: str
 
 
-def read(raw: bytes) -> Bare | None:
+def read(raw: bytes) -> BarePod | None:
     """From a whole pod that carries `edl.dev/framework`; None where its labels make no sense."""
     manifest = msgspec.json.decode(raw)
     try:
         spec = parse(manifest | {"kind": "Pod"})
     except Denied:
         return None
-    return Bare(spec, manifest["metadata"]["uid"], manifest["spec"].get("serviceAccountName", ""))
+    return BarePod(
+        spec, manifest["metadata"]["uid"], manifest["spec"].get("serviceAccountName", "")
+    )

@@ -50,24 +50,24 @@ def share(labels: Mapping[str, str]) -> Share | None:
     return Share(compute, memory, labels.get(contract.SHARED_GPU_MODEL, ""))
 
 
-class Group(NamedTuple):
+class SharedGpuGroup(NamedTuple):
     """Pods of a namespace that KubeShare schedules only when at least so many of them exist."""
 
     name: str
     least: int
 
 
-def group(labels: Mapping[str, str]) -> Group | None:
+def group(labels: Mapping[str, str]) -> SharedGpuGroup | None:
     """The group of a pod with these labels; None for none, or one that KubeShare ignores."""
     name, headcount, threshold = (labels.get(key, "") for key in contract.SHARED_GPU_GROUP)
     if not (name and _COUNT.fullmatch(headcount) and _SHARE.fullmatch(threshold)):
         return None
     # KubeShare rounds to the nearest (pkg/scheduler/pod_group.go).
     least = int(int(headcount) * Decimal(threshold) + Decimal("0.5"))
-    return Group(name, least) if least > 1 else None
+    return SharedGpuGroup(name, least) if least > 1 else None
 
 
-class Hold(NamedTuple):
+class GpuAllocation(NamedTuple):
     """What a pod has; `memory` is 0 where it has as large a part of it as of the compute."""
 
     uuids: tuple[str, ...]
@@ -75,12 +75,12 @@ class Hold(NamedTuple):
     memory: int
 
 
-def hold(asked: Share | None, uuids: str, memory: str) -> Hold | None:
+def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
     """What a bound pod has of its node's GPUs, by KubeShare's annotations."""
     if asked is None:
         return None
     named = tuple(name for name in uuids.split(",") if name)
-    return Hold(named, asked.compute, whole(memory) or asked.memory)
+    return GpuAllocation(named, asked.compute, whole(memory) or asked.memory)
 
 
 def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, ...]:
@@ -91,7 +91,9 @@ def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, 
     return (Device(memory=memory),) * count if count <= _MOST_DEVICES else ()
 
 
-def occupied(found: tuple[Device, ...], holds: Iterable[tuple[Hold, bool]]) -> tuple[Device, ...]:
+def occupied(
+    found: tuple[Device, ...], holds: Iterable[tuple[GpuAllocation, bool]]
+) -> tuple[Device, ...]:
     """The GPUs with who holds them; the flag says that he leaves. Independent of the order.
 
     Who names no GPU is taken to be where most is left.
@@ -116,7 +118,7 @@ def _unnamed(gpus: dict[str, Device]) -> Device:
     return gpus.pop(name) if name else Device(memory=memory)
 
 
-def _with(device: Device, one: Hold, uuid: str, leaving: bool) -> Device:  # noqa: FBT001
+def _with(device: Device, one: GpuAllocation, uuid: str, leaving: bool) -> Device:  # noqa: FBT001
     part = Share(one.compute, one.memory).part(device.memory)
     going = device.leaving.plus(part) if leaving else device.leaving
     return Device(uuid, device.memory, device.used.plus(part), going)

@@ -12,8 +12,8 @@ from edl.annotations import assignments, clearings, start_refusals
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
 from edl.kube.decode.object_facts import time
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.decode.runtime_classes import Naming
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.decode.runtime_classes import RuntimeReference
 from edl.kube.decode.schemas import JobObject
 from edl.kube.state import pod_admission
 from edl.model import (
@@ -62,7 +62,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     spec: JobSpec | None = None
     role: Role | None = None
     priority_class: str = ""
-    runtime: Naming = Naming()
+    runtime: RuntimeReference = RuntimeReference()
     paused: bool = False
     started_at: datetime | None = None
     template: bytes = b""
@@ -71,7 +71,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     """It runs commands in its workers' pods, which its namespace must allow."""
 
 
-def job(raw: bytes, shapes: Shapes) -> JobFacts:
+def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
     """From a whole Job that carries `edl.dev/framework`."""
     manifest = cast("Json", _jobs.decode(raw))
     metadata = manifest["metadata"]
@@ -97,9 +97,11 @@ def job(raw: bytes, shapes: Shapes) -> JobFacts:
     )
 
 
-def _runtime(manifest: Json) -> Naming:
+def _runtime(manifest: Json) -> RuntimeReference:
     spec = _pod_spec(manifest)
-    return Naming(spec.get("runtimeClassName") or "", Resources.parse(spec.get("overhead")))
+    return RuntimeReference(
+        spec.get("runtimeClassName") or "", Resources.parse(spec.get("overhead"))
+    )
 
 
 def _read(manifest: Json) -> tuple[JobSpec | None, str]:
@@ -116,7 +118,7 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
     return (spec, problem) if spec else (None, other)
 
 
-def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
+def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
     """As it is written, what later decisions keep of earlier ones, and how it fares."""
     return replace(
         _noted(_written(manifest, spec, problem, shapes), spec, _notes(manifest)),
@@ -134,7 +136,7 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
     )
 
 
-def _written(manifest: Json, spec: JobSpec, problem: str, shapes: Shapes) -> Role:
+def _written(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) -> Role:
     job_spec, metadata = manifest["spec"], manifest["metadata"]
     who = shapes.who(metadata["namespace"], _template_labels(manifest))
     gated = contract.PLACEMENT_GATE in _gates(manifest)

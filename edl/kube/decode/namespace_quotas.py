@@ -15,7 +15,7 @@ _PREFIXES: Final = ("requests.", "limits.")
 COUNTS: Final = ("pods", "count/pods")
 
 
-class Scope(msgspec.Struct, frozen=True, order=True, gc=False):
+class QuotaScope(msgspec.Struct, frozen=True, order=True, gc=False):
     """A condition on pods, as in `scopeSelector.matchExpressions`."""
 
     name: str = msgspec.field(name="scopeName")
@@ -29,7 +29,7 @@ class QuotaRule(msgspec.Struct, frozen=True, order=True, gc=False):
     name: str
     resources: tuple[str, ...]
     """As the quota spells them, those that pods count in."""
-    scopes: tuple[Scope, ...] = ()
+    scopes: tuple[QuotaScope, ...] = ()
 
     def __str__(self) -> str:
         return f'ResourceQuota "{self.name}"'
@@ -44,7 +44,7 @@ class QuotaFacts(msgspec.Struct, frozen=True, gc=False):
     used: Amounts
 
 
-class Bounds(msgspec.Struct, frozen=True, order=True, gc=False):
+class LimitRangeItem(msgspec.Struct, frozen=True, order=True, gc=False):
     """One of a LimitRange's `limits`, of type Container or Pod; `place` is its number there."""
 
     type: str
@@ -58,29 +58,29 @@ class Bounds(msgspec.Struct, frozen=True, order=True, gc=False):
     requests: tuple[tuple[str, str], ...] = ()
 
 
-class RangeFacts(msgspec.Struct, frozen=True, order=True, gc=False):
+class LimitRangeFacts(msgspec.Struct, frozen=True, order=True, gc=False):
     """A LimitRange, as far as it is about pods."""
 
     namespace: str
     name: str
-    bounds: tuple[Bounds, ...]
+    bounds: tuple[LimitRangeItem, ...]
 
     def __str__(self) -> str:
         return f'LimitRange "{self.name}"'
 
 
-class NamespaceRules(msgspec.Struct, frozen=True):
+class NamespaceConstraints(msgspec.Struct, frozen=True):
     """All that decides whether a pod may be made in a namespace, but for how much is used."""
 
     quotas: tuple[QuotaRule, ...] = ()
-    ranges: tuple[RangeFacts, ...] = ()
+    ranges: tuple[LimitRangeFacts, ...] = ()
     gpu_budget: bool = False
     """Whether it has one of ours."""
     default_class: str = ""
     """The PriorityClass of pods that name none, where quotas ask."""
 
 
-NO_RULES: Final = NamespaceRules()
+NO_RULES: Final = NamespaceConstraints()
 
 
 class _Meta(msgspec.Struct):
@@ -89,7 +89,7 @@ class _Meta(msgspec.Struct):
 
 
 class _Selector(msgspec.Struct):
-    matchExpressions: tuple[Scope, ...] = ()  # noqa: N815 - the API's name
+    matchExpressions: tuple[QuotaScope, ...] = ()  # noqa: N815 - the API's name
 
 
 class _QuotaSpec(msgspec.Struct):
@@ -138,7 +138,7 @@ def quota(raw: bytes) -> QuotaFacts | None:
     """
     found = _quotas.decode(raw)
     selected = found.spec.scopeSelector.matchExpressions if found.spec.scopeSelector else ()
-    scopes = (*(Scope(name) for name in found.spec.scopes), *selected)
+    scopes = (*(QuotaScope(name) for name in found.spec.scopes), *selected)
     hard = _of_pods(found.status.hard or found.spec.hard or {})
     if not hard:
         return None
@@ -147,12 +147,14 @@ def quota(raw: bytes) -> QuotaFacts | None:
     return QuotaFacts(found.metadata.namespace, rule, hard, used)
 
 
-def limit_range(raw: bytes) -> RangeFacts | None:
+def limit_range(raw: bytes) -> LimitRangeFacts | None:
     """None where it is about claims of storage only."""
     found = _ranges.decode(raw)
     limits = enumerate(found.spec.limits or ())
     bounds = tuple(_bounds(place, one) for place, one in limits if one.type in ("Container", "Pod"))
-    return RangeFacts(found.metadata.namespace, found.metadata.name, bounds) if bounds else None
+    return (
+        LimitRangeFacts(found.metadata.namespace, found.metadata.name, bounds) if bounds else None
+    )
 
 
 def base(resource: str) -> str:
@@ -161,8 +163,8 @@ def base(resource: str) -> str:
     return resource.removeprefix(prefix)
 
 
-def _bounds(place: int, limit: _Limit) -> Bounds:
-    return Bounds(
+def _bounds(place: int, limit: _Limit) -> LimitRangeItem:
+    return LimitRangeItem(
         type=limit.type,
         place=place,
         least=_amounts(limit.min or {}),

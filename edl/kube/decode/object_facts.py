@@ -14,21 +14,21 @@ from msgspec.structs import replace
 
 from edl import contract, node_affinity
 from edl.annotations import host_list_marks
-from edl.kube.cache.store import Name
+from edl.kube.cache.store import ObjectKey
 from edl.kube.decode import bare_pod, gpu_sharing, volume_claims
-from edl.kube.decode.bare_pod import Bare
+from edl.kube.decode.bare_pod import BarePod
 from edl.kube.decode.node_selector import NODE_NAME
-from edl.kube.decode.pod_shapes import Shapes, claim_ref
+from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref
 from edl.kube.decode.schemas import (
     DEFAULT_SCHEDULER,
     ContainerStatus,
-    Metadata,
+    LabelledObject,
     NamespaceObject,
     NodeObject,
+    ObjectMeta,
     PodObject,
     PodSpec,
     PriorityClassObject,
-    Tagged,
 )
 from edl.model import ClaimRef, Labels, Node, Pod, PodPhase, Shape, Taint, Target
 from edl.model.object_refs import JOB_TYPE
@@ -43,7 +43,7 @@ _NODE: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
 _containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
-_tagged: Final = msgspec.json.Decoder(Tagged)
+_tagged: Final = msgspec.json.Decoder(LabelledObject)
 _namespaces: Final = msgspec.json.Decoder(NamespaceObject)
 _classes: Final = msgspec.json.Decoder(PriorityClassObject)
 
@@ -62,12 +62,12 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     priority: int
     job: str = ""
     pod: Pod | None = None
-    bare: Bare | None = None
+    bare: BarePod | None = None
     labels: Labels = ()
     """Those of all pods of its template: one object for each template."""
-    hold: gpu_sharing.Hold | None = None
+    hold: gpu_sharing.GpuAllocation | None = None
     """What it has of shared GPUs."""
-    claims: tuple[Name, ...] = ()
+    claims: tuple[ObjectKey, ...] = ()
     """The PersistentVolumeClaims that it names while it asks."""
 
     @property
@@ -76,7 +76,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
         return bool(self.node) and not self.ended
 
 
-class PriorityFacts(msgspec.Struct, frozen=True, gc=False):
+class PriorityClassFacts(msgspec.Struct, frozen=True, gc=False):
     """A PriorityClass; the default one counts for pods that name none."""
 
     name: str
@@ -91,7 +91,7 @@ class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
     policy: NamespacePolicy = SILENT
 
 
-class Tag(msgspec.Struct, frozen=True, gc=False):
+class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
     """An object around training jobs and the one it belongs to, empty for strangers."""
 
     kind: str
@@ -126,7 +126,7 @@ def node(raw: bytes) -> Node:
     )
 
 
-def pod(raw: bytes, shapes: Shapes) -> PodFacts:
+def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     found = _pods.decode(raw)
     ended = found.status.phase in ("Succeeded", "Failed")
     leaving = found.metadata.deletion_timestamp is not None
@@ -189,9 +189,9 @@ def _claims(found: PodObject) -> tuple[ClaimRef, ...]:
     return tuple(ref for ref in refs if ref)
 
 
-def priority(raw: bytes) -> PriorityFacts:
+def priority(raw: bytes) -> PriorityClassFacts:
     found = _classes.decode(raw)
-    return PriorityFacts(found.metadata.name, found.value, found.global_default)
+    return PriorityClassFacts(found.metadata.name, found.value, found.global_default)
 
 
 def namespace(raw: bytes) -> NamespaceFacts:
@@ -200,13 +200,13 @@ def namespace(raw: bytes) -> NamespaceFacts:
     return NamespaceFacts(found.name, said)
 
 
-def tag(kind: str, raw: bytes) -> Tag:
+def tag(kind: str, raw: bytes) -> OwnedObjectRef:
     found = _tagged.decode(raw).metadata
     job = _labels(found).get(contract.JOB, "")
-    return Tag(kind, found.namespace, found.name, job, found.uid)
+    return OwnedObjectRef(kind, found.namespace, found.name, job, found.uid)
 
 
-def _job_pod(found: PodObject, alone: Bare | None) -> Pod:
+def _job_pod(found: PodObject, alone: BarePod | None) -> Pod:
     notes = found.metadata.annotations
     rank = alone.spec.rank if alone else None
     conditions = found.status.conditions or ()
@@ -264,5 +264,5 @@ def time(text: str) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _labels(metadata: Metadata) -> dict[str, str]:
+def _labels(metadata: ObjectMeta) -> dict[str, str]:
     return metadata.labels or {}

@@ -23,19 +23,19 @@ _NOBODY: Final = Requirement("", "In", ())
 """What a missing labelSelector means."""
 
 
-class Who(NamedTuple):
+class PodIdentity(NamedTuple):
     """A pod as selectors see it."""
 
     namespace: str
     labels: Labels = ()
 
 
-NOBODY: Final = Who("")
+NOBODY: Final = PodIdentity("")
 
 
-def who(namespace: str, labels: Mapping[str, str]) -> Who:
+def who(namespace: str, labels: Mapping[str, str]) -> PodIdentity:
     found = ((intern(name), text) for name, text in labels.items() if name not in _NUMBERS)
-    return Who(intern(namespace), tuple(sorted(found)))
+    return PodIdentity(intern(namespace), tuple(sorted(found)))
 
 
 def asked(spec: PodSpec) -> tuple[bytes, ...]:
@@ -54,7 +54,7 @@ def _containers(spec: PodSpec) -> Iterator[Container]:
     yield from (one for one in spec.init_containers or () if one.restart_policy == "Always")
 
 
-def rules(spec: Json, pod: Who) -> Rules | None:
+def rules(spec: Json, pod: PodIdentity) -> Rules | None:
     """From a decoded `spec` of a pod, or of a pod template; None without any."""
     affinity = spec.get("affinity") or {}
     spread, ports = tuple(_spreads(spec, pod)), tuple(_ports(spec))
@@ -65,7 +65,7 @@ def rules(spec: Json, pod: Who) -> Rules | None:
     return Rules(pod.namespace, pod.labels, spread, near, apart, ports)
 
 
-def _spreads(spec: Json, pod: Who) -> Iterator[Spread]:
+def _spreads(spec: Json, pod: PodIdentity) -> Iterator[Spread]:
     for entry in spec.get("topologySpreadConstraints") or ():
         if entry.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
             found = _selector(entry, (pod.namespace,), dict(pod.labels))
@@ -80,7 +80,7 @@ def _spreads(spec: Json, pod: Who) -> Iterator[Spread]:
             )
 
 
-def _terms(affinity: Json | None, pod: Who) -> Iterator[Term]:
+def _terms(affinity: Json | None, pod: PodIdentity) -> Iterator[Term]:
     for entry in (affinity or {}).get(_REQUIRED) or ():
         namespaces = entry.get("namespaces") or ()
         chosen = entry.get("namespaceSelector")

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from edl.kube.decode import pod_affinity
 from edl.kube.decode.node_selector import terms
-from edl.kube.decode.pod_affinity import NOBODY, Who
-from edl.kube.decode.schemas import Container, PodSpec, ResourceClaim, Undecoded
+from edl.kube.decode.pod_affinity import NOBODY, PodIdentity
+from edl.kube.decode.schemas import Container, PodResourceClaim, PodSpec, RawJson
 from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
 from edl.quantities import SHARED_GPU, Resources, pod_requests
 from edl.writes import Json
@@ -20,7 +20,7 @@ _OWN: Final = ("resources", "overhead", "nodeSelector", "tolerations", "affinity
 _Key: TypeAlias = tuple[bytes, ...]
 
 
-class Shapes:
+class ShapeInterner:
     """Shapes by the JSON they came from: pods of one template cost one look-up each.
 
     `most`: so many are kept before all are forgotten; what was handed out stays.
@@ -30,14 +30,14 @@ class Shapes:
         self._most = most
         self._by_json: dict[_Key, Shape] = {}
         self._interned: dict[Shape, Shape] = {}
-        self._ruled: dict[tuple[Shape, Who, _Key], Shape] = {}
-        self._who: dict[Who, Who] = {}
+        self._ruled: dict[tuple[Shape, PodIdentity, _Key], Shape] = {}
+        self._who: dict[PodIdentity, PodIdentity] = {}
 
     def __len__(self) -> int:
         """How many are kept, that equal ones may be one."""
         return len(self._interned)
 
-    def who(self, namespace: str, labels: Mapping[str, str]) -> Who:
+    def who(self, namespace: str, labels: Mapping[str, str]) -> PodIdentity:
         """A pod as selectors see it: one object for all pods of a template."""
         if len(self._who) >= _MOST_KNOWN:
             self._who.clear()
@@ -47,7 +47,7 @@ class Shapes:
     def of(
         self,
         spec: PodSpec,
-        who: Who = NOBODY,
+        who: PodIdentity = NOBODY,
         share: Share | None = None,
         claims: tuple[ClaimRef, ...] = (),
     ) -> Shape:
@@ -56,7 +56,7 @@ class Shapes:
         asked = pod_affinity.asked(spec)
         return self._beside(shape, spec, who, asked) if asked else shape
 
-    def _beside(self, shape: Shape, spec: PodSpec, who: Who, asked: _Key) -> Shape:
+    def _beside(self, shape: Shape, spec: PodSpec, who: PodIdentity, asked: _Key) -> Shape:
         """The shape with its rules about other pods, if it has any."""
         key = (shape, who, asked)
         if (known := self._ruled.get(key)) is not None:
@@ -84,7 +84,7 @@ class Shapes:
         self._by_json[key] = self._one(shape)
         return self._by_json[key]
 
-    def of_json(self, spec: Json, share: Share | None = None, who: Who = NOBODY) -> Shape:
+    def of_json(self, spec: Json, share: Share | None = None, who: PodIdentity = NOBODY) -> Shape:
         """The shape of a decoded `spec` of a pod, or of a pod template."""
         claims = _refs(spec, who)
         key = (msgspec.json.encode(_asked(spec)), _text(share), _text(claims))
@@ -137,7 +137,7 @@ def _text(part: Share | tuple[ClaimRef, ...] | None) -> bytes:
     return repr(part).encode() if part else b""
 
 
-def claim_ref(namespace: str, claim: ResourceClaim) -> ClaimRef | None:
+def claim_ref(namespace: str, claim: PodResourceClaim) -> ClaimRef | None:
     """None where the entry of a pod's spec names neither a claim nor a template."""
     if claim.resource_claim_name:
         return ClaimRef(namespace, claim.resource_claim_name)
@@ -145,13 +145,13 @@ def claim_ref(namespace: str, claim: ResourceClaim) -> ClaimRef | None:
     return ClaimRef(namespace, template, template=True) if template else None
 
 
-def _refs(spec: Json, who: Who) -> tuple[ClaimRef, ...]:
-    claims = msgspec.convert(spec.get("resourceClaims") or [], list[ResourceClaim])
+def _refs(spec: Json, who: PodIdentity) -> tuple[ClaimRef, ...]:
+    claims = msgspec.convert(spec.get("resourceClaims") or [], list[PodResourceClaim])
     refs = (claim_ref(who.namespace, claim) for claim in claims)
     return tuple(ref for ref in refs if ref)
 
 
-def _parts(spec: PodSpec) -> Mapping[str, Undecoded]:
+def _parts(spec: PodSpec) -> Mapping[str, RawJson]:
     return {
         "resources": spec.resources,
         "overhead": spec.overhead,

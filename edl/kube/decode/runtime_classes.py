@@ -31,7 +31,7 @@ class RuntimeClassFacts(msgspec.Struct, frozen=True, gc=False):
         return Resources.parse(dict(self.pod_fixed))
 
 
-class Naming(msgspec.Struct, frozen=True, gc=False):
+class RuntimeReference(msgspec.Struct, frozen=True, gc=False):
     """What a pod template says of its runtime: the class by name, and an overhead of its own."""
 
     name: str = ""
@@ -60,12 +60,12 @@ def runtime_class(raw: bytes) -> RuntimeClassFacts:
     )
 
 
-def named(template: Naming, known: Known) -> RuntimeClassFacts | None:
+def named(template: RuntimeReference, known: Known) -> RuntimeClassFacts | None:
     """The class of a template's pods; None where it does not exist."""
     return known.get(template.name) if template.name and known is not None else NO_CLASS
 
 
-def admitted(shape: Shape, template: Naming, found: RuntimeClassFacts | None) -> Shape:
+def admitted(shape: Shape, template: RuntimeReference, found: RuntimeClassFacts | None) -> Shape:
     """The shape of a template's pods as they will be; its own where they would be refused."""
     if found is None or found == NO_CLASS or any(refusals(shape, template, found)):
         return shape
@@ -78,7 +78,9 @@ def admitted(shape: Shape, template: Naming, found: RuntimeClassFacts | None) ->
     )
 
 
-def refusals(shape: Shape, template: Naming, found: RuntimeClassFacts | None) -> Iterator[str]:
+def refusals(
+    shape: Shape, template: RuntimeReference, found: RuntimeClassFacts | None
+) -> Iterator[str]:
     """Why no pod of this template is let in; `shape` is the template's own, or what it became."""
     if found is None:
         yield f'there is no RuntimeClass "{template.name}": create it, or name another'

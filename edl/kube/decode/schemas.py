@@ -12,94 +12,94 @@ import msgspec
 from edl import contract
 
 
-class Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObjectPart(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A part of an object; its subclasses repeat `frozen` because mypy does not inherit it."""
 
 
-class Owner(Part, frozen=True):
+class OwnerReference(ObjectPart, frozen=True):
     api_version: str
     kind: str
     uid: str
     controller: bool = False
 
 
-class Metadata(Part, frozen=True):
+class ObjectMeta(ObjectPart, frozen=True):
     name: str
     namespace: str = ""
     resource_version: str = ""
     labels: dict[str, str] | None = None
 
 
-class TaggedMetadata(Metadata, frozen=True):
+class LabelledMetadata(ObjectMeta, frozen=True):
     uid: str = ""
 
 
-class Tagged(Part, frozen=True):
+class LabelledObject(ObjectPart, frozen=True):
     """Any object of which only the labels and the identity matter."""
 
-    metadata: TaggedMetadata
+    metadata: LabelledMetadata
 
 
-class NamespaceMetadata(Metadata, frozen=True):
+class NamespaceMetadata(ObjectMeta, frozen=True):
     annotations: dict[str, str] | None = None
 
 
-class NamespaceObject(Part, frozen=True):
+class NamespaceObject(ObjectPart, frozen=True):
     metadata: NamespaceMetadata
 
 
-class TaintPart(Part, frozen=True):
+class TaintObject(ObjectPart, frozen=True):
     key: str
     effect: str
     value: str = ""
 
 
-class Condition(Part, frozen=True):
+class Condition(ObjectPart, frozen=True):
     type: str
     status: str
     last_transition_time: datetime | None = None
 
 
-class NodeSpec(Part, frozen=True):
+class NodeSpec(ObjectPart, frozen=True):
     unschedulable: bool = False
-    taints: list[TaintPart] | None = None
+    taints: list[TaintObject] | None = None
 
 
-class NodeStatus(Part, frozen=True):
+class NodeStatus(ObjectPart, frozen=True):
     allocatable: dict[str, str] | None = None
     conditions: list[Condition] | None = None
 
 
-class NodeObject(Part, frozen=True):
-    metadata: Metadata
+class NodeObject(ObjectPart, frozen=True):
+    metadata: ObjectMeta
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 
-class PriorityClassObject(Part, frozen=True):
-    metadata: Metadata
+class PriorityClassObject(ObjectPart, frozen=True):
+    metadata: ObjectMeta
     value: int = 0
     global_default: bool = False
 
 
-class OverheadPart(Part, frozen=True):
+class OverheadPart(ObjectPart, frozen=True):
     pod_fixed: dict[str, str] | None = None
 
 
-class TolerationPart(Part, frozen=True):
+class TolerationPart(ObjectPart, frozen=True):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class SchedulingPart(Part, frozen=True):
+class SchedulingPart(ObjectPart, frozen=True):
     node_selector: dict[str, str] | None = None
     tolerations: list[TolerationPart] | None = None
 
 
-class RuntimeClassObject(Part, frozen=True):
-    metadata: Metadata
+class RuntimeClassObject(ObjectPart, frozen=True):
+    metadata: ObjectMeta
     overhead: OverheadPart | None = None
     scheduling: SchedulingPart | None = None
 
@@ -116,7 +116,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     gpu_memory: str = msgspec.field(name=contract.SHARED_GPU_MEMORY, default="")
 
 
-class PodMetadata(Part, frozen=True):
+class PodMetadata(ObjectPart, frozen=True):
     name: str
     namespace: str
     resource_version: str
@@ -124,17 +124,17 @@ class PodMetadata(Part, frozen=True):
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
     annotations: PodAnnotations = PodAnnotations()
-    owner_references: list[Owner] | None = None
+    owner_references: list[OwnerReference] | None = None
     finalizers: tuple[str, ...] | None = None
 
 
-Undecoded: TypeAlias = msgspec.Raw
+RawJson: TypeAlias = msgspec.Raw
 _NONE = msgspec.Raw(b"null")
 
 
-class Container(Part, frozen=True):
-    resources: Undecoded = _NONE
-    ports: Undecoded = _NONE
+class Container(ObjectPart, frozen=True):
+    resources: RawJson = _NONE
+    ports: RawJson = _NONE
     restart_policy: str = ""
 
 
@@ -142,32 +142,32 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 """What the API server writes into pods that name no scheduler (core/v1 PodSpec)."""
 
 
-class Gate(Part, frozen=True):
+class SchedulingGate(ObjectPart, frozen=True):
     name: str
 
 
-class ClaimSource(Part, frozen=True):
+class ClaimSource(ObjectPart, frozen=True):
     claim_name: str
 
 
-class Volume(Part, frozen=True):
+class Volume(ObjectPart, frozen=True):
     persistent_volume_claim: ClaimSource | None = None
 
 
-class ClaimStatus(Part, frozen=True):
+class ClaimStatus(ObjectPart, frozen=True):
     phase: str = ""
 
 
-class ClaimMetadata(Metadata, frozen=True):
+class ClaimMetadata(ObjectMeta, frozen=True):
     deletion_timestamp: str | None = None
 
 
-class PersistentVolumeClaimObject(Part, frozen=True):
+class PersistentVolumeClaimObject(ObjectPart, frozen=True):
     metadata: ClaimMetadata
     status: ClaimStatus = ClaimStatus()
 
 
-class ResourceClaim(Part, frozen=True):
+class PodResourceClaim(ObjectPart, frozen=True):
     """A ResourceClaim of a pod, in its spec or its status; a template is named in the spec."""
 
     name: str
@@ -175,49 +175,49 @@ class ResourceClaim(Part, frozen=True):
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(Part, frozen=True):
+class PodSpec(ObjectPart, frozen=True):
     """What the scheduler reads is left undecoded: few pods have a shape that is new."""
 
     containers: list[Container]
     init_containers: list[Container] | None = None
-    resources: Undecoded = _NONE
-    overhead: Undecoded = _NONE
-    node_selector: Undecoded = _NONE
-    tolerations: Undecoded = _NONE
-    affinity: Undecoded = _NONE
-    topology_spread_constraints: Undecoded = _NONE
-    volumes: Undecoded = _NONE
+    resources: RawJson = _NONE
+    overhead: RawJson = _NONE
+    node_selector: RawJson = _NONE
+    tolerations: RawJson = _NONE
+    affinity: RawJson = _NONE
+    topology_spread_constraints: RawJson = _NONE
+    volumes: RawJson = _NONE
     host_network: bool = False
     scheduler_name: str = DEFAULT_SCHEDULER
     node_name: str = ""
     priority: int | None = None
-    scheduling_gates: list[Gate] | None = None
-    resource_claims: list[ResourceClaim] | None = None
+    scheduling_gates: list[SchedulingGate] | None = None
+    resource_claims: list[PodResourceClaim] | None = None
 
 
-class Running(Part, frozen=True):
+class ContainerRunning(ObjectPart, frozen=True):
     started_at: datetime | None = None
 
 
-class ContainerState(Part, frozen=True):
-    running: Running | None = None
+class ContainerState(ObjectPart, frozen=True):
+    running: ContainerRunning | None = None
 
 
-class ContainerStatus(Part, frozen=True):
+class ContainerStatus(ObjectPart, frozen=True):
     restart_count: int = 0
     state: ContainerState = ContainerState()
 
 
-class PodStatus(Part, frozen=True):
+class PodStatus(ObjectPart, frozen=True):
     """The containers are left undecoded: only those of training jobs are looked at."""
 
     phase: str = "Pending"
     conditions: list[Condition] | None = None
-    container_statuses: Undecoded = _NONE
-    resource_claim_statuses: list[ResourceClaim] | None = None
+    container_statuses: RawJson = _NONE
+    resource_claim_statuses: list[PodResourceClaim] | None = None
 
 
-class PodObject(Part, frozen=True):
+class PodObject(ObjectPart, frozen=True):
     metadata: PodMetadata
     spec: PodSpec
     status: PodStatus = PodStatus()

@@ -9,23 +9,23 @@ from typing import Final
 
 import msgspec
 
-from edl.kube.cache.store import Name
-from edl.kube.decode.schemas import PersistentVolumeClaimObject, Undecoded, Volume
+from edl.kube.cache.store import ObjectKey
+from edl.kube.decode.schemas import PersistentVolumeClaimObject, RawJson, Volume
 
 _claims: Final = msgspec.json.Decoder(PersistentVolumeClaimObject)
 _volumes: Final = msgspec.json.Decoder(list[Volume] | None)
 _LOST: Final = "Lost"
 
 
-def claim(raw: bytes) -> Name | None:
+def claim(raw: bytes) -> ObjectKey | None:
     """A PersistentVolumeClaim that a pod can be placed with, None for another one."""
     found = _claims.decode(raw)
     if found.metadata.deletion_timestamp or found.status.phase == _LOST:
         return None
-    return Name(found.metadata.namespace, found.metadata.name)
+    return ObjectKey(found.metadata.namespace, found.metadata.name)
 
 
-def named(namespace: str, volumes: Undecoded) -> tuple[Name, ...]:
+def named(namespace: str, volumes: RawJson) -> tuple[ObjectKey, ...]:
     """The claims that a pod's volumes name. A generic ephemeral volume brings its own."""
     sources = (one.persistent_volume_claim for one in _volumes.decode(volumes) or ())
-    return tuple(Name(namespace, source.claim_name) for source in sources if source)
+    return tuple(ObjectKey(namespace, source.claim_name) for source in sources if source)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from edl.kube.cache.store import Name
+from edl.kube.cache.store import ObjectKey
 from edl.kube.decode.node_selector import both
-from edl.kube.dra.device_kinds import Kinds
-from edl.kube.dra.dra_facts import ClaimFacts, Kind, Requested, Wanted
+from edl.kube.dra.device_kinds import DeviceKinds
+from edl.kube.dra.dra_facts import DeviceCount, DeviceKind, RequestedDevices, ResourceClaimFacts
 from edl.model import Caveat, CaveatCode, ClaimRef, DeviceTemplate, Shape
 from edl.quantities import DEVICE_CLASS, Resources
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from edl.kube.dra.dra_facts import Affinity
 
 
-class Resolved(msgspec.Struct, frozen=True):
+class ResolvedShape(msgspec.Struct, frozen=True):
     """A shape whose requests name the devices of its claims.
 
     With `problems` no node takes its pods, whatever room there is.
@@ -32,10 +32,10 @@ class Resolved(msgspec.Struct, frozen=True):
 class DeviceView(msgspec.Struct, frozen=True):
     """What decides how claims are resolved."""
 
-    templates: Mapping[Name, Requested]
-    claims: Mapping[Name, ClaimFacts]
+    templates: Mapping[ObjectKey, RequestedDevices]
+    claims: Mapping[ObjectKey, ResourceClaimFacts]
     """Those that pods name."""
-    kinds: Kinds = Kinds()
+    kinds: DeviceKinds = DeviceKinds()
     within: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """By resource the others in which all of its devices count, too."""
     largest: Mapping[str, int] = msgspec.field(default_factory=dict)
@@ -48,12 +48,12 @@ class DeviceView(msgspec.Struct, frozen=True):
     def with_template(self, namespace: str, template: DeviceTemplate) -> "DeviceView":
         """As if this template were there, where it is not."""
         name, wanted = (
-            Name(namespace, template.name),
-            Wanted(Kind(template.device_class), template.count),
+            ObjectKey(namespace, template.name),
+            DeviceCount(DeviceKind(template.device_class), template.count),
         )
         if name in self.templates:
             return self
-        return replace(self, templates={**self.templates, name: Requested(((wanted,),))})
+        return replace(self, templates={**self.templates, name: RequestedDevices(((wanted,),))})
 
     @property
     def common(self) -> tuple[object, ...]:
@@ -68,10 +68,10 @@ def concerned(shape: Shape) -> bool:
     return any(name.startswith(DEVICE_CLASS) for name, _ in shape.requests.items)
 
 
-def resolve(shape: Shape, view: DeviceView | None, pods: int) -> Resolved:
+def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
     """`pods`: how many may name the same claims at most. Without a view it is left as it is."""
     if view is None or not concerned(shape):
-        return Resolved(shape)
+        return ResolvedShape(shape)
     found = _Resolution(view, pods)
     for ref in shape.claims:
         found.add(ref)
@@ -88,7 +88,7 @@ def resolve(shape: Shape, view: DeviceView | None, pods: int) -> Resolved:
     )
     for nodes in found.nodes:
         resolved = replace(resolved, affinity=both(resolved.affinity, nodes))
-    return Resolved(resolved, tuple(found.problems), tuple(sorted(set(found.caveats))))
+    return ResolvedShape(resolved, tuple(found.problems), tuple(sorted(set(found.caveats))))
 
 
 class _Resolution:
@@ -103,7 +103,7 @@ class _Resolution:
         self.caveats: list[Caveat] = []
 
     def add(self, ref: ClaimRef) -> None:
-        name = Name(ref.namespace, ref.name)
+        name = ObjectKey(ref.namespace, ref.name)
         if ref.template:
             requested = self._view.templates.get(name)
             if requested is None:
@@ -113,7 +113,7 @@ class _Resolution:
         else:
             self._claim(ref, self._view.claims.get(name))
 
-    def _claim(self, ref: ClaimRef, found: ClaimFacts | None) -> None:
+    def _claim(self, ref: ClaimRef, found: ResourceClaimFacts | None) -> None:
         if found is None:
             self.problems.append(_missing("ResourceClaim", ref.name))
         elif found.leaving:
@@ -125,7 +125,7 @@ class _Resolution:
         else:
             self._request(ref.name, found.requested)
 
-    def _request(self, claim: str, requested: Requested) -> None:
+    def _request(self, claim: str, requested: RequestedDevices) -> None:
         if requested.constrained:
             self.caveats.append(Caveat(CaveatCode.CONSTRAINTS, claim))
         for wants in requested.requests:
@@ -134,7 +134,7 @@ class _Resolution:
                 self.caveats.append(Caveat(CaveatCode.FIRST_OF_SEVERAL, wanted.kind.device_class))
             self._want(wanted)
 
-    def _chosen(self, wants: tuple[Wanted, ...]) -> Wanted:
+    def _chosen(self, wants: tuple[DeviceCount, ...]) -> DeviceCount:
         """The first of which some node has enough devices, however they are used."""
         for wanted in wants:
             if self._view.largest.get(self._view.kinds.resource(wanted.kind), 0) >= max(
@@ -143,7 +143,7 @@ class _Resolution:
                 return wanted
         return wants[0]
 
-    def _want(self, wanted: Wanted) -> None:
+    def _want(self, wanted: DeviceCount) -> None:
         view, kind = self._view, wanted.kind
         classes = {one.name: one for one in view.kinds.classes}
         if kind.device_class not in classes:

@@ -6,17 +6,17 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from edl.kube.cache.store import Change, Name
+from edl.kube.cache.store import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
-from edl.kube.dra.device_inventory import Held, Inventory
-from edl.kube.dra.device_kinds import Kinds
+from edl.kube.dra.device_inventory import DeviceInventory, PodClaims
+from edl.kube.dra.device_kinds import DeviceKinds
 from edl.kube.dra.dra_facts import (
-    ClaimFacts,
-    ClassFacts,
-    Requested,
-    SliceFacts,
-    TemplateFacts,
+    ClaimTemplateFacts,
+    DeviceClassFacts,
+    RequestedDevices,
+    ResourceClaimFacts,
+    ResourceSliceFacts,
     name_of,
 )
 from edl.model import Node, Shape
@@ -30,34 +30,34 @@ _Value = TypeVar("_Value")
 class DeviceObjects(msgspec.Struct, frozen=True):
     """The facts of every object of `resource.k8s.io`, in any order."""
 
-    slices: Sequence[SliceFacts] = ()
-    classes: Sequence[ClassFacts] = ()
-    claims: Sequence[ClaimFacts] = ()
-    templates: Sequence[TemplateFacts] = ()
+    slices: Sequence[ResourceSliceFacts] = ()
+    classes: Sequence[DeviceClassFacts] = ()
+    claims: Sequence[ResourceClaimFacts] = ()
+    templates: Sequence[ClaimTemplateFacts] = ()
 
 
 class DeviceNews(msgspec.Struct, frozen=True):
     """What differs since the last time."""
 
-    slices: Sequence[Change[SliceFacts]] = ()
-    classes: Sequence[Change[ClassFacts]] = ()
-    claims: Sequence[Change[ClaimFacts]] = ()
-    templates: Sequence[Change[TemplateFacts]] = ()
+    slices: Sequence[Delta[ResourceSliceFacts]] = ()
+    classes: Sequence[Delta[DeviceClassFacts]] = ()
+    claims: Sequence[Delta[ResourceClaimFacts]] = ()
+    templates: Sequence[Delta[ClaimTemplateFacts]] = ()
 
     def __bool__(self) -> bool:
         return any((self.slices, self.classes, self.claims, self.templates))
 
 
-class Devices:
+class DeviceIndex:
     """The inventory of nodes, and the view by which claims are resolved."""
 
     def __init__(self) -> None:
-        self.inventory = Inventory(self._wanted)
+        self.inventory = DeviceInventory(self._wanted)
         self._native: Tally[str] = Tally()
         """How many nodes offer an extended resource themselves, such as by a device plugin."""
-        self._classes: dict[str, ClassFacts] = {}
-        self._templates: dict[Name, Requested] = {}
-        self._named: dict[Name, ClaimFacts] = {}
+        self._classes: dict[str, DeviceClassFacts] = {}
+        self._templates: dict[ObjectKey, RequestedDevices] = {}
+        self._named: dict[ObjectKey, ResourceClaimFacts] = {}
         self._view: DeviceView | None = None
         self._extended: Mapping[str, str] = {}
         """DeviceClasses by the extended resource names that stand for them."""
@@ -65,36 +65,36 @@ class Devices:
     @classmethod
     def of(
         cls, objects: DeviceObjects, pods: Iterable[PodFacts], nodes: Iterable[Node]
-    ) -> "Devices":
+    ) -> "DeviceIndex":
         found = cls()
         for node in nodes:
-            found.node(Change(Name("", node.name), None, node))
+            found.node(Delta(ObjectKey("", node.name), None, node))
         for pod in pods:
-            found.pod(Change(Name(pod.namespace, pod.name), None, pod))
+            found.pod(Delta(ObjectKey(pod.namespace, pod.name), None, pod))
         found.take(
             DeviceNews(
-                [Change(Name("", one.name), None, one) for one in objects.slices],
-                [Change(Name("", one.name), None, one) for one in objects.classes],
-                [Change(name_of(one), None, one) for one in objects.claims],
-                [Change(name_of(one), None, one) for one in objects.templates],
+                [Delta(ObjectKey("", one.name), None, one) for one in objects.slices],
+                [Delta(ObjectKey("", one.name), None, one) for one in objects.classes],
+                [Delta(name_of(one), None, one) for one in objects.claims],
+                [Delta(name_of(one), None, one) for one in objects.templates],
             )
         )
         return found
 
-    def node(self, change: Change[Node]) -> None:
+    def node(self, change: Delta[Node]) -> None:
         """A node as its kubelet describes it."""
         for node, sign in ((change.before, -1), (change.after, 1)):
             for name, _ in node.allocatable.items if node else ():
                 if "/" in name:
                     self._native[name] += sign
 
-    def pod(self, change: Change[PodFacts]) -> None:
+    def pod(self, change: Delta[PodFacts]) -> None:
         """Pods hold on to the devices of their claims until they end or terminate."""
         for pod in (change.before, change.after):
             if pod and _may_have_devices(pod):
                 after = change.after
                 there = after and not (after.ended or after.leaving)
-                held = Held(after.node, after.shape) if after and there else None
+                held = PodClaims(after.node, after.shape) if after and there else None
                 self.inventory.pod(change.name, held)
                 return
 
@@ -106,7 +106,7 @@ class Devices:
             found[DEVICE_CLASS + device_class] += own
         yield from found.items()
 
-    def take(self, news: DeviceNews) -> set[Name] | None:
+    def take(self, news: DeviceNews) -> set[ObjectKey] | None:
         """The claims and templates that may mean something else now; None for every pod's."""
         touched = self._note(news)
         if news.classes or touched:
@@ -131,7 +131,7 @@ class Devices:
         """None before anything was taken."""
         return self._view
 
-    def _note(self, news: DeviceNews) -> set[Name]:
+    def _note(self, news: DeviceNews) -> set[ObjectKey]:
         """The templates and the claims with names of their users that differ."""
         for one in news.classes:
             _put(self._classes, one.name.name, one.after)
@@ -143,12 +143,12 @@ class Devices:
             _put(self._named, claim.name, claim.after if _is_named(claim.after) else None)
         return {one.name for one in news.templates} | {one.name for one in named}
 
-    def _requested(self) -> Iterator[Requested]:
+    def _requested(self) -> Iterator[RequestedDevices]:
         yield from self._templates.values()
         yield from (one.requested for one in self._named.values())
 
-    def _kinds(self) -> Kinds:
-        return Kinds.of(self._classes.values(), self._requested())
+    def _kinds(self) -> DeviceKinds:
+        return DeviceKinds.of(self._classes.values(), self._requested())
 
     def _compares(self) -> bool:
         """Whether a request depends on how many devices a node has."""
@@ -175,7 +175,7 @@ class Devices:
         )
 
 
-def _is_named(claim: ClaimFacts | None) -> bool:
+def _is_named(claim: ResourceClaimFacts | None) -> bool:
     return claim is not None and not claim.owner
 
 

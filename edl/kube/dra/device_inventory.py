@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from edl.kube.cache.store import Change, Name
+from edl.kube.cache.store import Delta, ObjectKey
 from edl.kube.decode.node_selector import selects
 from edl.kube.dra import partitions
-from edl.kube.dra.device_kinds import Counter, Kinds
+from edl.kube.dra.device_kinds import DeviceCounter, DeviceKinds
 from edl.kube.dra.dra_facts import (
-    ClaimFacts,
     DeviceId,
-    Reach,
-    SliceFacts,
+    DeviceReach,
+    ResourceClaimFacts,
+    ResourceSliceFacts,
     holders_of,
     name_of,
     reach,
 )
 from edl.kube.dra.dra_schemas import DeviceObject
-from edl.kube.dra.node_offers import Offer
-from edl.kube.dra.partitions import Amounts, Part
+from edl.kube.dra.node_offers import NodeDevices
+from edl.kube.dra.partitions import Amounts, Partition
 from edl.model import Node, Shape
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ class _Device(NamedTuple):
     """`node` is empty for one that `reach` says the nodes of."""
 
     node: str
-    reach: Reach | None
+    reach: DeviceReach | None
     resources: tuple[str, ...]
     takes: Amounts = ()
     """Of counters, where it is a part of a device."""
 
 
-class Held(NamedTuple):
+class PodClaims(NamedTuple):
     """A pod with claims; its node is empty before it has one."""
 
     node: str
     shape: Shape
 
 
-class Inventory:
+class DeviceInventory:
     """Followed change by change; a slice is decoded once a version, and when the kinds change.
 
     `wanted`: the devices that a pod of a shape asks for, by resource.
@@ -61,9 +61,9 @@ class Inventory:
 
     def __init__(self, wanted: Callable[[Shape], Iterable[tuple[str, int]]]) -> None:
         self.wanted = wanted
-        self.kinds = Kinds()
-        self._counter = Counter(self.kinds)
-        self._slices: defaultdict[_Pool, dict[str, SliceFacts]] = defaultdict(dict)
+        self.kinds = DeviceKinds()
+        self._counter = DeviceCounter(self.kinds)
+        self._slices: defaultdict[_Pool, dict[str, ResourceSliceFacts]] = defaultdict(dict)
         self._pools: dict[_Pool, dict[DeviceId, _Device]] = {}
         self._local: defaultdict[str, dict[DeviceId, _Device]] = defaultdict(dict)
         """By node."""
@@ -71,14 +71,14 @@ class Inventory:
         """Devices that several nodes can use: each of them is offered all."""
         self._counters: dict[partitions.Name, Decimal] = {}
         """Of the pools whose devices are parts of others."""
-        self._claims: dict[Name, ClaimFacts] = {}
+        self._claims: dict[ObjectKey, ResourceClaimFacts] = {}
         """The allocated ones."""
-        self._held: defaultdict[DeviceId, set[Name]] = defaultdict(set)
-        self._claims_of: defaultdict[Name, set[Name]] = defaultdict(set)
+        self._held: defaultdict[DeviceId, set[ObjectKey]] = defaultdict(set)
+        self._claims_of: defaultdict[ObjectKey, set[ObjectKey]] = defaultdict(set)
         """By the pod that they are reserved for, or were made for."""
-        self._pods: dict[Name, Held] = {}
+        self._pods: dict[ObjectKey, PodClaims] = {}
         """Those with claims that neither have ended nor terminate."""
-        self._coming: defaultdict[str, dict[Name, Held]] = defaultdict(dict)
+        self._coming: defaultdict[str, dict[ObjectKey, PodClaims]] = defaultdict(dict)
         """Those of them by node whose own claims are allocated, and this is yet to be heard."""
         self._stale: set[str] | None = set()
         self.signatures: Tally[tuple[str, ...]] = Tally()
@@ -86,14 +86,14 @@ class Inventory:
 
     # -- what comes and goes ------------------------------------------------------------------
 
-    def use(self, kinds: Kinds) -> None:
+    def use(self, kinds: DeviceKinds) -> None:
         if kinds == self.kinds:
             return
-        self.kinds, self._counter, self._stale = kinds, Counter(kinds), None
+        self.kinds, self._counter, self._stale = kinds, DeviceCounter(kinds), None
         for pool in list(self._slices):
             self._read(pool)
 
-    def slice(self, change: Change[SliceFacts]) -> None:
+    def slice(self, change: Delta[ResourceSliceFacts]) -> None:
         for found, here in ((change.before, False), (change.after, True)):
             if found is None:
                 continue
@@ -105,13 +105,13 @@ class Inventory:
         for pool in {(one.driver, one.pool) for one in (change.before, change.after) if one}:
             self._read(pool)
 
-    def claim(self, change: Change[ClaimFacts]) -> None:
+    def claim(self, change: Delta[ResourceClaimFacts]) -> None:
         if change.before and change.before.allocated:
             self._release(change.before)
         if change.after and change.after.allocated:
             self._hold(change.after)
 
-    def pod(self, name: Name, held: Held | None) -> None:
+    def pod(self, name: ObjectKey, held: PodClaims | None) -> None:
         """What a pod with claims holds on to; None once it has ended, terminates or is gone."""
         before = self._pods.pop(name, None)
         if before:
@@ -129,11 +129,11 @@ class Inventory:
             if any(held.shape.claims for held in pods.values()):
                 self._mark_node(node)
 
-    def _is_covered(self, pod: Name) -> bool:
+    def _is_covered(self, pod: ObjectKey) -> bool:
         """Whether a claim that was made for it is allocated."""
         return any(self._claims[one].owner for one in self._claims_of.get(pod, ()))
 
-    def _expect(self, pod: Name, held: Held, *, comes: bool) -> None:
+    def _expect(self, pod: ObjectKey, held: PodClaims, *, comes: bool) -> None:
         """Whether a bound pod has claims of which nothing was heard."""
         if not held.node:
             return
@@ -157,16 +157,16 @@ class Inventory:
 
     # -- what is asked ------------------------------------------------------------------------
 
-    def on(self, node: Node) -> Offer:
+    def on(self, node: Node) -> NodeDevices:
         has: Tally[str] = Tally()
         used: Tally[str] = Tally()
         leaving: Tally[str] = Tally()
-        parts: list[Part] = []
+        parts: list[Partition] = []
         for device, found in self._usable(node):
             holders = self._held.get(device, ())
             leaves = bool(holders) and all(self._leaves(self._claims[one]) for one in holders)
             if found.takes:
-                parts.append(Part(found.resources, found.takes, bool(holders), leaves))
+                parts.append(Partition(found.resources, found.takes, bool(holders), leaves))
                 continue
             has.update(found.resources)
             used.update(found.resources if holders else ())
@@ -178,7 +178,7 @@ class Inventory:
         if has:
             for held in self._coming.get(node.name, _NOBODY).values():
                 used.update(dict(self.wanted(held.shape)))
-        return Offer(has, used, leaving)
+        return NodeDevices(has, used, leaving)
 
     def largest(self) -> Mapping[str, int]:
         """The most devices that one node has, by resource; of those that several share, all."""
@@ -213,7 +213,7 @@ class Inventory:
             for device, found in self._pools[pool].items():
                 self._know(device, found)
 
-    def _decoded(self, slices: Iterable[SliceFacts]) -> Iterator[tuple[DeviceId, _Device]]:
+    def _decoded(self, slices: Iterable[ResourceSliceFacts]) -> Iterator[tuple[DeviceId, _Device]]:
         for one in slices:
             for device in _devices.decode(one.devices) or ():
                 resources = self._counter.resources(one.driver, device)
@@ -257,7 +257,7 @@ class Inventory:
 
     # -- claims -------------------------------------------------------------------------------
 
-    def _hold(self, claim: ClaimFacts) -> None:
+    def _hold(self, claim: ResourceClaimFacts) -> None:
         name = name_of(claim)
         self._claims[name] = claim
         for device in claim.devices:
@@ -267,7 +267,7 @@ class Inventory:
             self._look_at(pod)
         self._touch(claim.devices)
 
-    def _release(self, claim: ClaimFacts) -> None:
+    def _release(self, claim: ResourceClaimFacts) -> None:
         name = name_of(claim)
         for device in claim.devices:
             self._held[device].discard(name)
@@ -281,7 +281,7 @@ class Inventory:
         del self._claims[name]
         self._touch(claim.devices)
 
-    def _look_at(self, pod: Name) -> None:
+    def _look_at(self, pod: ObjectKey) -> None:
         if held := self._pods.get(pod):
             self._expect(pod, held, comes=not self._is_covered(pod))
 
@@ -290,10 +290,10 @@ class Inventory:
             if found := self._pools.get((device.driver, device.pool), _NONE).get(device):
                 self._mark(found)
 
-    def _leaves(self, claim: ClaimFacts) -> bool:
+    def _leaves(self, claim: ResourceClaimFacts) -> bool:
         """Its pods have ended or do so: the controller of claims takes its devices back."""
         return claim.leaving or not any(pod in self._pods for pod in holders_of(claim))
 
 
 _NONE: Final[dict[DeviceId, _Device]] = {}
-_NOBODY: Final[dict[Name, Held]] = {}
+_NOBODY: Final[dict[ObjectKey, PodClaims]] = {}

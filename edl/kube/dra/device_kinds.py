@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from edl.kube.dra.cel import UNKNOWN, Quantity, selector
-from edl.kube.dra.dra_facts import ClassFacts, Kind, Requested
-from edl.kube.dra.dra_schemas import Attribute, Capacity, DeviceObject
+from edl.kube.dra.dra_facts import DeviceClassFacts, DeviceKind, RequestedDevices
+from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceCapacity, DeviceObject
 from edl.model import Taint
 from edl.quantities import DEVICE_CLASS, quantity
 
@@ -21,16 +21,18 @@ MOST: Final = 64
 """Kinds besides the classes: requests of any more are counted by their class alone."""
 
 
-class Kinds(msgspec.Struct, frozen=True):
+class DeviceKinds(msgspec.Struct, frozen=True):
     """What DeviceClasses and requests distinguish. Equal values count devices the same way."""
 
-    classes: tuple[ClassFacts, ...] = ()
+    classes: tuple[DeviceClassFacts, ...] = ()
     """Sorted by name."""
-    asked: tuple[Kind, ...] = ()
+    asked: tuple[DeviceKind, ...] = ()
     """With selectors or tolerations of their own."""
 
     @classmethod
-    def of(cls, classes: Iterable[ClassFacts], requested: Iterable[Requested]) -> "Kinds":
+    def of(
+        cls, classes: Iterable[DeviceClassFacts], requested: Iterable[RequestedDevices]
+    ) -> "DeviceKinds":
         kinds = {
             wanted.kind
             for one in requested
@@ -41,13 +43,13 @@ class Kinds(msgspec.Struct, frozen=True):
         ordered = tuple(sorted(kinds, key=_order)[:MOST])
         return cls(tuple(sorted(classes, key=lambda found: found.name)), ordered)
 
-    def resource(self, kind: Kind) -> str:
+    def resource(self, kind: DeviceKind) -> str:
         """The resource of a kind; that of its class where it is one too many."""
-        return resource(kind if kind in self.asked else Kind(kind.device_class))
+        return resource(kind if kind in self.asked else DeviceKind(kind.device_class))
 
     def extended(self) -> Mapping[str, str]:
         """DeviceClasses by extended resource name: of several the newest, then the first."""
-        found: dict[str, ClassFacts] = {}
+        found: dict[str, DeviceClassFacts] = {}
         for one in sorted(self.classes, key=lambda one: one.name, reverse=True):
             last = found.get(one.extended)
             if one.extended and (last is None or one.created_at >= last.created_at):
@@ -62,18 +64,18 @@ class _Traits(NamedTuple):
     """What decides in which kinds a device counts."""
 
     driver: str
-    attributes: tuple[tuple[str, Attribute | None], ...]
-    capacity: tuple[tuple[str, Capacity | None], ...]
+    attributes: tuple[tuple[str, DeviceAttribute | None], ...]
+    capacity: tuple[tuple[str, DeviceCapacity | None], ...]
     taints: tuple[Taint, ...]
 
 
-class Counter:
+class DeviceCounter:
     """Tells the resources in which a device counts."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: DeviceKinds) -> None:
         extended = {name: extended for extended, name in kinds.extended().items()}
         self._classes = {one.name: one.selectors for one in kinds.classes}
-        plain = [Kind(one.name) for one in kinds.classes]
+        plain = [DeviceKind(one.name) for one in kinds.classes]
         asked = [kind for kind in kinds.asked if kind.device_class in self._classes]
         self._kinds = [
             (kind, resource(kind), extended.get(kind.device_class, "") if one_of_class else "")
@@ -138,7 +140,7 @@ class Counter:
         return True
 
 
-def resource(kind: Kind) -> str:
+def resource(kind: DeviceKind) -> str:
     """The name of a kind as a resource, such as users read it."""
     besides = [
         *kind.selectors,
@@ -147,7 +149,7 @@ def resource(kind: Kind) -> str:
     return DEVICE_CLASS + kind.device_class + (f"[{', '.join(besides)}]" if besides else "")
 
 
-def _order(kind: Kind) -> tuple[object, ...]:
+def _order(kind: DeviceKind) -> tuple[object, ...]:
     tolerations = tuple((one.key, one.operator, one.value, one.effect) for one in kind.tolerations)
     return kind.device_class, kind.selectors, tolerations
 
@@ -175,7 +177,7 @@ def _qualified(driver: str, name: str) -> tuple[str, str]:
     return (domain, own) if slash else (driver, name)
 
 
-def _value(found: Attribute) -> object:
+def _value(found: DeviceAttribute) -> object:
     """A version is left unknown."""
     values = (found.text, found.number, found.flag)
     return next((value for value in values if value is not None), UNKNOWN)

@@ -5,15 +5,15 @@ from typing import Any, Final
 
 import msgspec
 
-from edl.kube.cache.store import Name
+from edl.kube.cache.store import ObjectKey
 from edl.kube.decode.node_selector import terms
-from edl.kube.decode.schemas import Undecoded
+from edl.kube.decode.schemas import RawJson
 from edl.kube.dra.dra_schemas import (
-    Ask,
-    ClaimSpec,
     DeviceClassObject,
     DeviceSelector,
+    ExactDeviceRequest,
     ResourceClaimObject,
+    ResourceClaimSpec,
     ResourceClaimTemplateObject,
     ResourceSliceObject,
 )
@@ -30,7 +30,7 @@ Affinity = tuple[tuple[Requirement, ...], ...]
 """Alternatives, each a conjunction, as in `Shape`."""
 
 
-class Kind(msgspec.Struct, frozen=True, gc=False, order=True):
+class DeviceKind(msgspec.Struct, frozen=True, gc=False, order=True):
     """Which devices a request is content with: a DeviceClass, and what it asks for besides."""
 
     device_class: str
@@ -39,17 +39,17 @@ class Kind(msgspec.Struct, frozen=True, gc=False, order=True):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class Wanted(msgspec.Struct, frozen=True, gc=False):
+class DeviceCount(msgspec.Struct, frozen=True, gc=False):
     """So many devices of a kind; 0 for all that a node has (`allocationMode: All`)."""
 
-    kind: Kind
+    kind: DeviceKind
     count: int
 
 
-class Requested(msgspec.Struct, frozen=True, gc=False):
+class RequestedDevices(msgspec.Struct, frozen=True, gc=False):
     """What a claim asks for: of each entry one of the alternatives, the first that there is."""
 
-    requests: tuple[tuple[Wanted, ...], ...] = ()
+    requests: tuple[tuple[DeviceCount, ...], ...] = ()
     constrained: bool = False
     """Its devices must have an attribute in common, or none."""
 
@@ -62,14 +62,14 @@ class DeviceId(msgspec.Struct, frozen=True, gc=False, order=True):
     name: str
 
 
-class Reach(msgspec.Struct, frozen=True, gc=False):
+class DeviceReach(msgspec.Struct, frozen=True, gc=False):
     """From which nodes a device can be used, where it is not from one alone."""
 
     everywhere: bool = False
     terms: Affinity = ()
 
 
-class SliceFacts(msgspec.Struct, frozen=True, gc=False):
+class ResourceSliceFacts(msgspec.Struct, frozen=True, gc=False):
     """A ResourceSlice. `devices` is their JSON list: who counts them decodes it."""
 
     name: str
@@ -79,14 +79,14 @@ class SliceFacts(msgspec.Struct, frozen=True, gc=False):
     slices: int
     """Of its pool's generation; with fewer no device of the pool is allocated."""
     node: str = ""
-    reach: Reach | None = None
+    reach: DeviceReach | None = None
     """None where `node` says it, or each device does."""
     devices: bytes = b"null"
     counters: Amounts = ()
     """Which the devices of its pool share."""
 
 
-class ClassFacts(msgspec.Struct, frozen=True, gc=False):
+class DeviceClassFacts(msgspec.Struct, frozen=True, gc=False):
     """A DeviceClass."""
 
     name: str
@@ -96,14 +96,14 @@ class ClassFacts(msgspec.Struct, frozen=True, gc=False):
     """The extended resource name that stands for it."""
 
 
-class ClaimFacts(msgspec.Struct, frozen=True, gc=False):
+class ResourceClaimFacts(msgspec.Struct, frozen=True, gc=False):
     """A ResourceClaim."""
 
     namespace: str
     name: str
     owner: str = ""
     """The pod that it was made for, empty for one that pods name."""
-    requested: Requested = Requested()
+    requested: RequestedDevices = RequestedDevices()
     """Of one that pods name; what others ask for stands in their templates."""
     allocated: bool = False
     devices: tuple[DeviceId, ...] = ()
@@ -115,19 +115,19 @@ class ClaimFacts(msgspec.Struct, frozen=True, gc=False):
     leaving: bool = False
 
 
-class TemplateFacts(msgspec.Struct, frozen=True, gc=False):
+class ClaimTemplateFacts(msgspec.Struct, frozen=True, gc=False):
     """A ResourceClaimTemplate."""
 
     namespace: str
     name: str
-    requested: Requested
+    requested: RequestedDevices
 
 
-def resource_slice(raw: bytes) -> SliceFacts:
+def resource_slice(raw: bytes) -> ResourceSliceFacts:
     decoded = _slices.decode(raw)
     found = decoded.spec
     local = found.node_name or found.per_device_node_selection
-    return SliceFacts(
+    return ResourceSliceFacts(
         name=decoded.metadata.name,
         driver=intern(found.driver),
         pool=intern(found.pool.name),
@@ -140,13 +140,13 @@ def resource_slice(raw: bytes) -> SliceFacts:
     )
 
 
-def reach(selector: Undecoded, *, everywhere: bool) -> Reach:
-    return Reach(everywhere=True) if everywhere else Reach(terms=_terms(selector))
+def reach(selector: RawJson, *, everywhere: bool) -> DeviceReach:
+    return DeviceReach(everywhere=True) if everywhere else DeviceReach(terms=_terms(selector))
 
 
-def device_class(raw: bytes) -> ClassFacts:
+def device_class(raw: bytes) -> DeviceClassFacts:
     found = _classes.decode(raw)
-    return ClassFacts(
+    return DeviceClassFacts(
         name=found.metadata.name,
         created_at=found.metadata.creation_timestamp,
         selectors=_selectors(found.spec.selectors),
@@ -154,17 +154,17 @@ def device_class(raw: bytes) -> ClassFacts:
     )
 
 
-def resource_claim(raw: bytes) -> ClaimFacts:
+def resource_claim(raw: bytes) -> ResourceClaimFacts:
     found = _claims.decode(raw)
     owners = found.metadata.owner_references or ()
     owner = next((one.name for one in owners if one.kind == "Pod" and one.controller), "")
     allocation = found.status.allocation
     results = (allocation.devices.results if allocation else None) or ()
-    return ClaimFacts(
+    return ResourceClaimFacts(
         namespace=found.metadata.namespace,
         name=found.metadata.name,
         owner=owner,
-        requested=Requested() if owner else requested(found.spec),
+        requested=RequestedDevices() if owner else requested(found.spec),
         allocated=allocation is not None,
         devices=tuple(
             DeviceId(intern(one.driver), intern(one.pool), intern(one.device))
@@ -177,18 +177,20 @@ def resource_claim(raw: bytes) -> ClaimFacts:
     )
 
 
-def template(raw: bytes) -> TemplateFacts:
+def template(raw: bytes) -> ClaimTemplateFacts:
     found = _templates.decode(raw)
-    return TemplateFacts(found.metadata.namespace, found.metadata.name, requested(found.spec.spec))
+    return ClaimTemplateFacts(
+        found.metadata.namespace, found.metadata.name, requested(found.spec.spec)
+    )
 
 
-def requested(spec: ClaimSpec) -> Requested:
+def requested(spec: ResourceClaimSpec) -> RequestedDevices:
     """What a claim of this spec asks for. Administrators' access takes no device."""
     choices = (
         [one.exactly] if one.exactly else one.first_available or []
         for one in spec.devices.requests or ()
     )
-    return Requested(
+    return RequestedDevices(
         tuple(
             tuple(map(_wanted, asks))
             for asks in choices
@@ -198,8 +200,8 @@ def requested(spec: ClaimSpec) -> Requested:
     )
 
 
-def _wanted(ask: Ask) -> Wanted:
-    kind = Kind(
+def _wanted(ask: ExactDeviceRequest) -> DeviceCount:
+    kind = DeviceKind(
         ask.device_class_name,
         _selectors(ask.selectors),
         tuple(
@@ -207,23 +209,23 @@ def _wanted(ask: Ask) -> Wanted:
             for one in ask.tolerations or ()
         ),
     )
-    return Wanted(kind, 0 if ask.allocation_mode == _ALL else ask.count)
+    return DeviceCount(kind, 0 if ask.allocation_mode == _ALL else ask.count)
 
 
 def _selectors(found: list[DeviceSelector] | None) -> tuple[str, ...]:
     return tuple(one.cel.expression for one in found or ())
 
 
-def _terms(selector: Undecoded) -> Affinity:
+def _terms(selector: RawJson) -> Affinity:
     found: Any = msgspec.json.decode(selector)
     return terms(found) if found else ()
 
 
-def holders_of(claim: ClaimFacts) -> set[Name]:
+def holders_of(claim: ResourceClaimFacts) -> set[ObjectKey]:
     """The pods that hold what is allocated to a claim."""
     names = {claim.owner} if claim.owner else set(claim.pods)
-    return {Name(claim.namespace, name) for name in names}
+    return {ObjectKey(claim.namespace, name) for name in names}
 
 
-def name_of(found: ClaimFacts | TemplateFacts) -> Name:
-    return Name(found.namespace, found.name)
+def name_of(found: ResourceClaimFacts | ClaimTemplateFacts) -> ObjectKey:
+    return ObjectKey(found.namespace, found.name)

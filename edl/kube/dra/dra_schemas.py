@@ -4,12 +4,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from edl.kube.decode.schemas import ClaimMetadata, Metadata, Owner, Part, Undecoded
+from edl.kube.decode.schemas import ClaimMetadata, ObjectMeta, ObjectPart, OwnerReference, RawJson
 
 _NONE = msgspec.Raw(b"null")
 
 
-class Attribute(Part, frozen=True):
+class DeviceAttribute(ObjectPart, frozen=True):
     """One of these is set. `version` is a semantic version."""
 
     text: str | None = msgspec.field(name="string", default=None)
@@ -18,89 +18,89 @@ class Attribute(Part, frozen=True):
     version: str | None = None
 
 
-class Capacity(Part, frozen=True):
+class DeviceCapacity(ObjectPart, frozen=True):
     value: str = "0"
 
 
-class Counters(Part, frozen=True):
+class CounterSet(ObjectPart, frozen=True):
     """A pool's set of counters by its name, or what a device takes of one."""
 
     name: str = ""
     counter_set: str = ""
-    counters: dict[str, Capacity] | None = None
+    counters: dict[str, DeviceCapacity] | None = None
 
 
-class DeviceTaint(Part, frozen=True):
+class DeviceTaint(ObjectPart, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
 
 
-class DeviceObject(Part, frozen=True):
+class DeviceObject(ObjectPart, frozen=True):
     """A device of a ResourceSlice; where its pool's devices differ in their nodes, with its own."""
 
     name: str
-    attributes: dict[str, Attribute] | None = None
-    capacity: dict[str, Capacity] | None = None
+    attributes: dict[str, DeviceAttribute] | None = None
+    capacity: dict[str, DeviceCapacity] | None = None
     taints: list[DeviceTaint] | None = None
     node_name: str = ""
-    node_selector: Undecoded = _NONE
+    node_selector: RawJson = _NONE
     all_nodes: bool = False
-    consumes_counters: list[Counters] | None = None
+    consumes_counters: list[CounterSet] | None = None
 
 
-class Pool(Part, frozen=True):
+class ResourcePool(ObjectPart, frozen=True):
     name: str
     generation: int = 0
     resource_slice_count: int = 1
 
 
-class SliceSpec(Part, frozen=True):
+class ResourceSliceSpec(ObjectPart, frozen=True):
     driver: str
-    pool: Pool
+    pool: ResourcePool
     node_name: str = ""
-    node_selector: Undecoded = _NONE
+    node_selector: RawJson = _NONE
     all_nodes: bool = False
     per_device_node_selection: bool = False
-    devices: Undecoded = _NONE
-    shared_counters: list[Counters] | None = None
+    devices: RawJson = _NONE
+    shared_counters: list[CounterSet] | None = None
 
 
-class ResourceSliceObject(Part, frozen=True):
-    metadata: Metadata
-    spec: SliceSpec
+class ResourceSliceObject(ObjectPart, frozen=True):
+    metadata: ObjectMeta
+    spec: ResourceSliceSpec
 
 
-class Cel(Part, frozen=True):
+class CelDeviceSelector(ObjectPart, frozen=True):
     expression: str = ""
 
 
-class DeviceSelector(Part, frozen=True):
-    cel: Cel = Cel()
+class DeviceSelector(ObjectPart, frozen=True):
+    cel: CelDeviceSelector = CelDeviceSelector()
 
 
-class TimedMetadata(Metadata, frozen=True):
+class TimedMetadata(ObjectMeta, frozen=True):
     creation_timestamp: str = ""
 
 
-class ClassSpec(Part, frozen=True):
+class DeviceClassSpec(ObjectPart, frozen=True):
     selectors: list[DeviceSelector] | None = None
     extended_resource_name: str = ""
 
 
-class DeviceClassObject(Part, frozen=True):
+class DeviceClassObject(ObjectPart, frozen=True):
     metadata: TimedMetadata
-    spec: ClassSpec = ClassSpec()
+    spec: DeviceClassSpec = DeviceClassSpec()
 
 
-class DeviceToleration(Part, frozen=True):
+class DeviceToleration(ObjectPart, frozen=True):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
 
 
-class Ask(Part, frozen=True):
+class ExactDeviceRequest(ObjectPart, frozen=True):
     """What a request asks for exactly, or one of its alternatives."""
 
     device_class_name: str = ""
@@ -111,57 +111,57 @@ class Ask(Part, frozen=True):
     tolerations: list[DeviceToleration] | None = None
 
 
-class DeviceRequest(Part, frozen=True):
+class DeviceRequest(ObjectPart, frozen=True):
     name: str = ""
-    exactly: Ask | None = None
-    first_available: list[Ask] | None = None
+    exactly: ExactDeviceRequest | None = None
+    first_available: list[ExactDeviceRequest] | None = None
 
 
-class DeviceClaim(Part, frozen=True):
+class DeviceClaim(ObjectPart, frozen=True):
     requests: list[DeviceRequest] | None = None
-    constraints: Undecoded = _NONE
+    constraints: RawJson = _NONE
 
 
-class ClaimSpec(Part, frozen=True):
+class ResourceClaimSpec(ObjectPart, frozen=True):
     devices: DeviceClaim = DeviceClaim()
 
 
-class TemplateSpec(Part, frozen=True):
-    spec: ClaimSpec = ClaimSpec()
+class ResourceClaimTemplateSpec(ObjectPart, frozen=True):
+    spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
-class ResourceClaimTemplateObject(Part, frozen=True):
-    metadata: Metadata
-    spec: TemplateSpec = TemplateSpec()
+class ResourceClaimTemplateObject(ObjectPart, frozen=True):
+    metadata: ObjectMeta
+    spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
-class Allocated(Part, frozen=True):
+class DeviceRequestAllocationResult(ObjectPart, frozen=True):
     driver: str = ""
     pool: str = ""
     device: str = ""
     admin_access: bool = False
 
 
-class AllocatedDevices(Part, frozen=True):
-    results: list[Allocated] | None = None
+class DeviceAllocationResult(ObjectPart, frozen=True):
+    results: list[DeviceRequestAllocationResult] | None = None
 
 
-class Allocation(Part, frozen=True):
-    devices: AllocatedDevices = AllocatedDevices()
-    node_selector: Undecoded = _NONE
+class AllocationResult(ObjectPart, frozen=True):
+    devices: DeviceAllocationResult = DeviceAllocationResult()
+    node_selector: RawJson = _NONE
 
 
-class Consumer(Part, frozen=True):
+class ConsumerReference(ObjectPart, frozen=True):
     resource: str = ""
     name: str = ""
 
 
-class ClaimState(Part, frozen=True):
-    allocation: Allocation | None = None
-    reserved_for: list[Consumer] | None = None
+class ResourceClaimStatus(ObjectPart, frozen=True):
+    allocation: AllocationResult | None = None
+    reserved_for: list[ConsumerReference] | None = None
 
 
-class NamedOwner(Owner, frozen=True):
+class NamedOwner(OwnerReference, frozen=True):
     name: str = ""
 
 
@@ -169,10 +169,10 @@ class OwnedMetadata(ClaimMetadata, frozen=True):
     owner_references: list[NamedOwner] | None = None
 
 
-class ResourceClaimObject(Part, frozen=True):
+class ResourceClaimObject(ObjectPart, frozen=True):
     metadata: OwnedMetadata
-    spec: ClaimSpec = ClaimSpec()
-    status: ClaimState = ClaimState()
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
 
 
 Requests: TypeAlias = tuple[DeviceRequest, ...]

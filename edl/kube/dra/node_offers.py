@@ -9,7 +9,7 @@ from edl.model import Node
 from edl.quantities import Resources
 
 
-class Offer(NamedTuple):
+class NodeDevices(NamedTuple):
     """The devices of a node by resource. `leaving` is the part of `used` that comes back."""
 
     has: Mapping[str, int]
@@ -17,7 +17,7 @@ class Offer(NamedTuple):
     leaving: Mapping[str, int]
 
 
-def with_devices(node: Node, offer: Offer) -> Node:
+def with_devices(node: Node, offer: NodeDevices) -> Node:
     """The node with its devices as resources, but those that its kubelet counts itself.
 
     kube-scheduler allocates no device for an extended resource that a device plugin offers there.

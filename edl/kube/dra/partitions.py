@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from edl.kube.dra.dra_schemas import Counters
+from edl.kube.dra.dra_schemas import CounterSet
 from edl.quantities import quantity
 
 Name: TypeAlias = tuple[str, str, str, str]
@@ -17,7 +17,7 @@ Name: TypeAlias = tuple[str, str, str, str]
 Amounts: TypeAlias = tuple[tuple[Name, Decimal], ...]
 
 
-class Part(NamedTuple):
+class Partition(NamedTuple):
     """A device, and what it takes of the counters of its pool."""
 
     resources: tuple[str, ...]
@@ -27,15 +27,15 @@ class Part(NamedTuple):
     """Held by claims that come free."""
 
 
-class Counted(NamedTuple):
-    """By resource, as `Offer` says it."""
+class PartitionCounts(NamedTuple):
+    """By resource, as `NodeDevices` says it."""
 
     has: Tally[str]
     used: Tally[str]
     leaving: Tally[str]
 
 
-def amounts(driver: str, pool: str, found: Iterable[Counters] | None) -> Amounts:
+def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> Amounts:
     return tuple(
         ((driver, pool, one.counter_set or one.name, name), _amount(amount.value))
         for one in found or ()
@@ -43,7 +43,7 @@ def amounts(driver: str, pool: str, found: Iterable[Counters] | None) -> Amounts
     )
 
 
-def count(parts: Sequence[Part], shared: Mapping[Name, Decimal]) -> Counted:
+def count(parts: Sequence[Partition], shared: Mapping[Name, Decimal]) -> PartitionCounts:
     """What the devices of a node are that are parts of others."""
     names = sorted({name for part in parts for name in part.resources})
     has, used, leaving = Tally[str](), Tally[str](), Tally[str]()
@@ -53,11 +53,11 @@ def count(parts: Sequence[Part], shared: Mapping[Name, Decimal]) -> Counted:
         stay = [part for part in parts if part.held and not part.leaving]
         used[name] = max(has[name] - now, 0)
         leaving[name] = min(max(_fitting(name, parts, stay, shared) - now, 0), used[name])
-    return Counted(has, used, leaving)
+    return PartitionCounts(has, used, leaving)
 
 
 def _fitting(
-    name: str, parts: Sequence[Part], held: Sequence[Part], shared: Mapping[Name, Decimal]
+    name: str, parts: Sequence[Partition], held: Sequence[Partition], shared: Mapping[Name, Decimal]
 ) -> int:
     """How many more of one kind can be allocated beside those that are."""
     left = dict(shared)
@@ -72,11 +72,11 @@ def _fitting(
     return found
 
 
-def _fits(left: Mapping[Name, Decimal], part: Part) -> bool:
+def _fits(left: Mapping[Name, Decimal], part: Partition) -> bool:
     return all(left.get(name, Decimal(0)) >= amount for name, amount in part.takes)
 
 
-def _take(left: dict[Name, Decimal], part: Part) -> None:
+def _take(left: dict[Name, Decimal], part: Partition) -> None:
     for name, amount in part.takes:
         left[name] = left.get(name, Decimal(0)) - amount
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from edl.kube.cache.store import Change
+from edl.kube.cache.store import Delta
 from edl.kube.decode.object_facts import PodFacts
 from edl.model import ClusterState, JobKey, Neighbours, Role, Rules, Selectors, TrainingJob
 
@@ -20,19 +20,19 @@ _Alike: TypeAlias = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Repelling:
+class AntiAffinityIndex:
     """Rules of pods with required anti-affinity, ours and others', kept pod by pod."""
 
     _pods: Counter[Rules] = field(default_factory=Counter)
     _rules: frozenset[Rules] | None = frozenset()
 
-    def pod(self, change: Change[PodFacts]) -> None:
+    def pod(self, change: Delta[PodFacts]) -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
             if pod and pod.shape.rules:
                 self._add(pod, sign)
 
     @classmethod
-    def of(cls, pods: Iterable[PodFacts]) -> "Repelling":
+    def of(cls, pods: Iterable[PodFacts]) -> "AntiAffinityIndex":
         found = cls()
         for pod in pods:
             if pod.shape.rules:
@@ -58,7 +58,7 @@ class Repelling:
 
 
 @dataclass(slots=True)
-class Known:
+class AffinityCache:
     """What was found of each job by the selectors of the last time: the same is the same object."""
 
     repelling: frozenset[Rules] = frozenset()
@@ -104,9 +104,9 @@ def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
 
 def met(
     state: ClusterState,
-    repelling: Repelling,
+    repelling: AntiAffinityIndex,
     pods: Callable[[], Iterable[PodFacts]],
-    known: Known | None = None,
+    known: AffinityCache | None = None,
 ) -> ClusterState:
     """The state with its `neighbours`, and with rules on the shapes of whom others' speak of.
 
@@ -114,7 +114,7 @@ def met(
     """
     own = [role.shape.rules for job in state.jobs for role in job.roles if role.shape.rules]
     own += [demand.shape.rules for demand in state.demands if demand.shape.rules]
-    known = known or Known()
+    known = known or AffinityCache()
     known.ask(repelling.rules, own)
     jobs, asked = known.jobs(state.jobs), known.asked
     if not own and all(new is old for new, old in zip(jobs, state.jobs, strict=True)):

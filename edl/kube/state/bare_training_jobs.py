@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from edl import frameworks
-from edl.kube.decode.object_facts import PodFacts, Tag
+from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.model import JobKey, Owner, Resizing, Role, Shape, TrainingJob
 from edl.quantities import Resources
 from edl.spec import addresses, namespace_policy
@@ -16,11 +16,11 @@ _ANY: Final = Shape(Resources())
 
 
 def trainings(
-    pods: Iterable[PodFacts], tags: Sequence[Tag], kubexec: frozenset[str]
+    pods: Iterable[PodFacts], tags: Sequence[OwnedObjectRef], kubexec: frozenset[str]
 ) -> tuple[TrainingJob, ...]:
     """The training jobs that these bare pods form, in order."""
     members: defaultdict[JobKey, list[PodFacts]] = defaultdict(list)
-    around: defaultdict[JobKey, list[Tag]] = defaultdict(list)
+    around: defaultdict[JobKey, list[OwnedObjectRef]] = defaultdict(list)
     for pod in pods:
         if pod.bare:
             members[JobKey(pod.namespace, pod.bare.spec.job)].append(pod)
@@ -33,7 +33,7 @@ def trainings(
 
 
 def _training(
-    key: JobKey, pods: Sequence[PodFacts], tags: Sequence[Tag], kubexec: frozenset[str]
+    key: JobKey, pods: Sequence[PodFacts], tags: Sequence[OwnedObjectRef], kubexec: frozenset[str]
 ) -> TrainingJob:
     pods = sorted(pods, key=lambda pod: pod.name)
     specs = [pod.bare.spec for pod in pods if pod.bare]

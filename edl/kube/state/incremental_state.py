@@ -7,33 +7,33 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from edl.kube.cache.informers import Stores
-from edl.kube.cache.store import Change
+from edl.kube.cache.store import Delta
 from edl.kube.decode.object_facts import PodFacts
-from edl.kube.dra.device_index import Devices
-from edl.kube.state.affinity_index import Known, Repelling, met
+from edl.kube.dra.device_index import DeviceIndex
+from edl.kube.state.affinity_index import AffinityCache, AntiAffinityIndex, met
 from edl.kube.state.clock_skew import set_right
-from edl.kube.state.job_index import Members
-from edl.kube.state.node_usage import Loads
-from edl.kube.state.observe import ClusterWide
+from edl.kube.state.job_index import JobIndex
+from edl.kube.state.node_usage import NodeUsageIndex
+from edl.kube.state.observe import ClusterScope
 from edl.kube.state.quota_usage import budgets
 from edl.model import Budget, ClusterState, Node, TrainingJob
 
 
-class Census:
+class IncrementalState:
     """Read by one thread, while others feed the stores.
 
     Nodes and training jobs about which nothing differs are the same objects as before. Another
-    fact of a pod goes where pods do (`Loads` by node, `Members` by job), one that counts for many
-    into `ClusterWide`.
+    fact of a pod goes where pods do (`NodeUsageIndex` by node, `JobIndex` by job), one that
+    counts for many into `ClusterScope`.
     """
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
-        self._loads = Loads()
-        self._members = Members()
-        self._repelling = Repelling()
-        self._known = Known()
-        self._devices: Devices | None = None
+        self._loads = NodeUsageIndex()
+        self._members = JobIndex()
+        self._repelling = AntiAffinityIndex()
+        self._known = AffinityCache()
+        self._devices: DeviceIndex | None = None
         self._begun = False
         self._classes_read = False
         """Whether RuntimeClasses had been listed: that there are none is known since."""
@@ -43,7 +43,11 @@ class Census:
         whole, self._begun = not self._begun, False
         if whole:
             # What was begun and raised is half done: only all of it is right again.
-            self._loads, self._members, self._repelling = Loads(), Members(), Repelling()
+            self._loads, self._members, self._repelling = (
+                NodeUsageIndex(),
+                JobIndex(),
+                AntiAffinityIndex(),
+            )
             self._devices = None
         self._take(whole=whole)
         self._members.renew()
@@ -89,9 +93,7 @@ class Census:
             for tag in store.news(whole=whole):
                 members.tag(tag)
 
-    def _take_devices(
-        self, nodes: Sequence[Change[Node]], pods: Sequence[Change[PodFacts]]
-    ) -> None:
+    def _take_devices(self, nodes: Sequence[Delta[Node]], pods: Sequence[Delta[PodFacts]]) -> None:
         """Followed from when all kinds of devices were listed, as long as they are served."""
         stores = self._stores
         if not stores.devices_read:
@@ -101,7 +103,7 @@ class Census:
                 self._members.devices(None, None)
             return
         whole = self._devices is None
-        found = self._devices = self._devices or Devices()
+        found = self._devices = self._devices or DeviceIndex()
         for node in stores.nodes.changes() if whole else nodes:
             found.node(node)
         for pod in stores.pods.changes() if whole else pods:
@@ -112,8 +114,8 @@ class Census:
         self._loads.devices(found.inventory)
 
 
-def _wide(stores: Stores) -> ClusterWide:
-    return ClusterWide.of(
+def _wide(stores: Stores) -> ClusterScope:
+    return ClusterScope.of(
         stores.namespaces.values(),
         stores.priorities.values(),
         stores.quotas.values(),

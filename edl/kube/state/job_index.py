@@ -4,41 +4,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
-from edl.kube.cache.sorted_map import Ordered
-from edl.kube.cache.store import Change, Name
+from edl.kube.cache.sorted_map import SortedMap
+from edl.kube.cache.store import Delta, ObjectKey
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.object_facts import PodFacts, Tag
+from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.state.bare_training_jobs import trainings
-from edl.kube.state.observe import ClusterWide, around, gathered, tagged
-from edl.kube.state.pending_demands import Demands
+from edl.kube.state.observe import ClusterScope, around, gathered, tagged
+from edl.kube.state.pending_demands import PendingDemands
 from edl.model import Demand, JobKey, Shape, TrainingJob
 
 _Key = TypeVar("_Key")
 _Facts = TypeVar("_Facts")
-_NOTHING: Final[Mapping[Name, PodFacts]] = {}
+_NOTHING: Final[Mapping[ObjectKey, PodFacts]] = {}
 
 
-class Members:
+class JobIndex:
     """What each training job is made of. Pods may come before their Job, and stay after it."""
 
     def __init__(self) -> None:
-        self._wide = ClusterWide.of((), ())
+        self._wide = ClusterScope.of((), ())
         self._devices: DeviceView | None = None
-        self._jobs: dict[JobKey, dict[Name, JobFacts]] = {}
+        self._jobs: dict[JobKey, dict[ObjectKey, JobFacts]] = {}
         self._ours: dict[str, JobKey] = {}
         """By the uid of each Job of ours."""
-        self._pods: dict[str, dict[Name, PodFacts]] = {}
+        self._pods: dict[str, dict[ObjectKey, PodFacts]] = {}
         """By the uid of their Job, ours or not."""
-        self._alone: dict[JobKey, dict[Name, PodFacts]] = {}
+        self._alone: dict[JobKey, dict[ObjectKey, PodFacts]] = {}
         """Bare pods with our labels."""
-        self._tags: dict[JobKey, list[Tag]] = {}
-        self._demands = Demands()
+        self._tags: dict[JobKey, list[OwnedObjectRef]] = {}
+        self._demands = PendingDemands()
         self._stale: set[JobKey] = set()
-        self._made: Ordered[JobKey, TrainingJob] = Ordered()
-        self._made_bare: Ordered[JobKey, TrainingJob] = Ordered()
+        self._made: SortedMap[JobKey, TrainingJob] = SortedMap()
+        self._made_bare: SortedMap[JobKey, TrainingJob] = SortedMap()
 
-    def job(self, change: Change[JobFacts]) -> None:
+    def job(self, change: Delta[JobFacts]) -> None:
         before, after = change.before, change.after
         if before:
             _remove(self._jobs, before.key, change.name)
@@ -59,7 +59,7 @@ class Members:
             elif pod.asking:
                 self._demands.add(pod)
 
-    def pod(self, change: Change[PodFacts]) -> None:
+    def pod(self, change: Delta[PodFacts]) -> None:
         for found in (change.before, change.after):
             if found and (key := self._key(found)):
                 self._stale.add(key)
@@ -72,7 +72,7 @@ class Members:
         """The training job that it is a part of."""
         return JobKey(pod.namespace, pod.bare.spec.job) if pod.bare else self._ours.get(pod.job)
 
-    def _forget(self, name: Name, pod: PodFacts) -> None:
+    def _forget(self, name: ObjectKey, pod: PodFacts) -> None:
         if pod.job:
             _remove(self._pods, pod.job, name)
         if pod.bare:
@@ -80,7 +80,7 @@ class Members:
         if pod.asking:
             self._demands.drop(pod)
 
-    def _know(self, name: Name, pod: PodFacts) -> None:
+    def _know(self, name: ObjectKey, pod: PodFacts) -> None:
         if pod.job:
             self._pods.setdefault(pod.job, {})[name] = pod
         if pod.bare:
@@ -88,10 +88,10 @@ class Members:
         if pod.asking and pod.job not in self._ours:
             self._demands.add(pod)
 
-    def claims(self, changes: Sequence[Change[Name]], *, read: bool) -> None:
+    def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
         self._demands.claims(changes, read=read)
 
-    def tag(self, change: Change[Tag]) -> None:
+    def tag(self, change: Delta[OwnedObjectRef]) -> None:
         before, after = change.before, change.after
         if before:
             for key in tagged(before):
@@ -104,7 +104,7 @@ class Members:
                 self._tags.setdefault(key, []).append(after)
                 self._stale.add(key)
 
-    def wide(self, found: ClusterWide) -> None:
+    def wide(self, found: ClusterScope) -> None:
         """What counts for many: a new value of it is looked at by all whom it may concern."""
         before, self._wide = self._wide, found
         everywhere = _for_all(before) != _for_all(found)
@@ -114,7 +114,7 @@ class Members:
             if everywhere or key.namespace in changed:
                 self._stale.add(key)
 
-    def devices(self, view: DeviceView | None, changed: set[Name] | None) -> None:
+    def devices(self, view: DeviceView | None, changed: set[ObjectKey] | None) -> None:
         """Claims and templates that mean something else now; None for any of them."""
         self._devices = view
         self._demands.devices(view)
@@ -162,22 +162,24 @@ class Members:
         return self._demands.values()
 
 
-def _concerns(shape: Shape, changed: set[Name] | None) -> bool:
-    return changed is None or any(Name(ref.namespace, ref.name) in changed for ref in shape.claims)
+def _concerns(shape: Shape, changed: set[ObjectKey] | None) -> bool:
+    return changed is None or any(
+        ObjectKey(ref.namespace, ref.name) in changed for ref in shape.claims
+    )
 
 
-def _for_all(wide: ClusterWide) -> tuple[object, ...]:
+def _for_all(wide: ClusterScope) -> tuple[object, ...]:
     """What may concern jobs of every namespace."""
     return wide.priorities, wide.default, wide.runtimes
 
 
-def _remove(groups: dict[_Key, dict[Name, _Facts]], key: _Key, name: Name) -> None:
+def _remove(groups: dict[_Key, dict[ObjectKey, _Facts]], key: _Key, name: ObjectKey) -> None:
     del groups[key][name]
     if not groups[key]:
         del groups[key]
 
 
-def _put(made: Ordered[JobKey, TrainingJob], key: JobKey, found: TrainingJob | None) -> None:
+def _put(made: SortedMap[JobKey, TrainingJob], key: JobKey, found: TrainingJob | None) -> None:
     if found is None:
         made.drop(key)
     else:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from edl.kube.cache.sorted_map import Ordered
-from edl.kube.cache.store import Change
+from edl.kube.cache.sorted_map import SortedMap
+from edl.kube.cache.store import Delta
 from edl.kube.decode import gpu_sharing
 from edl.kube.decode.object_facts import PodFacts
-from edl.kube.dra.device_inventory import Inventory
+from edl.kube.dra.device_inventory import DeviceInventory
 from edl.kube.dra.node_offers import with_devices
 from edl.model import Node
 from edl.quantities import Resources
@@ -25,7 +25,7 @@ class _Load:
     pods: int = 0
     used: Counter[str] = field(default_factory=Counter)
     leaving: Counter[str] = field(default_factory=Counter)
-    holds: Counter[tuple[gpu_sharing.Hold, bool]] = field(default_factory=Counter)
+    holds: Counter[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Counter)
     """Of shared GPUs, and whether he who holds it leaves."""
 
     def add(self, pod: PodFacts, sign: int) -> None:
@@ -38,17 +38,17 @@ class _Load:
                 self.leaving[name] += sign * amount
 
 
-class Loads:
+class NodeUsageIndex:
     """Pods may come before their node, and stay after it."""
 
     def __init__(self) -> None:
-        self._devices: Inventory | None = None
+        self._devices: DeviceInventory | None = None
         self._nodes: dict[str, Node] = {}
         self._loads: dict[str, _Load] = {}
         self._stale: set[str] = set()
-        self._made: Ordered[str, Node] = Ordered()
+        self._made: SortedMap[str, Node] = SortedMap()
 
-    def node(self, change: Change[Node]) -> None:
+    def node(self, change: Delta[Node]) -> None:
         name = change.name.name
         if change.after is None:
             self._nodes.pop(name, None)
@@ -56,14 +56,14 @@ class Loads:
             self._nodes[name] = change.after
         self._stale.add(name)
 
-    def devices(self, inventory: Inventory | None) -> None:
+    def devices(self, inventory: DeviceInventory | None) -> None:
         """What differs of the nodes' devices; None where nothing is known of any."""
         known = inventory is self._devices
         self._devices = inventory
         changed = inventory.stale() if inventory else set()
         self._stale |= self._nodes.keys() if changed is None or not known else changed
 
-    def pod(self, change: Change[PodFacts]) -> None:
+    def pod(self, change: Delta[PodFacts]) -> None:
         for pod, sign in ((change.before, -1), (change.after, 1)):
             if pod and pod.holds_room:
                 self._add(pod, sign)

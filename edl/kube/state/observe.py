@@ -10,45 +10,55 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from edl.kube.cache.store import Name
+from edl.kube.cache.store import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceRules, QuotaFacts, RangeFacts
-from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityFacts, Tag
+from edl.kube.decode.namespace_quotas import (
+    NO_RULES,
+    LimitRangeFacts,
+    NamespaceConstraints,
+    QuotaFacts,
+)
+from edl.kube.decode.object_facts import (
+    NamespaceFacts,
+    OwnedObjectRef,
+    PodFacts,
+    PriorityClassFacts,
+)
 from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
-from edl.kube.dra.device_index import DeviceObjects, Devices
+from edl.kube.dra.device_index import DeviceIndex, DeviceObjects
 from edl.kube.dra.node_offers import with_devices
-from edl.kube.state.affinity_index import Repelling, met
+from edl.kube.state.affinity_index import AntiAffinityIndex, met
 from edl.kube.state.bare_training_jobs import trainings
 from edl.kube.state.clock_skew import set_right
 from edl.kube.state.quota_usage import budgets
-from edl.kube.state.training_jobs import Around, gather
+from edl.kube.state.training_jobs import TrainingJobInputs, gather
 from edl.model import CaveatCode, ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.quantities import Resources
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class ClusterFacts(msgspec.Struct, frozen=True):
     """The facts of every object, at one moment, in any order. Nodes are without their pods."""
 
     nodes: Sequence[Node] = ()
     pods: Sequence[PodFacts] = ()
     jobs: Sequence[JobFacts] = ()
-    priorities: Sequence[PriorityFacts] = ()
+    priorities: Sequence[PriorityClassFacts] = ()
     namespaces: Sequence[NamespaceFacts] = ()
     quotas: Sequence[QuotaFacts] = ()
-    ranges: Sequence[RangeFacts] = ()
+    ranges: Sequence[LimitRangeFacts] = ()
     runtimes: Sequence[RuntimeClassFacts] | None = None
     """None where they may not be read."""
-    claims: Sequence[Name] | None = None
+    claims: Sequence[ObjectKey] | None = None
     """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
     devices: DeviceObjects | None = None
     """Of dynamic resource allocation; None where they may not be read, or there are none."""
-    tags: Sequence[Tag] = ()
+    tags: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""
 
 
-class ClusterWide(msgspec.Struct, frozen=True):
+class ClusterScope(msgspec.Struct, frozen=True):
     """What counts for more than one job: it is little, and read anew whenever it changes."""
 
     kubexec: frozenset[str]
@@ -57,7 +67,7 @@ class ClusterWide(msgspec.Struct, frozen=True):
     """By PriorityClass."""
     default: int
     """The priority of who names no class."""
-    rules: Mapping[str, NamespaceRules] = msgspec.field(default_factory=dict)
+    rules: Mapping[str, NamespaceConstraints] = msgspec.field(default_factory=dict)
     """By namespace, of those that have any."""
     runtimes: Known = None
     """RuntimeClasses."""
@@ -66,11 +76,11 @@ class ClusterWide(msgspec.Struct, frozen=True):
     def of(
         cls,
         namespaces: Sequence[NamespaceFacts],
-        priorities: Sequence[PriorityFacts],
+        priorities: Sequence[PriorityClassFacts],
         quotas: Iterable[QuotaFacts] = (),
-        ranges: Iterable[RangeFacts] = (),
+        ranges: Iterable[LimitRangeFacts] = (),
         runtimes: Iterable[RuntimeClassFacts] | None = None,
-    ) -> "ClusterWide":
+    ) -> "ClusterScope":
         return cls(
             kubexec=frozenset(found.name for found in namespaces if found.policy.kubexec),
             priorities={entry.name: entry.value for entry in priorities},
@@ -86,20 +96,20 @@ class ClusterWide(msgspec.Struct, frozen=True):
 
 def _rules_of(
     namespaces: Sequence[NamespaceFacts],
-    priorities: Sequence[PriorityFacts],
+    priorities: Sequence[PriorityClassFacts],
     quotas: Iterable[QuotaFacts],
-    ranges: Iterable[RangeFacts],
-) -> Mapping[str, NamespaceRules]:
+    ranges: Iterable[LimitRangeFacts],
+) -> Mapping[str, NamespaceConstraints]:
     by_quota: defaultdict[str, list[QuotaFacts]] = defaultdict(list)
     for quota in quotas:
         by_quota[quota.namespace].append(quota)
-    by_range: defaultdict[str, list[RangeFacts]] = defaultdict(list)
+    by_range: defaultdict[str, list[LimitRangeFacts]] = defaultdict(list)
     for found in ranges:
         by_range[found.namespace].append(found)
     budgeted = {one.name for one in namespaces if one.policy.gpu_budget is not None}
     named = next((entry.name for entry in priorities if entry.default), "")
     return {
-        name: NamespaceRules(
+        name: NamespaceConstraints(
             quotas=tuple(sorted(one.rule for one in by_quota.get(name, ()))),
             ranges=tuple(sorted(by_range.get(name, ()))),
             gpu_budget=name in budgeted,
@@ -109,7 +119,7 @@ def _rules_of(
     }
 
 
-def observe(objects: Snapshot, now: datetime) -> ClusterState:
+def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     """What the planner is to see."""
     by_node: defaultdict[str, list[PodFacts]] = defaultdict(list)
     by_job: defaultdict[str, list[PodFacts]] = defaultdict(list)
@@ -125,10 +135,12 @@ def observe(objects: Snapshot, now: datetime) -> ClusterState:
             by_job[pod.job].append(pod)
         elif pod.asking:
             asking.append(pod)
-    wide = ClusterWide.of(
+    wide = ClusterScope.of(
         objects.namespaces, objects.priorities, objects.quotas, objects.ranges, objects.runtimes
     )
-    devices = Devices.of(objects.devices, objects.pods, objects.nodes) if objects.devices else None
+    devices = (
+        DeviceIndex.of(objects.devices, objects.pods, objects.nodes) if objects.devices else None
+    )
     view = devices.view if devices else None
     jobs = set_right(_jobs(objects, by_job, wide, view), now)
     state = ClusterState(
@@ -139,11 +151,11 @@ def observe(objects: Snapshot, now: datetime) -> ClusterState:
         bare=_bare(objects, alone, wide),
         budgets=budgets(objects.quotas, objects.namespaces, jobs, alone),
     )
-    return met(state, Repelling.of(objects.pods), lambda: objects.pods)
+    return met(state, AntiAffinityIndex.of(objects.pods), lambda: objects.pods)
 
 
 def _bare(
-    objects: Snapshot, pods: Sequence[PodFacts], wide: ClusterWide
+    objects: ClusterFacts, pods: Sequence[PodFacts], wide: ClusterScope
 ) -> tuple[TrainingJob, ...]:
     if not pods:
         return ()
@@ -153,7 +165,7 @@ def _bare(
 
 
 def _nodes(
-    nodes: Sequence[Node], pods: Mapping[str, list[PodFacts]], devices: Devices | None
+    nodes: Sequence[Node], pods: Mapping[str, list[PodFacts]], devices: DeviceIndex | None
 ) -> tuple[Node, ...]:
     ordered = sorted(nodes, key=lambda node: node.name)
     loaded = (_with_pods(node, pods.get(node.name, ())) for node in ordered)
@@ -183,15 +195,15 @@ def _sum(shapes: Iterable[Shape]) -> Resources:
 
 
 def _jobs(
-    objects: Snapshot,
+    objects: ClusterFacts,
     pods: Mapping[str, list[PodFacts]],
-    wide: ClusterWide,
+    wide: ClusterScope,
     devices: DeviceView | None,
 ) -> tuple[TrainingJob, ...]:
     members: defaultdict[JobKey, list[JobFacts]] = defaultdict(list)
     for job in objects.jobs:
         members[job.key].append(job)
-    tags: defaultdict[JobKey, list[Tag]] = defaultdict(list)
+    tags: defaultdict[JobKey, list[OwnedObjectRef]] = defaultdict(list)
     for tag in objects.tags:
         for key in tagged(tag):
             tags[key].append(tag)
@@ -202,7 +214,7 @@ def _jobs(
     return tuple(gathered(key, parts) for key, parts in found.items() if parts)
 
 
-def gathered(key: JobKey, around: Around) -> TrainingJob:
+def gathered(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
     """The training job, or its problem where it cannot be read."""
     try:
         return gather(key, around)
@@ -212,7 +224,7 @@ def gathered(key: JobKey, around: Around) -> TrainingJob:
         return TrainingJob(key, first.framework, (), first.created_at, problem=what)
 
 
-def tagged(tag: Tag) -> Iterator[JobKey]:
+def tagged(tag: OwnedObjectRef) -> Iterator[JobKey]:
     """The training jobs that an object belongs to, or that its name may be in the way of."""
     for name in {tag.job, tag.name}:
         yield JobKey(tag.namespace, name)
@@ -221,15 +233,15 @@ def tagged(tag: Tag) -> Iterator[JobKey]:
 def around(
     members: Iterable[JobFacts],
     pods: Mapping[str, Sequence[PodFacts]],
-    tags: Sequence[Tag],
-    wide: ClusterWide,
+    tags: Sequence[OwnedObjectRef],
+    wide: ClusterScope,
     devices: DeviceView | None,
-) -> Around | None:
+) -> TrainingJobInputs | None:
     """What one training job is made from, `pods` by the uid of their Job; None where none stays."""
     jobs = _staying(sorted(members, key=lambda job: job.name))
     if not jobs:
         return None
-    return Around(
+    return TrainingJobInputs(
         jobs=jobs,
         pods=[_owned_by(job, pods) for job in jobs],
         tags=tags,
@@ -260,7 +272,7 @@ def _staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
 
 
 def _demands(
-    pods: Sequence[PodFacts], claims: Sequence[Name] | None, devices: DeviceView | None
+    pods: Sequence[PodFacts], claims: Sequence[ObjectKey] | None, devices: DeviceView | None
 ) -> tuple[Demand, ...]:
     groups: defaultdict[tuple[Shape, int], list[PodFacts]] = defaultdict(list)
     known = None if claims is None else frozenset(claims)

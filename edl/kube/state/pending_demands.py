@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from edl.kube.cache.store import Change, Name
+from edl.kube.cache.store import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.state.observe import asked, example, in_order
@@ -44,20 +44,20 @@ class _Group:
         return self._heap[0]
 
 
-class Demands:
+class PendingDemands:
     """A pod asks once, however often it is added."""
 
     def __init__(self) -> None:
         self._groups: dict[_Ask, _Group] = {}
         self._made: tuple[Demand, ...] | None = ()
-        self._claims: set[Name] = set()
+        self._claims: set[ObjectKey] = set()
         self._claims_read = False
         """Whether claims had been listed: that there is none is known since."""
         self._devices: DeviceView | None = None
-        self._naming: dict[Name, dict[str, PodFacts]] = {}
+        self._naming: dict[ObjectKey, dict[str, PodFacts]] = {}
         """By claim, the pods that name it."""
 
-    def claims(self, changes: Sequence[Change[Name]], *, read: bool) -> None:
+    def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
         """PersistentVolumeClaims that came and went; `read`: all were listed."""
         touched = {change.name for change in changes}
         for change in changes:

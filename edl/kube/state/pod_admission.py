@@ -14,11 +14,11 @@ import msgspec
 from edl import contract, device_templates
 from edl.kube.decode.namespace_quotas import (
     COUNTS,
-    Bounds,
-    NamespaceRules,
+    LimitRangeFacts,
+    LimitRangeItem,
+    NamespaceConstraints,
     QuotaRule,
-    RangeFacts,
-    Scope,
+    QuotaScope,
     base,
 )
 from edl.model import Charge
@@ -39,7 +39,7 @@ _MUST_BE_NAMED: Final = frozenset(
 _POD_LEVEL: Final = "resources"
 
 
-class Admitted(NamedTuple):
+class AdmittedPod(NamedTuple):
     """A pod as admission lets it in; with `refusals` it does not."""
 
     requests: Resources
@@ -68,10 +68,10 @@ def kept(pod_spec: Mapping[str, Any]) -> bytes:
 @lru_cache(maxsize=4096)
 def admit(
     template: bytes,
-    rules: NamespaceRules,
+    rules: NamespaceConstraints,
     share: int = 0,
     overhead: tuple[tuple[str, str], ...] = (),
-) -> Admitted:
+) -> AdmittedPod:
     """What becomes of a pod of this template (`kept`).
 
     `share`: of a GPU, in thousandths. `overhead`: of its RuntimeClass, as the API spells amounts.
@@ -87,7 +87,7 @@ def admit(
         *(text for found in rules.ranges for text in _out_of_range(found, pod)),
         *(text for rule in matching for text in _unnamed(rule, pod)),
     ]
-    return Admitted(requests, (*_charges(matching, pod, requests), *_gpus(rules, requests, pod)),
+    return AdmittedPod(requests, (*_charges(matching, pod, requests), *_gpus(rules, requests, pod)),
                     tuple(dict.fromkeys(refusals)))  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _charges(matching: Iterable[QuotaRule], pod: Json, requests: Resources) -> I
                 yield Charge(str(rule), resource, amount)
 
 
-def _gpus(rules: NamespaceRules, requests: Resources, pod: Json) -> Iterator[Charge]:
+def _gpus(rules: NamespaceConstraints, requests: Resources, pod: Json) -> Iterator[Charge]:
     amount = (requests.get(contract.GPU_RESOURCE) + pod["gpus"]) * 1000 + requests.get(SHARED_GPU)
     if rules.gpu_budget and amount:
         yield Charge(contract.GPU_BUDGET, GPUS, amount)
@@ -148,7 +148,7 @@ def _with_limits_as_requests(pod: Json) -> Json:
     return _changed(pod, {}, {}, copied=True)
 
 
-def _with_defaults(pod: Json, found: RangeFacts) -> Json:
+def _with_defaults(pod: Json, found: LimitRangeFacts) -> Json:
     requests = dict(pair for bounds in found.bounds for pair in bounds.requests)
     limits = dict(pair for bounds in found.bounds for pair in bounds.limits)
     return _changed(pod, requests, limits, copied=False)
@@ -165,14 +165,14 @@ class _Owner(NamedTuple):
     limits: Resources
 
 
-def _out_of_range(found: RangeFacts, pod: Json) -> Iterator[str]:
+def _out_of_range(found: LimitRangeFacts, pod: Json) -> Iterator[str]:
     for bounds in found.bounds:
         for owner in _owners(bounds, pod):
             for text in _beyond(bounds, owner):
                 yield f"{found} refuses its pods: {owner.name}{text}"
 
 
-def _owners(bounds: Bounds, pod: Json) -> Iterator[_Owner]:
+def _owners(bounds: LimitRangeItem, pod: Json) -> Iterator[_Owner]:
     if bounds.type == "Pod":
         bare = {name: part for name, part in pod.items() if name != "overhead"}
         yield _Owner("", pod_requests(bare), pod_limits(bare))
@@ -183,7 +183,7 @@ def _owners(bounds: Bounds, pod: Json) -> Iterator[_Owner]:
         yield _Owner(name, Resources.parse(requests), Resources.parse(limits))
 
 
-def _beyond(bounds: Bounds, owner: _Owner) -> Iterator[str]:
+def _beyond(bounds: LimitRangeItem, owner: _Owner) -> Iterator[str]:
     field = f"spec.limits[{bounds.place}]"
     for name, least in bounds.least:
         yield from _below(owner, name, least, f"{field}.min.{name}")
@@ -260,7 +260,7 @@ def _matches(rule: QuotaRule, pod: Json, default_class: str) -> bool:
     return all(_in_scope(scope, pod, default_class) for scope in rule.scopes)
 
 
-def _in_scope(scope: Scope, pod: Json, default_class: str) -> bool:
+def _in_scope(scope: QuotaScope, pod: Json, default_class: str) -> bool:
     match scope.name:
         case "Terminating" | "NotTerminating":
             return (pod.get("activeDeadlineSeconds") is not None) == (scope.name == "Terminating")
@@ -273,7 +273,7 @@ def _in_scope(scope: Scope, pod: Json, default_class: str) -> bool:
     return False
 
 
-def _has_class(scope: Scope, name: str) -> bool:
+def _has_class(scope: QuotaScope, name: str) -> bool:
     match scope.operator:
         case "In":
             return name in scope.values

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from edl import contract
 from edl.annotations import start_refusals
 from edl.frameworks import FRAMEWORKS
-from edl.kube.cache.store import Name
+from edl.kube.cache.store import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceRules
-from edl.kube.decode.object_facts import PodFacts, Tag
+from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
+from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
-from edl.kube.dra.claim_resolution import DeviceView, Resolved, concerned, resolve
+from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, concerned, resolve
 from edl.kube.state import pod_admission, replacements
 from edl.model import JobKey, Pod, Role, Shape, Target, TrainingJob
 from edl.quantities import SHARED_GPU
@@ -23,7 +23,7 @@ from edl.spec import namespace_policy
 from edl.spec.job_spec import JobSpec
 
 
-class Around(msgspec.Struct, frozen=True):
+class TrainingJobInputs(msgspec.Struct, frozen=True):
     """All that one training job is made from.
 
     `jobs` are sorted by name; `pods`, `priorities` and `classes` go with them, one each.
@@ -31,20 +31,20 @@ class Around(msgspec.Struct, frozen=True):
 
     jobs: Sequence[JobFacts]
     pods: Sequence[Sequence[PodFacts]]
-    tags: Sequence[Tag]
+    tags: Sequence[OwnedObjectRef]
     """The objects that carry its name or its label."""
     kubexec: bool
     priorities: Sequence[int | None]
     """None where the PriorityClass does not exist."""
     classes: Sequence[RuntimeClassFacts | None]
     """RuntimeClasses; None where it does not exist."""
-    rules: NamespaceRules = NO_RULES
+    rules: NamespaceConstraints = NO_RULES
     """Of its namespace."""
     devices: DeviceView | None = None
     """None where devices may not be read."""
 
 
-def gather(key: JobKey, around: Around) -> TrainingJob:
+def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
     specs = [job.spec for job in around.jobs if job.spec]
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))
     cast = [seat.role for seat in specs[0].cast] if specs else []
@@ -71,11 +71,11 @@ def _templates(key: JobKey, roles: Sequence[Role], devices: DeviceView | None) -
     """The ResourceClaimTemplates of its roles that were made."""
     known = devices.templates if devices else {}
     for role in roles:
-        if role.template and Name(key.namespace, role.template.name) in known:
+        if role.template and ObjectKey(key.namespace, role.template.name) in known:
             yield Target("ResourceClaimTemplate", key.namespace, role.template.name)
 
 
-def _roles(around: Around, cast: Sequence[str]) -> tuple[Role, ...]:
+def _roles(around: TrainingJobInputs, cast: Sequence[str]) -> tuple[Role, ...]:
     roles = [
         _ruled(job, _staffed(job, job.role, pods, of), around.rules, of)
         for job, pods, of in zip(around.jobs, around.pods, around.classes, strict=True)
@@ -102,7 +102,7 @@ def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
     return replace(role, shape=found.shape, caveats=found.caveats)
 
 
-def _resolution(role: Role, namespace: str, devices: DeviceView | None) -> Resolved:
+def _resolution(role: Role, namespace: str, devices: DeviceView | None) -> ResolvedShape:
     """A template that the reconciler has yet to make counts as made."""
     if devices is None or role.template is None:
         return resolve(role.shape, devices, role.max)
@@ -130,9 +130,9 @@ def _grouped(role: Role) -> Role:
     return replace(role, min=group.least)
 
 
-def _too_few(around: Around) -> Iterator[str]:
+def _too_few(around: TrainingJobInputs) -> Iterator[str]:
     """Groups of KubeShare that would never be whole."""
-    pods: defaultdict[gpu_sharing.Group, int] = defaultdict(int)
+    pods: defaultdict[gpu_sharing.SharedGpuGroup, int] = defaultdict(int)
     for job in around.jobs:
         group = (
             gpu_sharing.group(dict(job.role.labels)) if job.role and job.role.shape.share else None
@@ -148,7 +148,9 @@ def _too_few(around: Around) -> Iterator[str]:
             )
 
 
-def _ruled(job: JobFacts, role: Role, rules: NamespaceRules, of: RuntimeClassFacts | None) -> Role:
+def _ruled(
+    job: JobFacts, role: Role, rules: NamespaceConstraints, of: RuntimeClassFacts | None
+) -> Role:
     """With what admission adds to its pods before there are any, and what they count in quotas."""
     if rules == NO_RULES:
         return role
@@ -175,13 +177,13 @@ def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
     return tuple(sorted(found, key=lambda pod: (pod.index, pod.created_at, pod.name)))
 
 
-def _priorities(around: Around) -> Iterator[int]:
+def _priorities(around: TrainingJobInputs) -> Iterator[int]:
     """Of pods whose PriorityClass was deleted, their own: they keep it."""
     for pods, priority in zip(around.pods, around.priorities, strict=True):
         yield from [pod.priority for pod in pods] if priority is None else [priority]
 
 
-def _clean_up(around: Around) -> contract.CleanUp:
+def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:
     """As the deciding role says."""
     chosen = [
         job.spec.clean_up for job in around.jobs if job.spec and job.role and job.role.decides
@@ -189,7 +191,7 @@ def _clean_up(around: Around) -> contract.CleanUp:
     return chosen[0] if chosen else contract.CleanUp.RUNNING
 
 
-def _problems(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     yield from (job.problem for job in around.jobs if job.problem)
     yield from _disagreements(around, specs)
     # What only a start needs may go later: who runs still shrinks, pauses and ends.
@@ -201,7 +203,7 @@ def _waits(job: JobFacts) -> bool:
     return job.role is None or (job.role.suspended and job.role.ending is None)
 
 
-def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     """What is missing or in the way around the Jobs, so that they cannot start."""
     yield from _refused(around)
     yield from _too_few(around)
@@ -219,7 +221,7 @@ def _obstacles(key: JobKey, around: Around, specs: Sequence[JobSpec]) -> Iterato
                 )
 
 
-def _refused(around: Around) -> Iterator[str]:
+def _refused(around: TrainingJobInputs) -> Iterator[str]:
     """Why the API server would refuse every pod of a template, or no node ever take one."""
     for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
         if priority is None:
@@ -243,7 +245,7 @@ def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
         yield f"its Jobs disagree on {contract.PORT}: recreate them with the same"
 
 
-def _ended_before(around: Around) -> Iterator[str]:
+def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
     """Jobs of an earlier run: those that were created anew would start without them."""
     roles = [(job, job.role) for job in around.jobs if job.role]
     if any(not (role.suspended or role.ending) for _, role in roles):
@@ -262,7 +264,7 @@ def _share(job: JobFacts) -> int:
     return job.role.shape.requests.get(SHARED_GPU) if job.role else 0
 
 
-def _disagreements(around: Around, specs: Sequence[JobSpec]) -> Iterator[str]:
+def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     if len({spec.framework for spec in specs}) > 1:
         yield f"its Jobs disagree on {contract.FRAMEWORK}: write the same on each"
     if len({spec.cast for spec in specs}) > 1:

@@ -14,8 +14,8 @@ import msgspec
 
 from edl.errors import Conflict, NotFound
 from edl.kube.cache.label_selector import matches
-from edl.kube.cluster import RESOURCES, LogRequest, RawEvent, RawListing, Selection
-from edl.kube.testing.fake_history import Change, History, Key
+from edl.kube.cluster import RESOURCES, ListOptions, LogRequest, RawEvent, RawList
+from edl.kube.testing.fake_history import FakeChange, FakeHistory, FakeKey
 from edl.kube.testing.fake_logs import FakeLog, FakeLogs
 from edl.model import Target
 from edl.patches.merge_patch import merged
@@ -35,8 +35,8 @@ class FakeCluster:
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
-        self._objects: dict[Key, Json] = {}
-        self._history = History()
+        self._objects: dict[FakeKey, Json] = {}
+        self._history = FakeHistory()
         self._lock = self._history.lock
         self.logs = FakeLogs()
         self.release = "v1.37.2"
@@ -56,7 +56,7 @@ class FakeCluster:
         with self._lock:
             return copy.deepcopy(self._found(_key(target)))
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         self.tick()
         if selection.kind in self.unserved:
             raise NotFound("the server could not find the requested resource", 404)
@@ -66,14 +66,14 @@ class FakeCluster:
                 for key, body in sorted(self._objects.items(), key=lambda entry: entry[0])
                 if _selects(selection, key, body)
             ]
-            return RawListing(tuple(chosen), str(self._history.version))
+            return RawList(tuple(chosen), str(self._history.version))
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         listing = self.list(selection)
         for start in range(0, max(len(listing.items), 1), _PAGE_SIZE):
-            yield RawListing(listing.items[start : start + _PAGE_SIZE], listing.version)
+            yield RawList(listing.items[start : start + _PAGE_SIZE], listing.version)
 
-    def watch(self, selection: Selection, version: str) -> "FakeWatch":
+    def watch(self, selection: ListOptions, version: str) -> "FakeWatch":
         return FakeWatch(self._history, selection, int(version))
 
     def version(self) -> str:
@@ -145,7 +145,7 @@ class FakeCluster:
         """As when the API server restarts: every watch ends, without an error."""
         self._history.end_all()
 
-    def _deleted(self, key: Key, before: Json) -> Json:
+    def _deleted(self, key: FakeKey, before: Json) -> Json:
         """As it stands while its grace period runs, or its finalizers are there."""
         after, grace = copy.deepcopy(before), _grace(key, before)
         ends = self._clock() + timedelta(seconds=grace)
@@ -153,7 +153,7 @@ class FakeCluster:
         after["metadata"]["deletionGracePeriodSeconds"] = grace
         return after
 
-    def _is_over(self, key: Key, body: Json) -> bool:
+    def _is_over(self, key: FakeKey, body: Json) -> bool:
         """Whether an object that is being deleted has nothing left to wait for."""
         metadata = body["metadata"]
         ends = metadata.get("deletionTimestamp")
@@ -161,7 +161,7 @@ class FakeCluster:
             return False
         return key.kind != "Pod" or datetime.fromisoformat(ends) <= self._clock()
 
-    def _found(self, key: Key) -> Json:
+    def _found(self, key: FakeKey) -> Json:
         try:
             return self._objects[key]
         except KeyError:
@@ -182,7 +182,7 @@ class FakeCluster:
         metadata["creationTimestamp"] = _text(self._clock())
         return body
 
-    def _store(self, key: Key, after: Json) -> None:
+    def _store(self, key: FakeKey, after: Json) -> None:
         """A new version; where nothing is left to wait for, it is the deletion itself."""
         if self._is_over(key, after):
             self._objects[key] = after
@@ -190,7 +190,7 @@ class FakeCluster:
         else:
             self._commit(key, after)
 
-    def _commit(self, key: Key, after: Json | None) -> None:
+    def _commit(self, key: FakeKey, after: Json | None) -> None:
         before = self._objects.pop(key, None)
         last = copy.deepcopy(before or {}) if after is None else after
         last["metadata"]["resourceVersion"] = str(self._history.version + 1)
@@ -202,7 +202,7 @@ class FakeCluster:
 class FakeWatch:
     """A watch of a `FakeCluster`. It blocks for the next event until it is closed or ended."""
 
-    def __init__(self, history: History, selection: Selection, version: int) -> None:
+    def __init__(self, history: FakeHistory, selection: ListOptions, version: int) -> None:
         self._history = history
         self._selection = selection
         self._version = version
@@ -219,7 +219,7 @@ class FakeWatch:
         self._history.end(self._reader)
 
 
-def _event(selection: Selection, change: Change) -> RawEvent | None:
+def _event(selection: ListOptions, change: FakeChange) -> RawEvent | None:
     was = change.before is not None and _selects(selection, change.key, change.before)
     remains = not change.deleted and _selects(selection, change.key, change.last)
     kinds: dict[tuple[bool, bool], Literal["ADDED", "MODIFIED", "DELETED"]] = {
@@ -231,13 +231,13 @@ def _event(selection: Selection, change: Change) -> RawEvent | None:
     return RawEvent(kind, msgspec.json.encode(change.last)) if kind else None
 
 
-def _selects(selection: Selection, key: Key, body: Json) -> bool:
+def _selects(selection: ListOptions, key: FakeKey, body: Json) -> bool:
     if key.kind != selection.kind or selection.namespace not in ("", key.namespace):
         return False
     return matches(selection.labels, body["metadata"].get("labels") or {})
 
 
-def _grace(key: Key, body: Json) -> int:
+def _grace(key: FakeKey, body: Json) -> int:
     """Seconds that a pod has before it is gone; none before it is bound, and after it has ended."""
     spec, phase = body.get("spec") or {}, (body.get("status") or {}).get("phase")
     if key.kind != "Pod" or not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
@@ -250,16 +250,16 @@ def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _check_version(key: Key, found: Json, wanted: str | None) -> None:
+def _check_version(key: FakeKey, found: Json, wanted: str | None) -> None:
     if wanted and wanted != found["metadata"]["resourceVersion"]:
         raise Conflict(f'{_plural(key)} "{key.name}" has been modified; read it again', 409)
 
 
-def _key(target: Target) -> Key:
+def _key(target: Target) -> FakeKey:
     namespaced = RESOURCES[target.kind].namespaced
-    return Key(target.kind, target.namespace if namespaced else "", target.name)
+    return FakeKey(target.kind, target.namespace if namespaced else "", target.name)
 
 
-def _plural(key: Key) -> str:
+def _plural(key: FakeKey) -> str:
     resource = RESOURCES[key.kind]
     return f"{resource.plural}.{resource.group}" if resource.group else resource.plural

@@ -11,7 +11,7 @@ from edl.errors import Gone
 from edl.writes import Json
 
 
-class Key(NamedTuple):
+class FakeKey(NamedTuple):
     """One object; `namespace` is empty for kinds without."""
 
     kind: str
@@ -19,31 +19,31 @@ class Key(NamedTuple):
     name: str
 
 
-class Change(msgspec.Struct, frozen=True):
+class FakeChange(msgspec.Struct, frozen=True):
     """`before` is None for a new object; `last` carries the version of this change."""
 
     version: int
-    key: Key
+    key: FakeKey
     before: Json | None
     last: Json
     deleted: bool
 
 
-class History:
+class FakeHistory:
     """Changes, numbered without gaps. Thread-safe; what was added is never mutated."""
 
     def __init__(self) -> None:
         self.lock = Condition()
         self.version = 1
-        self._changes: list[Change] = []
+        self._changes: list[FakeChange] = []
         self._forgotten = 0
         self._readers: set[int] = set()
         self._names = itertools.count()
 
-    def add(self, key: Key, before: Json | None, last: Json, *, deleted: bool) -> None:
+    def add(self, key: FakeKey, before: Json | None, last: Json, *, deleted: bool) -> None:
         with self.lock:
             self.version += 1
-            self._changes.append(Change(self.version, key, before, last, deleted))
+            self._changes.append(FakeChange(self.version, key, before, last, deleted))
             self.lock.notify_all()
 
     def reader(self) -> int:
@@ -52,7 +52,7 @@ class History:
             self._readers.add(name)
             return name
 
-    def after(self, version: int, reader: int) -> Sequence[Change] | None:
+    def after(self, version: int, reader: int) -> Sequence[FakeChange] | None:
         """Wait for changes after `version`; None once the reader was ended. Raises Gone."""
         with self.lock:
             self.lock.wait_for(lambda: reader not in self._readers or version < self.version)

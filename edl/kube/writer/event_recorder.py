@@ -13,7 +13,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Conflict
 from edl.kube.cluster import RESOURCES, Cluster
-from edl.kube.writer.executor import Actuator, Report, never
+from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import Target
 from edl.writes import Json, Note, Step
 
@@ -27,7 +27,7 @@ _LONGEST_MESSAGE: Final = 1024
 _LONGEST_NAME: Final = 200
 
 
-class Announcer:
+class EventRecorder:
     """Writes Events from one thread of its own: one at once, many the later the busier the server.
 
     It rests after each as long as that took, several times over, and while it is `hushed`. When
@@ -86,14 +86,14 @@ class Announcer:
             self._closing.wait(took / _SHARE - took)
 
 
-class Undisturbed:
+class EventYieldingExecutor:
     """An actuator whose writes come first: Events tell of them when they are through."""
 
-    def __init__(self, actuator: Actuator, announcer: Announcer) -> None:
+    def __init__(self, actuator: StepExecutor, announcer: EventRecorder) -> None:
         self._actuator = actuator
         self._announcer = announcer
 
-    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         with self._announcer.hushed():
             return self._actuator.act(steps, enough)
 

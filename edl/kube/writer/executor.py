@@ -19,14 +19,14 @@ THREADS: Final = 16
 """Writers: a busy API server answers late, and who releases much must be heard beside others."""
 
 
-class Failure(msgspec.Struct, frozen=True):
+class StepFailure(msgspec.Struct, frozen=True):
     """A step that ended early, and why."""
 
     step: Step
     error: EdlError
 
 
-class Report(msgspec.Struct, frozen=True):
+class StepReport(msgspec.Struct, frozen=True):
     """What became of each step. Conflicts are no errors: decide again from fresh state.
 
     Nor is an object that is gone: the watch has yet to say so. `left` were never begun.
@@ -34,7 +34,7 @@ class Report(msgspec.Struct, frozen=True):
 
     done: tuple[Step, ...] = ()
     conflicts: tuple[Step, ...] = ()
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[StepFailure, ...] = ()
     left: tuple[Step, ...] = ()
 
 
@@ -43,10 +43,10 @@ def never() -> bool:
     return False
 
 
-class Actuator(Protocol):
+class StepExecutor(Protocol):
     """Something that takes steps."""
 
-    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         """Begin one after the other until it is `enough`, and end all that were begun."""
         ...
 
@@ -62,7 +62,7 @@ class _Outcome(msgspec.Struct, frozen=True):
         return isinstance(self.error, Conflict | NotFound)
 
 
-class Writer:
+class ClusterWriter:
     """Writes to a cluster. `written(kind, object)` is told what each write returned."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Writer:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
 
-    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> Report:
+    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         """Wait for all steps that were begun. A failure ends its own step only; nothing is raised.
 
         No step waits for another: one that takes long holds up nobody but itself.
@@ -89,10 +89,10 @@ class Writer:
         taken = sorted(chain.from_iterable(hand.result() for hand in hands), key=itemgetter(0))
         outcomes = [outcome for _, outcome in taken]
         bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
-        return Report(
+        return StepReport(
             done=tuple(one.step for one in outcomes if not one.error),
             conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
-            failed=tuple(Failure(one.step, one.error) for one in bad if one.error),
+            failed=tuple(StepFailure(one.step, one.error) for one in bad if one.error),
             left=tuple(step for _, step in waiting),
         )
 

@@ -9,7 +9,7 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.inject.manifest_types import is_labelled
 from edl.inject.warnings import unknown_keys
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.writes import Json
 from kubectl_edl.doctor.checks.check import Diagnosis, Findings, Patient, warning
 
@@ -70,7 +70,7 @@ def _listed(patient: Patient, kind: str, labels: str = "") -> list[Json]:
     connection = patient.connection
     for namespace in dict.fromkeys((connection.scope.namespace, connection.namespace)):
         with suppress(Forbidden):
-            items = connection.cluster.list(Selection(kind, namespace, labels)).items
+            items = connection.cluster.list(ListOptions(kind, namespace, labels)).items
             return [json.loads(item) for item in items]
     return []
 

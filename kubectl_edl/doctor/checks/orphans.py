@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import NotFound
-from edl.kube.cluster import RESOURCES, Selection
+from edl.kube.cluster import RESOURCES, ListOptions
 from edl.kube.decode.object_facts import time
 from edl.model import Target
 from edl.writes import Json
@@ -26,7 +26,7 @@ def orphans(patient: Patient) -> Findings:
     alone = [
         (kind, metadata)
         for kind in _KINDS
-        for metadata in _listed(patient, Selection(kind, namespace, _OURS))
+        for metadata in _listed(patient, ListOptions(kind, namespace, _OURS))
         if _is_settled(metadata, patient) and not _has_owner(metadata, labelled, patient)
     ]
     for kind, metadata in alone:
@@ -41,11 +41,11 @@ def orphans(patient: Patient) -> Findings:
 
 
 def _uids(patient: Patient, namespace: str) -> Iterator[str]:
-    for metadata in _listed(patient, Selection("Job", namespace, contract.FRAMEWORK)):
+    for metadata in _listed(patient, ListOptions("Job", namespace, contract.FRAMEWORK)):
         yield metadata["uid"]
 
 
-def _listed(patient: Patient, selection: Selection) -> Iterator[Json]:
+def _listed(patient: Patient, selection: ListOptions) -> Iterator[Json]:
     """The metadata of each."""
     for item in patient.connection.cluster.list(selection).items:
         yield json.loads(item)["metadata"]

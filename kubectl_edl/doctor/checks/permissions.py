@@ -11,7 +11,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.kube.auth.access_review import Right, is_granted, listed, whoami
+from edl.kube.auth.access_review import AccessRight, is_granted, listed, whoami
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
 from edl.model import Target
@@ -36,9 +36,9 @@ class Rule:
     namespace: str = ""
     names: tuple[str, ...] = ("",)
 
-    def __iter__(self) -> Iterator[Right]:
+    def __iter__(self) -> Iterator[AccessRight]:
         for verb, resource, name in product(self.verbs, self.resources, self.names):
-            yield Right(verb, resource, self.group, self.namespace, name)
+            yield AccessRight(verb, resource, self.group, self.namespace, name)
 
 
 ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
@@ -116,7 +116,7 @@ def _kept_elsewhere(cluster: Cluster) -> bool:
         return False
 
 
-def granted(account: str, documents: Iterable[Json]) -> list[Right]:
+def granted(account: str, documents: Iterable[Json]) -> list[AccessRight]:
     """What the roles among these documents give one of our service accounts, each right once."""
     found = tuple(documents)
     roles = {(one["kind"], one["metadata"]["name"]): one for one in found if "rules" in one}
@@ -129,7 +129,7 @@ def granted(account: str, documents: Iterable[Json]) -> list[Right]:
     return sorted({right for role in bound for right in _rights(role)})
 
 
-def _rights(role: Json) -> Iterator[Right]:
+def _rights(role: Json) -> Iterator[AccessRight]:
     namespace = role["metadata"].get("namespace", "")
     for rule in role["rules"] or ():
         names = tuple(rule.get("resourceNames") or ("",))
@@ -159,11 +159,11 @@ def _grant_takes(need: Need) -> str:
     return "need it in the whole cluster" if need.cluster_wide else "need it"
 
 
-def _within(right: Right, need: Need, namespace: str) -> Right:
+def _within(right: AccessRight, need: Need, namespace: str) -> AccessRight:
     """The same right in the namespace that the user works in."""
     if need.cluster_wide or right.namespace:
         return right
-    return Right(right.verb, right.resource, right.group, namespace, right.name)
+    return AccessRight(right.verb, right.resource, right.group, namespace, right.name)
 
 
 def _grant(need: Need, me: str, namespace: str) -> str:
@@ -174,7 +174,7 @@ def _grant(need: Need, me: str, namespace: str) -> str:
     return f"kubectl create rolebinding {need.role} -n {namespace} --clusterrole={need.role} {who}"
 
 
-def _lacking(cluster: Cluster, rights: Sequence[Right], subject: Json) -> list[Right]:
+def _lacking(cluster: Cluster, rights: Sequence[AccessRight], subject: Json) -> list[AccessRight]:
     with ThreadPoolExecutor(_ASKERS) as pool:
         allowed = list(pool.map(lambda right: is_granted(cluster, right, subject), rights))
     return [right for right, may in zip(rights, allowed, strict=True) if not may]

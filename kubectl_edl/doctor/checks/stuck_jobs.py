@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from edl import contract, frameworks
 from edl.errors import Forbidden
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.messages import message
 from edl.model import ClusterState, Phase, Target, TrainingJob
@@ -109,7 +109,7 @@ def topologies(patient: Patient) -> Findings:
     asking = [job for job in _jobs(patient).jobs if not ending(job) and job.topology]
     if not asking:
         return
-    listing = patient.connection.cluster.list(Selection("Node"))
+    listing = patient.connection.cluster.list(ListOptions("Node"))
     known = {label for raw in listing.items for label in node(raw).labels or {}}
     missing = [
         (job, label) for job in asking for label in job.topology.labels if label not in known

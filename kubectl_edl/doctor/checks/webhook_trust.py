@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from certs.bundle import CertificateError, Pair, each_certificate
+from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.renew import is_due
 from certs.secrets import usual
 from certs.verify import facts_of, misnamed, pair_problem
@@ -84,7 +84,7 @@ def _problem(one: Trusted, patient: Patient) -> str:
     return ""
 
 
-def _served(found: Pair, named: str, patient: Patient, fix: str) -> Findings:
+def _served(found: KeyPair, named: str, patient: Patient, fix: str) -> Findings:
     now = patient.now
     problem = pair_problem(found, now) or misnamed(found.certificate, usual().names)
     if problem:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from edl import contract
 from edl.kube.decode import job_facts
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import NO_CLASS
-from edl.kube.state.training_jobs import Around, gather
+from edl.kube.state.training_jobs import TrainingJobInputs, gather
 from edl.model import JobKey, TrainingJob
 from edl.writes import Json
 from kubectl_edl.inject.injector import Setting, inject
@@ -30,7 +30,7 @@ def template(path: str) -> TrainingJob:
     Raises Denied, Unreadable or Refused for what is wrong in it, ValueError where there is not one.
     """
     stream = inject(sources([path], StringIO()), _SETTING)
-    shapes = Shapes()
+    shapes = ShapeInterner()
     facts = [job_facts.job(_stored(found), shapes) for found in _jobs(stream.values)]
     keys = {found.key for found in facts}
     if len(keys) != 1:
@@ -43,7 +43,7 @@ def template(path: str) -> TrainingJob:
 def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
     job = gather(
         key,
-        Around(
+        TrainingJobInputs(
             jobs=sorted(facts, key=lambda found: found.name),
             pods=[[] for _ in facts],
             tags=(),

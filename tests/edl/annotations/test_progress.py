@@ -5,7 +5,7 @@ import pytest
 
 from edl.errors import Denied
 from edl.kube.decode import job_facts
-from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import Role
 from edl.spec.parser import parse
 from edl.writes import Json
@@ -66,7 +66,7 @@ def items(done: int | None, note: str = "") -> Role:
         "spec": manifest["spec"] | ({} if done is None else {"completions": 10}),
         "status": {"succeeded": done or 0},
     }
-    found = job_facts.job(msgspec.json.encode(stored), Shapes()).role
+    found = job_facts.job(msgspec.json.encode(stored), ShapeInterner()).role
     assert found is not None
     return found
 

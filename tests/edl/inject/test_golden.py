@@ -109,7 +109,7 @@ def test_a_refusal_tells_everything_at_once(denial: Denial) -> None:
         manifest=denial.given,
         old=None,
     )
-    refusal = handler.mutate(review, SILENT, handler.Core(), CONTEXT).answer.refusal
+    refusal = handler.mutate(review, SILENT, handler.AdmissionCore(), CONTEXT).answer.refusal
     assert refusal is not None
     assert refusal.message == denial.message
 

@@ -9,10 +9,10 @@ import pytest
 from edl.errors import Conflict, NotFound
 from edl.kube.cluster import (
     Cluster,
-    ClusterWithLogs,
+    ListOptions,
     LogRequest,
+    PluginCluster,
     RawEvent,
-    Selection,
     Watch,
 )
 from edl.model import Target
@@ -179,19 +179,21 @@ class ClusterContract:
             lease(namespace, "c"),
         ):
             cluster.create(target, manifest)
-        listing = cluster.list(Selection("Lease", namespace, selector))
+        listing = cluster.list(ListOptions("Lease", namespace, selector))
         assert names(listing.items) == chosen
 
     def test_a_list_of_all_namespaces_holds_this_one(
         self, cluster: Cluster, namespace: str
     ) -> None:
         cluster.create(*lease(namespace, "one", only=namespace))
-        assert names(cluster.list(Selection("Lease", labels=f"only={namespace}")).items) == ["one"]
+        assert names(cluster.list(ListOptions("Lease", labels=f"only={namespace}")).items) == [
+            "one"
+        ]
 
     def test_pages_are_the_list(self, cluster: Cluster, namespace: str) -> None:
         for name in ("a", "b"):
             cluster.create(*lease(namespace, name))
-        pages = list(cluster.pages(Selection("Lease", namespace)))
+        pages = list(cluster.pages(ListOptions("Lease", namespace)))
         assert [name for page in pages for name in names(page.items)] == ["a", "b"]
         assert int(pages[0].version) > 0
 
@@ -199,7 +201,7 @@ class ClusterContract:
         self, cluster: Cluster, namespace: str
     ) -> None:
         target, manifest = lease(namespace, "one")
-        selection = Selection("Lease", namespace)
+        selection = ListOptions("Lease", namespace)
         listing = cluster.list(selection)
         cluster.create(target, manifest)
         watch = cluster.watch(selection, listing.version)
@@ -212,7 +214,7 @@ class ClusterContract:
         self, cluster: Cluster, namespace: str
     ) -> None:
         target, manifest = lease(namespace, "one")
-        selection = Selection("Lease", namespace, "in=yes")
+        selection = ListOptions("Lease", namespace, "in=yes")
         watch = cluster.watch(selection, cluster.list(selection).version)
         cluster.create(target, manifest)
         cluster.create(*lease(namespace, "other", **{"in": "no"}))
@@ -226,7 +228,7 @@ class ClusterContract:
     ) -> None:
         target, manifest = lease(namespace, "one")
         created = cluster.create(target, manifest)
-        watch = cluster.watch(Selection("Lease", namespace), version_of(created))
+        watch = cluster.watch(ListOptions("Lease", namespace), version_of(created))
         cluster.delete(target)
         event = next(_changes(watch))
         watch.close()
@@ -238,7 +240,7 @@ class ClusterContract:
     ) -> None:
         target, manifest = pod(namespace, "p", nodeName="none", terminationGracePeriodSeconds=50)
         created = cluster.create(target, manifest)
-        watch = cluster.watch(Selection("Pod", namespace), version_of(created))
+        watch = cluster.watch(ListOptions("Pod", namespace), version_of(created))
         cluster.delete(target, version=version_of(created))
         found = cluster.get(target)
         assert found["metadata"]["deletionGracePeriodSeconds"] == 50
@@ -272,7 +274,7 @@ class ClusterContract:
         finalizers = ["example.com/a", "example.com/b"]
         manifest["metadata"]["finalizers"] = finalizers
         created = cluster.create(target, manifest)
-        watch = cluster.watch(Selection("Lease", namespace), version_of(created))
+        watch = cluster.watch(ListOptions("Lease", namespace), version_of(created))
         cluster.delete(target)
         assert "deletionTimestamp" in cluster.get(target)["metadata"]
         cluster.patch(target, {"metadata": {"finalizers": finalizers[1:]}})
@@ -284,13 +286,13 @@ class ClusterContract:
         watch.close()
 
     def test_another_thread_ends_a_watch(self, cluster: Cluster, namespace: str) -> None:
-        selection = Selection("Lease", namespace)
+        selection = ListOptions("Lease", namespace)
         watch = cluster.watch(selection, cluster.list(selection).version)
         Timer(0.2, watch.close).start()
         assert list(_changes(watch)) == []
 
     def test_what_is_applied_is_created_and_then_changed(
-        self, cluster: ClusterWithLogs, namespace: str
+        self, cluster: PluginCluster, namespace: str
     ) -> None:
         target, manifest = lease(namespace, "one")
         assert cluster.apply(target, manifest, dry_run=True)["spec"] == manifest["spec"]
@@ -303,7 +305,7 @@ class ClusterContract:
         assert cluster.get(target)["metadata"]["uid"] == created["metadata"]["uid"]
 
     def test_a_deletion_that_is_only_tried_deletes_nothing(
-        self, cluster: ClusterWithLogs, namespace: str
+        self, cluster: PluginCluster, namespace: str
     ) -> None:
         target, manifest = lease(namespace, "one")
         created = cluster.create(target, manifest)
@@ -316,7 +318,7 @@ class ClusterContract:
             cluster.get(target)
 
     def test_the_log_of_a_pod_that_is_not_there_is_not_found(
-        self, cluster: ClusterWithLogs, namespace: str
+        self, cluster: PluginCluster, namespace: str
     ) -> None:
         with pytest.raises(NotFound, match='"nobody" not found'):
             cluster.log(LogRequest(Target("Pod", namespace, "nobody"), "main"))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edl.kube.cluster import Cluster, RawListing, Selection, Watch
+from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
 from edl.model import Target
 from edl.writes import Json
 
@@ -21,15 +21,15 @@ class FaultyCluster:
         self._check("get")
         return self._cluster.get(target)
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         self._check("list")
         return self._cluster.list(selection)
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         self._check("list")
         return self._cluster.pages(selection)
 
-    def watch(self, selection: Selection, version: str) -> Watch:
+    def watch(self, selection: ListOptions, version: str) -> Watch:
         self._check("watch")
         return self._cluster.watch(selection, version)
 

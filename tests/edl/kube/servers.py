@@ -10,8 +10,8 @@ from typing import Any
 
 import urllib3
 
-from edl.kube.api.client import ApiServer, Waits
-from edl.kube.auth.credentials import Login
+from edl.kube.api.client import ApiClient, RetryPolicy
+from edl.kube.auth.credentials import ClientConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,11 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
         server.server_close()
 
 
-def api(address: str, pauses: list[float] | None = None) -> ApiServer:
+def api(address: str, pauses: list[float] | None = None) -> ApiClient:
     """A client of it; `pauses` records the waits instead of waiting."""
-    login = Login(address, "default", urllib3.PoolManager(), lambda: "Bearer secret")
+    login = ClientConfig(address, "default", urllib3.PoolManager(), lambda: "Bearer secret")
     clock = Clock(pauses if pauses is not None else [])
-    return ApiServer(login, Waits(sleep=clock.sleep, monotonic=clock.monotonic))
+    return ApiClient(login, RetryPolicy(sleep=clock.sleep, monotonic=clock.monotonic))
 
 
 class Clock:

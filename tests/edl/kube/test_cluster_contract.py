@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from edl.errors import Gone, NotFound
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from tests.edl.kube.cluster_contract import ClusterContract, lease, pod, take
 
@@ -23,7 +23,7 @@ def test_a_version_that_is_too_old_is_gone(cluster: FakeCluster) -> None:
     cluster.create(*lease("test", "one"))
     cluster.forget_history()
     with pytest.raises(Gone):
-        list(cluster.watch(Selection("Lease", "test"), "1"))
+        list(cluster.watch(ListOptions("Lease", "test"), "1"))
 
 
 def test_a_pod_is_gone_when_its_grace_period_has_passed() -> None:
@@ -37,7 +37,7 @@ def test_a_pod_is_gone_when_its_grace_period_has_passed() -> None:
     assert cluster.get(target)
     now += timedelta(seconds=1)
     cluster.tick()
-    watch = cluster.watch(Selection("Pod", "test"), version)
+    watch = cluster.watch(ListOptions("Pod", "test"), version)
     assert take(watch, 2) == [("MODIFIED", "p"), ("DELETED", "p")]
     with pytest.raises(NotFound):
         cluster.get(target)

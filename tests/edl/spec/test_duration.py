@@ -7,7 +7,7 @@ import pytest
 
 from edl.errors import Denied
 from edl.kube.decode import job_facts
-from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.spec.parser import parse
 from edl.writes import Json
 from tests.edl.kube.manifests import member
@@ -40,7 +40,7 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
 def test_a_role_carries_it_and_a_wrong_one_holds_nothing_up() -> None:
     def role(text: str) -> tuple[timedelta | None, str]:
         manifest = member("worker", notes={"edl.dev/duration": text})
-        found = job_facts.job(msgspec.json.encode(manifest), Shapes()).role
+        found = job_facts.job(msgspec.json.encode(manifest), ShapeInterner()).role
         assert found is not None
         return found.duration, found.problem
 

@@ -8,7 +8,7 @@ import pytest
 
 from edl.errors import Denied
 from edl.kube.decode import job_facts
-from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import Role, Scaling
 from edl.spec.parser import parse
 from edl.writes import Json
@@ -59,7 +59,7 @@ def test_what_is_no_name_is_refused(text: str) -> None:
 
 def role(**notes: str) -> Role:
     named = {f"edl.dev/{word.replace('_', '-')}": text for word, text in notes.items()}
-    found = job_facts.job(msgspec.json.encode(member("worker", notes=named)), Shapes()).role
+    found = job_facts.job(msgspec.json.encode(member("worker", notes=named)), ShapeInterner()).role
     assert found is not None
     return found
 

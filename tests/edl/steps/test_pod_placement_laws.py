@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.errors import Conflict
 from edl.kube.decode import job_facts, object_facts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.observe import Snapshot, observe
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, Role, Target
@@ -68,7 +68,7 @@ class World:
     """`lost`: (pod, gate) of every gate that a patch took away, in order."""
 
     now: datetime = NOW
-    shapes: Shapes = field(default_factory=Shapes)
+    shapes: ShapeInterner = field(default_factory=ShapeInterner)
     pods: list[str] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
     around: set[Target] = field(default_factory=set)
@@ -90,7 +90,7 @@ class World:
     def state(self) -> ClusterState:
         jobs = [self.cluster.get(self.job(role)) for role in SIZES]
         encode = msgspec.json.encode
-        seen = Snapshot(
+        seen = ClusterFacts(
             jobs=[job_facts.job(encode(body), self.shapes) for body in jobs],
             pods=[object_facts.pod(encode(self.pod(name)), self.shapes) for name in self.pods],
         )

@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from edl.errors import EdlError
-from edl.kube.api.client import ApiServer
-from edl.kube.cluster import Selection
+from edl.kube.api.client import ApiClient
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
 
@@ -95,7 +95,7 @@ class KubeShare:
     `gap`: seconds between its two calls, so that the Job controller looks when there is no pod.
     """
 
-    api: ApiServer
+    api: ApiClient
     gap: float = 0.0
     failed: list[str] = field(default_factory=list)
     """What its log would say of creates that failed."""
@@ -131,8 +131,8 @@ class KubeShare:
 
     def schedule(self) -> None:
         """Bind every pod that waits and has a GPU with room."""
-        pods = [json.loads(item) for item in self.api.list(Selection("Pod", labels=LIMIT)).items]
-        nodes = [json.loads(item) for item in self.api.list(Selection("Node")).items]
+        pods = [json.loads(item) for item in self.api.list(ListOptions("Pod", labels=LIMIT)).items]
+        nodes = [json.loads(item) for item in self.api.list(ListOptions("Node")).items]
         taken = _taken(pods)
         for pod in filter(_waits, pods):
             gpu = _room(pod, nodes, taken)

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from edl import contract
 from edl.errors import Forbidden, Invalid
 from edl.kube.api.client import connect
-from edl.kube.cluster import RESOURCES, Cluster, RawListing, Selection, Watch
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawList, Watch
 from edl.model import Target
 from edl.writes import Json
 from sandbox.existing import Cluster as Machine
@@ -142,14 +142,14 @@ class Noted:
     def get(self, target: Target) -> Json:
         return self._noting("get", target.kind, lambda: self.cluster.get(target))
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         return self._noting("list", selection.kind, lambda: self.cluster.list(selection))
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         pages = self._noting("list", selection.kind, lambda: [*self.cluster.pages(selection)])
         return iter(pages)
 
-    def watch(self, selection: Selection, version: str) -> Watch:
+    def watch(self, selection: ListOptions, version: str) -> Watch:
         return self._noting("watch", selection.kind, lambda: self.cluster.watch(selection, version))
 
     def create(self, target: Target, manifest: Mapping[str, Any], *, dry_run: bool = False) -> Json:

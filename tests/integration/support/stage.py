@@ -10,7 +10,7 @@ from typing import Any
 from edl import contract
 from edl.errors import NotFound
 from edl.kube.api.client import connect
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from edl.writes import Json
 from sandbox.errors import SandboxError
@@ -104,7 +104,7 @@ class Stage:
         return True
 
     def all(self, kind: str) -> list[Json]:
-        listing = self.api.list(Selection(kind, self.namespace))
+        listing = self.api.list(ListOptions(kind, self.namespace))
         return [json.loads(item) for item in listing.items]
 
     def pods(self, job: str) -> list[Json]:

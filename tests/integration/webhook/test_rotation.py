@@ -19,7 +19,7 @@ from cryptography import x509
 from certs.bundle import each_certificate
 from certs.secrets import rotate, usual
 from edl.errors import NotFound
-from edl.kube.api.client import ApiServer, connect
+from edl.kube.api.client import ApiClient, connect
 from edl.model import Target
 from sandbox.layout import free_ports
 from tests.integration.support.webhook import Webhook, as_account, labelled, read, until
@@ -44,7 +44,7 @@ class Load:
     They pause in between: it is the certificates' turn here, not the processor's.
     """
 
-    def __init__(self, api: ApiServer, namespace: str) -> None:
+    def __init__(self, api: ApiClient, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
         self._ended = Event()

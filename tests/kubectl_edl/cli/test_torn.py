@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from edl.kube.cluster import RawListing
+from edl.kube.cluster import RawList
 from kubectl_edl.cli.command_errors import Exit
 from tests.kubectl_edl.fenced import Behind
 from tests.kubectl_edl.stage import Stage, job, mnist, node, pod
 
 if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster, Selection
+    from edl.kube.cluster import Cluster, ListOptions
 
 COMMANDS = (
     "top cluster",
@@ -34,10 +34,10 @@ class Torn(Behind):
 
     draws = Random(0)  # noqa: S311 - no secret
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         found = self.cluster.list(selection)
         kept = tuple(item for item in found.items if self.draws.random() < 0.7)
-        return RawListing(kept, found.version)
+        return RawList(kept, found.version)
 
 
 @pytest.fixture

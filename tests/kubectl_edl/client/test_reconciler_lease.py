@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from edl.kube.auth.access_review import Missing
+from edl.kube.auth.access_review import MissingRights
 from kubectl_edl.client.reconciler_lease import LEASE
 from tests.kubectl_edl.doctor.clinic import Clinic, installed
 from tests.kubectl_edl.stage import NOW, Stage, cast, job, lease, mnist, node
@@ -59,12 +59,12 @@ def test_five_seconds_after_the_lease_has_expired_it_is_said(
 
 @pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
 def test_a_reconciler_that_may_not_write_is_named(stage: Stage, command: tuple[str, ...]) -> None:
-    lease(stage, missing=Missing("ann", ("patch jobs.batch", "create events")))
+    lease(stage, missing=MissingRights("ann", ("patch jobs.batch", "create events")))
     assert stage.run(*command).err == (
         "hint: the reconciler may not patch jobs.batch, create events: decisions that take such "
         "writes are not carried out; kubectl edl doctor\n"
     )
-    lease(stage, missing=Missing("ann"))
+    lease(stage, missing=MissingRights("ann"))
     assert stage.run(*command).err == ""
 
 

@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import Context, Request, mutate
-from edl.kube.cluster import Cluster, RawListing, Selection
+from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.model import Target
 from edl.spec.namespace_policy import SILENT, NamespacePolicy
 from edl.spec.parser import parse
@@ -315,7 +315,7 @@ def created(*args: str, stage: Stage | None = None) -> Run:
 
 
 def stored(stage: Stage) -> list[str]:
-    items = stage.cluster.list(Selection("Job")).items
+    items = stage.cluster.list(ListOptions("Job")).items
     return [json.loads(item)["metadata"]["name"] for item in items]
 
 
@@ -455,7 +455,7 @@ def test_pods_that_a_limit_range_gives_requests_are_no_hint() -> None:
 )
 def test_quotas_that_cannot_be_read_are_no_error(trouble: ClusterError) -> None:
     class Closed(Completing):
-        def list(self, selection: Selection) -> RawListing:
+        def list(self, selection: ListOptions) -> RawList:
             if selection.kind == "ResourceQuota":
                 raise trouble
             return self.cluster.list(selection)

@@ -19,7 +19,7 @@ from tests.kubectl_edl.dashboard.stand import connected, seen, trained, watched
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edl.kube.cluster import Cluster, RawListing, Selection
+    from edl.kube.cluster import Cluster, ListOptions, RawList
     from kubectl_edl.dashboard.observed import Seen
     from tests.kubectl_edl.stage import Stage
 
@@ -41,15 +41,15 @@ class Fenced:
     def __getattr__(self, name: str) -> object:
         return getattr(self.inner, name)
 
-    def pages(self, selection: Selection) -> Iterator[RawListing]:
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
         self._check(selection)
         return self.inner.pages(selection)
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         self._check(selection)
         return self.inner.list(selection)
 
-    def _check(self, selection: Selection) -> None:
+    def _check(self, selection: ListOptions) -> None:
         if selection.kind in self.kinds and not selection.namespace:
             raise Forbidden(f"{selection.kind} is forbidden", 403)
 

@@ -7,7 +7,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Forbidden, Invalid, Unreachable
-from edl.kube.auth.access_review import Missing
+from edl.kube.auth.access_review import MissingRights
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.context import Connection, Scope
@@ -375,15 +375,15 @@ WRONG = "system:serviceaccount:web:default"
 
 def test_what_the_leader_may_not_write_is_a_failure(stage: Stage) -> None:
     assert "writes" not in checked(stage), "an older reconciler does not say"
-    lease(stage, missing=Missing(WRONG, ("patch jobs.batch", "create events")))
+    lease(stage, missing=MissingRights(WRONG, ("patch jobs.batch", "create events")))
     says = (
         f'one runs as "{WRONG}", which may not patch jobs.batch, create events: decisions that '
         "take such writes are not carried out"
     )
     assert only(stage, "writes") == ("failure", says, "kubectl edl upgrade")
-    lease(stage, missing=Missing(WRONG))
+    lease(stage, missing=MissingRights(WRONG))
     assert only(stage, "writes")[:2] == ("ok", f"it may write all that it must, as {WRONG}")
-    lease(stage, missing=Missing(WRONG, ("patch pods",)), minutes_ago=5)
+    lease(stage, missing=MissingRights(WRONG, ("patch pods",)), minutes_ago=5)
     assert "writes" not in checked(stage), "that it does not lead is told already"
 
 
@@ -391,7 +391,7 @@ def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
     clinic: Clinic,
 ) -> None:
     stage = beside(clinic)
-    lease(stage, missing=Missing(WRONG, tuple(f"patch {n}" for n in range(9))))
+    lease(stage, missing=MissingRights(WRONG, tuple(f"patch {n}" for n in range(9))))
     _, says, fix = only(stage, "writes")
     assert "may not patch 0, patch 1, patch 2, patch 3 and 5 more:" in says
     assert fix == (

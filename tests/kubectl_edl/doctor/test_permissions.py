@@ -2,7 +2,7 @@
 
 import pytest
 
-from edl.kube.auth.access_review import Right
+from edl.kube.auth.access_review import AccessRight
 from kubectl_edl.doctor.checks.permissions import granted
 from manifests.components import with_components
 from manifests.documents import load
@@ -10,18 +10,18 @@ from manifests.documents import load
 
 def test_what_the_manifests_grant_is_asked_about() -> None:
     reconciler = granted("edl-reconciler", load())
-    assert Right("patch", "jobs", "batch") in reconciler
+    assert AccessRight("patch", "jobs", "batch") in reconciler
     assert (
-        Right("bind", "clusterroles", "rbac.authorization.k8s.io", name="edl-launcher")
+        AccessRight("bind", "clusterroles", "rbac.authorization.k8s.io", name="edl-launcher")
         in reconciler
     )
-    assert Right("patch", "leases", "coordination.k8s.io", "edl-system") in {
-        Right(one.verb, one.resource, one.group, one.namespace) for one in reconciler
+    assert AccessRight("patch", "leases", "coordination.k8s.io", "edl-system") in {
+        AccessRight(one.verb, one.resource, one.group, one.namespace) for one in reconciler
     }
     for name in ("edl-webhook-authority", "edl-webhook-tls"):
-        assert Right("patch", "secrets", namespace="edl-system", name=name) in reconciler
+        assert AccessRight("patch", "secrets", namespace="edl-system", name=name) in reconciler
     webhook = granted("edl-webhook", load())
-    assert Right("get", "secrets", namespace="edl-system", name="edl-webhook-tls") in webhook
+    assert AccessRight("get", "secrets", namespace="edl-system", name="edl-webhook-tls") in webhook
 
 
 @pytest.mark.parametrize("account", ["edl-webhook", "edl-reconciler"])
@@ -38,6 +38,6 @@ def test_nobody_elses_rights_are_asked_about() -> None:
 
 
 def test_a_right_reads_as_rbac_spells_it() -> None:
-    right = Right("get", "pods/log", namespace="team")
+    right = AccessRight("get", "pods/log", namespace="team")
     assert str(right) == "get pods/log in namespace team"
     assert (right.attributes["resource"], right.attributes["subresource"]) == ("pods", "log")

@@ -12,7 +12,7 @@ from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict
 from edl.inject.pods import ttl
-from edl.kube.cluster import Cluster, Selection
+from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
 from edl.spec.job_spec import HELD_TTL
@@ -430,7 +430,7 @@ def holding(times: int) -> Callable[[Cluster], Cluster]:
             written = self.cluster.patch(target, body, dry_run=dry_run)
             if target.kind != "Job":
                 return written
-            there = self.cluster.list(Selection(WEBHOOK_KINDS[0])).items
+            there = self.cluster.list(ListOptions(WEBHOOK_KINDS[0])).items
             left[0] -= not there
             return self.cluster.patch(target, HELD) if there or left[0] >= 0 else written
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from edl import contract
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
 from tests.kubectl_edl.fenced import overtaken
@@ -123,7 +123,7 @@ def test_our_disruption_budgets_hold_no_drain_back_any_more(stage: Stage) -> Non
     budget(stage, "mnist-ps")
     budget(stage, "sweep")
     stage.run("unlabel", "mnist")
-    left = stage.cluster.list(Selection("PodDisruptionBudget")).items
+    left = stage.cluster.list(ListOptions("PodDisruptionBudget")).items
     assert [json.loads(item)["metadata"]["name"] for item in left] == ["sweep-first-1"]
 
 

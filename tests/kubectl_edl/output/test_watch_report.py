@@ -17,7 +17,7 @@ import yaml
 
 from edl import contract
 from edl.errors import Forbidden, Gone, Unreachable
-from edl.kube.cluster import RawListing, Selection
+from edl.kube.cluster import ListOptions, RawList
 from edl.model import Target
 from edl.writes import Json
 from kubectl_edl.cli.interrupts import Attention, listening
@@ -28,7 +28,7 @@ from tests.kubectl_edl.fenced import fenced
 from tests.kubectl_edl.stage import Stage, job, mnist, node
 from tests.kubectl_edl.test_startup import kubeconfig
 
-ELASTIC = Selection("Job", labels=contract.FRAMEWORK)
+ELASTIC = ListOptions("Job", labels=contract.FRAMEWORK)
 HOME, REST = "\x1b[H", "\x1b[K"
 LOAD = "Cluster: 1 queued; no node is ready"
 
@@ -158,7 +158,7 @@ def test_an_api_server_that_is_away_is_waited_for(stage: Stage) -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(stage.cluster, name)
 
-        def list(self, selection: Selection) -> RawListing:
+        def list(self, selection: ListOptions) -> RawList:
             if away:
                 raise Unreachable("no answer from the API server")
             return stage.cluster.list(selection)
@@ -189,11 +189,11 @@ class Watched:
     def __init__(self, *scripts: list[object]) -> None:
         self._scripts = iter(scripts)
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         assert selection == ELASTIC
-        return RawListing((), "7")
+        return RawList((), "7")
 
-    def watch(self, selection: Selection, version: str) -> Iterator[object]:
+    def watch(self, selection: ListOptions, version: str) -> Iterator[object]:
         assert (selection, version) == (ELASTIC, "7")
         for entry in next(self._scripts):
             if isinstance(entry, Exception):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edl import contract
 from edl.errors import EdlError, NotFound, Unreachable
-from edl.kube.cluster import Cluster, RawListing, Selection
+from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.writes import Json
 from kubectl_edl.output.cell_quantities import cores, memory, percent
 from tests.kubectl_edl.fenced import Behind, fenced
@@ -23,7 +23,7 @@ GPU = {"resources": {"requests": {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu":
 
 def without_metrics(error: EdlError) -> Callable[[Cluster], Cluster]:
     class Without(Behind):
-        def list(self, selection: Selection) -> RawListing:
+        def list(self, selection: ListOptions) -> RawList:
             if selection.kind.endswith("Metrics"):
                 raise error
             return self.cluster.list(selection)

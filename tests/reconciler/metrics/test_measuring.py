@@ -11,7 +11,7 @@ from prometheus_client import generate_latest
 from edl import reasons
 from edl.errors import Conflict, Forbidden, Invalid, NotFound
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.kube.writer.executor import Report
+from edl.kube.writer.executor import StepReport
 from edl.model import ClusterState, Code, JobKey, PodPhase, Target
 from edl.planner.decide import decide
 from edl.planner.limits import Limits
@@ -19,11 +19,11 @@ from edl.planner.plan import Admission, Evacuation, Held, Plan, Resize, Suspensi
 from edl.planner.policies import POLICIES
 from edl.writes import Action, Note, Step
 from reconciler.debug_plan import last_plan
-from reconciler.leader_election import Alone
-from reconciler.leader_guard import Guarded
+from reconciler.leader_election import AlwaysLeader
+from reconciler.leader_guard import LeaderOnlyCluster
 from reconciler.metrics.counters import Metrics
-from reconciler.metrics.decision_log import Journal
-from reconciler.metrics.state_metrics import Decided
+from reconciler.metrics.decision_log import DecisionLog
+from reconciler.metrics.state_metrics import LastDecision
 from tests.edl.kube.faults import FaultyCluster
 from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
 from tests.reasons import because
@@ -44,16 +44,16 @@ class Told:
     def __init__(self) -> None:
         self.time = Time()
         self.metrics = Metrics.fresh()
-        self.journal = Journal(self.metrics, self.time.monotonic)
+        self.journal = DecisionLog(self.metrics, self.time.monotonic)
 
     def decides(self, plan: Plan, state: ClusterState, waited: float | None = None) -> None:
-        self.journal.decided(Decided(state, plan), 0.01, waited)
+        self.journal.decided(LastDecision(state, plan), 0.01, waited)
 
     def acts(self, *words: Action, of: JobKey = A) -> None:
         notes = tuple(
             Note(Target("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
         )
-        self.journal.acted(Report(done=(Step(of, (), notes),)), 0.02)
+        self.journal.acted(StepReport(done=(Step(of, (), notes),)), 0.02)
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(name, labels)
@@ -238,8 +238,8 @@ def _renamed(plan: Plan, key: JobKey) -> Plan:
 def test_each_write_is_counted_by_what_became_of_it() -> None:
     metrics = Metrics.fresh()
     faulty = FaultyCluster(FakeCluster(Time().now))
-    leadership = Alone()
-    guarded = Guarded(faulty, leadership, metrics.wrote)
+    leadership = AlwaysLeader()
+    guarded = LeaderOnlyCluster(faulty, leadership, metrics.wrote)
     target = Target("Service", "web", "x")
     guarded.create(target, {})
     for error in (
@@ -271,7 +271,7 @@ def test_each_write_is_counted_by_what_became_of_it() -> None:
 def test_the_last_plan_can_be_read_as_json() -> None:
     state = cluster(node("n", cpu=4), worker("a", 1, 2), worker("b", 9, 9), demand("x", shape()))
     plan = decide(state, POLICIES["fair"], Limits())
-    document = json.loads(last_plan(Decided(state, plan)))
+    document = json.loads(last_plan(LastDecision(state, plan)))
     assert document["decidedAt"] == "2026-01-01T12:00:00.000+00:00"
     (admission,) = document["plan"]["admissions"]
     assert (admission["job"], admission["sizes"]) == ("ns/a", [["worker", 2]])

@@ -19,11 +19,11 @@ from certs.bundle import CERTIFICATE, KEY, Bundle, local_names, service_names
 from certs.issue import issue
 from tests.webhook import doors, reviews, wire
 from tests.webhook.doors import Opened, Streams
-from webhook.http.connection_limits import Limits
+from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.deferred_calls import ERRAND
 from webhook.http.listener import AT_ONCE
 
-SOON = Limits(look=0.02, each=1_100)
+SOON = ConnectionLimits(look=0.02, each=1_100)
 QUESTION = wire.request("POST", "/mutate", reviews.review(reviews.job()))
 
 
@@ -45,8 +45,8 @@ async def hangs_up(streams: Streams) -> bool:
     return await asyncio.wait_for(streams[0].read(), wire.SECONDS) == b""
 
 
-def patient(**limits: float) -> Limits:
-    return Limits(look=0.02, **limits)  # type: ignore[arg-type]
+def patient(**limits: float) -> ConnectionLimits:
+    return ConnectionLimits(look=0.02, **limits)  # type: ignore[arg-type]
 
 
 def test_a_head_that_does_not_end_is_told_so() -> None:

@@ -1,6 +1,6 @@
 """Which connection ends when there is no room for one more."""
 
-from webhook.http.connection_table import Room
+from webhook.http.connection_table import ConnectionTable
 
 
 class Guest:
@@ -17,14 +17,14 @@ class Guest:
         raise NotImplementedError
 
 
-def entered(room: Room, *guests: Guest) -> list[Guest]:
+def entered(room: ConnectionTable, *guests: Guest) -> list[Guest]:
     for guest in guests:
         room.enter(guest)
     return [*guests]
 
 
-def full_room(count: int) -> tuple[Room, list[Guest]]:
-    room = Room(count, count)
+def full_room(count: int) -> tuple[ConnectionTable, list[Guest]]:
+    room = ConnectionTable(count, count)
     return room, entered(room, *(Guest(str(number)) for number in range(count)))
 
 
@@ -65,7 +65,7 @@ def test_where_all_are_at_work_the_one_that_is_longest_ends() -> None:
 
 
 def test_a_new_connection_is_not_ended_by_a_client_that_asked_once_and_holds_many() -> None:
-    room = Room(1_100, 1_100)
+    room = ConnectionTable(1_100, 1_100)
     held = entered(room, *(Guest(f"held-{n}", "10.0.0.9") for n in range(1_100)))
     for guest in held:
         room.speaks(guest)
@@ -77,7 +77,7 @@ def test_a_new_connection_is_not_ended_by_a_client_that_asked_once_and_holds_man
 
 
 def test_a_client_has_its_own_bound() -> None:
-    room = Room(10, 3)
+    room = ConnectionTable(10, 3)
     (server,) = entered(room, Guest("server"))
     many = entered(room, *(Guest(str(number), "10.0.0.9") for number in range(5)))
     assert expelled(many) == ["0", "1"]

@@ -9,11 +9,11 @@ import pytest
 
 from tests.webhook import doors, wire
 from tests.webhook.doors import Opened
-from webhook.http.body_budget import SMALL, Budget
-from webhook.http.connection_limits import Limits
+from webhook.http.body_budget import SMALL, BodyBudget
+from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.deferred_calls import ERRAND
 
-LIMITS = Limits(look=0.02, body_bytes=10 * SMALL)
+LIMITS = ConnectionLimits(look=0.02, body_bytes=10 * SMALL)
 
 
 class Seen:
@@ -48,7 +48,7 @@ def asked(app: Seen, request: bytes, *, closing: bool = False) -> bytes:
             reader, writer = await door.connect()
             writer.write(request)
             found = await asyncio.wait_for(reader.readuntil(app.answer), wire.SECONDS)
-            assert door.budget.left == Budget().left
+            assert door.budget.left == BodyBudget().left
 
     doors.run(test)
     return found
@@ -116,7 +116,7 @@ def test_any_path_reaches_the_app(url: str, path: str) -> None:
 
 def test_large_requests_share_their_memory_and_small_ones_need_none() -> None:
     async def test() -> None:
-        budget = Budget(3 * SMALL)
+        budget = BodyBudget(3 * SMALL)
         async with doors.opened(LIMITS, app=Seen(), budget=budget) as door:
             whole = wire.request("POST", "/", b"x" * 4 * SMALL)
             _, half = await door.connect()
@@ -137,7 +137,7 @@ def test_large_requests_share_their_memory_and_small_ones_need_none() -> None:
 def test_what_is_decoded_of_a_body_counts_before_it_is_decoded() -> None:
     async def test() -> None:
         app = Seen()
-        async with doors.opened(LIMITS, app=app, budget=Budget(9 * SMALL)) as door:
+        async with doors.opened(LIMITS, app=app, budget=BodyBudget(9 * SMALL)) as door:
             assert (await door.ask(wire.request("POST", "/", b"[" * SMALL)))[0] == 503
             assert app.environ == {}
 
@@ -147,7 +147,7 @@ def test_what_is_decoded_of_a_body_counts_before_it_is_decoded() -> None:
 def test_an_answer_holds_its_memory_until_it_is_taken() -> None:
     async def test() -> None:
         size = 64 * SMALL  # more than the sockets between us take
-        budget = Budget(size)
+        budget = BodyBudget(size)
         async with doors.opened(LIMITS, app=Seen(b"a" * size), budget=budget) as door:
             reader, writer = await door.connect()
             writer.transport.pause_reading()
@@ -212,7 +212,7 @@ def test_an_app_that_leaves_an_errand_is_called_again_without_the_body() -> None
 
 def test_what_waits_for_an_errand_holds_its_memory() -> None:
     async def test(app: Waiting, door: Opened) -> None:
-        whole = Budget().left
+        whole = BodyBudget().left
         answer = asyncio.create_task(door.ask(LARGE))
         await wire.until(lambda: has_left(door, whole - 4 * SMALL))
         _, gone = await door.connect()

@@ -13,7 +13,7 @@ from certs import certificate_directory as files_in
 from certs.bundle import (
     Bundle,
     CertificateError,
-    Pair,
+    KeyPair,
     local_names,
     pair_files,
     service_names,
@@ -23,9 +23,9 @@ from certs.issue import issue, issue_pair
 from edl.errors import NotFound, Unreachable
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
-from webhook.tls.certificate_reloader import Keeper
+from webhook.tls.certificate_reloader import CertificateReloader
 from webhook.tls.serving_certificate import ServingCertificate, from_directory, from_secret
-from webhook.webhook_metrics import Measures
+from webhook.webhook_metrics import WebhookMetrics
 
 NOW = datetime.now(UTC)
 NAMES = local_names(service_names("edl-webhook", "edl-system"))
@@ -50,7 +50,7 @@ def shown(certificate: ServingCertificate, trust: bytes) -> bytes:
     return found
 
 
-def der(pair: Pair) -> bytes:
+def der(pair: KeyPair) -> bytes:
     return ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
 
 
@@ -78,14 +78,14 @@ def test_loading_the_same_again_is_nothing_new() -> None:
 @pytest.mark.parametrize(
     ("pair", "reason"),
     [
-        (Pair(RENEWED.certificate, BUNDLE.pair.key), "the key does not belong"),
-        (Pair(b"x", BUNDLE.pair.key), "not readable"),
-        (Pair(RENEWED.certificate, b""), "not readable"),
+        (KeyPair(RENEWED.certificate, BUNDLE.pair.key), "the key does not belong"),
+        (KeyPair(b"x", BUNDLE.pair.key), "not readable"),
+        (KeyPair(RENEWED.certificate, b""), "not readable"),
         (issue(NAMES, NOW - timedelta(days=400)).pair, "expired on"),
         (issue(NAMES, NOW + timedelta(days=2)).pair, "not valid before"),
     ],
 )
-def test_a_bad_pair_leaves_the_old_one_serving(pair: Pair, reason: str) -> None:
+def test_a_bad_pair_leaves_the_old_one_serving(pair: KeyPair, reason: str) -> None:
     certificate = ServingCertificate()
     certificate.load(BUNDLE.pair, NOW)
     with pytest.raises(CertificateError, match=reason):
@@ -110,7 +110,7 @@ def test_a_directory_is_a_source(tmp_path: Path) -> None:
 SECRET = Target("Secret", "edl-system", "edl-webhook-tls")
 
 
-def filled(cluster: FakeCluster, pair: Pair) -> None:
+def filled(cluster: FakeCluster, pair: KeyPair) -> None:
     files = pair_files(pair).items()
     data = {name: base64.b64encode(content).decode() for name, content in files}
     cluster.patch(SECRET, {"data": data})
@@ -133,7 +133,9 @@ def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
 ) -> None:
     cluster, certificate = FakeCluster(lambda: NOW), ServingCertificate()
     cluster.create(SECRET, {"metadata": {}})
-    keeper = Keeper(certificate, from_secret(cluster, SECRET), Measures(), lambda: NOW)
+    keeper = CertificateReloader(
+        certificate, from_secret(cluster, SECRET), WebhookMetrics(), lambda: NOW
+    )
     for _ in range(3):
         asyncio.run(keeper.refresh())
     assert certificate.problem(NOW) == "no certificate is loaded"
@@ -151,9 +153,11 @@ def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
     assert shown(certificate, BUNDLE.trust) == der(RENEWED)
 
 
-def keeper_of(directory: Path) -> tuple[Keeper, ServingCertificate]:
+def keeper_of(directory: Path) -> tuple[CertificateReloader, ServingCertificate]:
     certificate = ServingCertificate()
-    return Keeper(certificate, from_directory(directory), Measures(), lambda: NOW), certificate
+    return CertificateReloader(
+        certificate, from_directory(directory), WebhookMetrics(), lambda: NOW
+    ), certificate
 
 
 def write(directory: Path, bundle: Bundle) -> None:
@@ -190,21 +194,21 @@ def test_the_keeper_cannot_start_without_a_certificate(tmp_path: Path) -> None:
 def test_no_trouble_of_the_source_ends_the_keeping(
     trouble: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def source(_: datetime) -> Pair:
+    def source(_: datetime) -> KeyPair:
         raise trouble
 
     certificate = ServingCertificate()
     certificate.load(BUNDLE.pair, NOW)
-    asyncio.run(Keeper(certificate, source, Measures(), lambda: NOW).refresh())
+    asyncio.run(CertificateReloader(certificate, source, WebhookMetrics(), lambda: NOW).refresh())
     assert certificate.loaded is not None
     assert len(caplog.messages) == 1
 
 
 def test_the_expiry_is_measured(tmp_path: Path) -> None:
     write(tmp_path, BUNDLE)
-    measures = Measures()
+    measures = WebhookMetrics()
     certificate = ServingCertificate()
-    Keeper(certificate, from_directory(tmp_path), measures, lambda: NOW).start()
+    CertificateReloader(certificate, from_directory(tmp_path), measures, lambda: NOW).start()
     assert certificate.loaded is not None
     line = next(
         line

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from edl.feasibility.eligibility import Eligibility
 from edl.inject.pods import gpus
-from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import Node
 from edl.quantities import Resources
 from edl.writes import Json
@@ -69,7 +69,7 @@ def eligible(pod: Json, nodes: Sequence[Json]) -> list[bool]:
         )
         for number, labels in enumerate(nodes)
     )
-    return [bool(yes) for yes in Eligibility(made).mask(Shapes().of_json(pod))]
+    return [bool(yes) for yes in Eligibility(made).mask(ShapeInterner().of_json(pod))]
 
 
 def with_gpu(pod: Json) -> Json:

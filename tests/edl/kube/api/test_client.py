@@ -7,7 +7,7 @@ from email.utils import format_datetime
 import pytest
 
 from edl.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable, WebhookAway
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.model import Target
 from tests.edl.kube.servers import CUT, Answer, api, serving, status
 
@@ -18,14 +18,14 @@ EMPTY = Answer(200, {"metadata": {"resourceVersion": "5"}, "items": []})
 def test_reads_are_repeated_while_the_server_is_overloaded() -> None:
     pauses: list[float] = []
     with serving(status(429, "later"), status(503, "starting"), EMPTY) as (script, address):
-        assert api(address, pauses).list(Selection("Job")).version == "5"
+        assert api(address, pauses).list(ListOptions("Job")).version == "5"
     assert len(script.asked) == 3
     assert pauses == sorted(pauses)
 
 
 def test_reads_give_up_after_some_time() -> None:
     with serving(status(503, "starting")) as (script, address), pytest.raises(Unreachable) as error:
-        api(address).list(Selection("Job", "web"))
+        api(address).list(ListOptions("Job", "web"))
     assert "cannot list jobs.batch in namespace web now: starting" in str(error.value)
     assert error.value.status == 503
     assert len(script.asked) == 4
@@ -38,7 +38,7 @@ def later(seconds: str) -> Answer:
 def test_a_read_is_repeated_when_the_server_says_so() -> None:
     pauses: list[float] = []
     with serving(later("7"), EMPTY) as (_, address):
-        assert api(address, pauses).list(Selection("Job")).version == "5"
+        assert api(address, pauses).list(ListOptions("Job")).version == "5"
     assert pauses == [7.0]
 
 
@@ -74,7 +74,7 @@ def test_an_answer_says_how_far_the_servers_clock_is_ahead(hours: int) -> None:
     with serving(dated(format_datetime(datetime.now(UTC) + ahead, usegmt=True))) as (_, address):
         server = api(address)
         assert server.clock_ahead() == timedelta()
-        server.list(Selection("Job"))
+        server.list(ListOptions("Job"))
     assert abs(server.clock_ahead() - ahead) < timedelta(minutes=1)
 
 
@@ -82,7 +82,7 @@ def test_an_answer_says_how_far_the_servers_clock_is_ahead(hours: int) -> None:
 def test_without_a_date_the_clocks_are_taken_to_agree(text: str) -> None:
     with serving(dated(text)) as (_, address):
         server = api(address)
-        server.list(Selection("Job"))
+        server.list(ListOptions("Job"))
     assert server.clock_ahead() == timedelta()
 
 
@@ -106,7 +106,7 @@ def test_a_server_that_is_not_there_is_asked_once_and_named() -> None:
 
 def test_a_kept_connection_that_was_closed_meanwhile_is_replaced_for_reads() -> None:
     with serving(CUT, EMPTY) as (script, address):
-        assert api(address).list(Selection("Job")).version == "5"
+        assert api(address).list(ListOptions("Job")).version == "5"
     assert len(script.asked) == 2
     with serving(CUT, EMPTY) as (script, address), pytest.raises(Unreachable, match="no answer"):
         api(address).patch(JOB, {})
@@ -180,7 +180,7 @@ def test_a_list_follows_its_pages() -> None:
     first = Answer(200, {"metadata": {**meta, "continue": "a+b"}, "items": [{"x": 1}]})
     second = Answer(200, {"metadata": meta, "items": [{"x": 2}]})
     with serving(first, second) as (script, address):
-        listing = api(address).list(Selection("Job", "web", "a=b"))
+        listing = api(address).list(ListOptions("Job", "web", "a=b"))
     assert listing.items == (b'{"x": 1}', b'{"x": 2}')
     assert script.asked[1].path == (
         "/apis/batch/v1/namespaces/web/jobs?labelSelector=a%3Db&limit=1000&continue=a%2Bb"
@@ -191,14 +191,14 @@ def test_a_list_whose_pages_took_too_long_is_read_at_once() -> None:
     first = Answer(200, {"metadata": {"resourceVersion": "5", "continue": "c"}, "items": [{}]})
     whole = Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [{"x": 1}]})
     with serving(first, status(410, "expired"), whole) as (script, address):
-        assert api(address).list(Selection("Pod")).version == "9"
+        assert api(address).list(ListOptions("Pod")).version == "9"
     assert script.asked[2].path == "/api/v1/pods?"
 
 
 def test_a_packed_answer_is_unpacked() -> None:
     packed = gzip.compress(b'{"metadata": {"resourceVersion": "5"}, "items": [{"x": 1}]}')
     with serving(Answer(200, packed)) as (_, address):
-        assert api(address).list(Selection("Job")).items == (b'{"x": 1}',)
+        assert api(address).list(ListOptions("Job")).items == (b'{"x": 1}',)
 
 
 def test_a_packed_answer_that_is_broken_is_none() -> None:
@@ -207,13 +207,13 @@ def test_a_packed_answer_that_is_broken_is_none() -> None:
         serving(Answer(200, broken)) as (_, address),
         pytest.raises(Unreachable, match="no answer"),
     ):
-        api(address).list(Selection("Job"))
+        api(address).list(ListOptions("Job"))
 
 
 def test_a_list_of_nothing_may_be_null() -> None:
     nothing = Answer(200, {"metadata": {"resourceVersion": "5"}, "items": None})
     with serving(nothing) as (_, address):
-        assert api(address).list(Selection("Node")).items == ()
+        assert api(address).list(ListOptions("Node")).items == ()
 
 
 def test_writes_go_where_they_belong() -> None:
@@ -237,9 +237,9 @@ def test_writes_go_where_they_belong() -> None:
 def test_an_error_event_of_a_watch_is_raised() -> None:
     line = '{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}\n'
     with serving(Answer(200, line)) as (_, address), pytest.raises(Gone, match="too old"):
-        list(api(address).watch(Selection("Job"), "1"))
+        list(api(address).watch(ListOptions("Job"), "1"))
 
 
 def test_a_watch_of_nonsense_is_broken() -> None:
     with serving(Answer(200, '{"type":\n')) as (_, address), pytest.raises(Unreachable):
-        list(api(address).watch(Selection("Job"), "1"))
+        list(api(address).watch(ListOptions("Job"), "1"))

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl.errors import Unreachable
-from edl.kube.api.api_errors import Request
+from edl.kube.api.api_errors import ApiCall
 from edl.kube.api.line_stream import LONGEST, events, text
 
-REQUEST = Request("get", "pods/log", "lab", "worker-0", "https://a")
+REQUEST = ApiCall("get", "pods/log", "lab", "worker-0", "https://a")
 MIB = 2**20
 
 

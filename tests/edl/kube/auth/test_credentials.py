@@ -9,10 +9,10 @@ import yaml
 from urllib3 import ProxyManager
 
 from edl.errors import Forbidden, Unreachable
-from edl.kube.api.client import ApiServer
+from edl.kube.api.client import ApiClient
 from edl.kube.auth.credentials import TokenFile, log_in
-from edl.kube.auth.exec_plugin import Plugin
-from edl.kube.auth.kubeconfig import Overrides, choose
+from edl.kube.auth.exec_plugin import ExecPlugin
+from edl.kube.auth.kubeconfig import ConfigOverrides, choose
 from edl.model import Target
 from edl.writes import Json
 from tests.edl.kube.servers import Answer, Script, serving, status
@@ -41,13 +41,13 @@ def test_several_files_are_one_and_the_first_wins(tmp_path: Path) -> None:
     paths = [str(write(tmp_path / name, name)) for name in ("a", "b")]
     environ = {"KUBECONFIG": os.pathsep.join([*paths, str(tmp_path / "missing")])}
     assert log_in(None, None, environ).server == "https://a"
-    assert log_in(None, Overrides("b"), environ).server == "https://b"
+    assert log_in(None, ConfigOverrides("b"), environ).server == "https://b"
 
 
 def test_an_unknown_context_names_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path / "a", "a")
     with pytest.raises(Unreachable, match=r'no context "x" \(known: a\); .*--context'):
-        log_in(str(path), Overrides("x"), {})
+        log_in(str(path), ConfigOverrides("x"), {})
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def impersonated(folder: Path, user: Json) -> list[tuple[str, str]]:
     with serving(Answer(200, {"gitVersion": "v1"})) as (script, address):
         path = write(folder / "a", "a", {"token": "admin", **user})
         path.write_text(path.read_text().replace("https://a", address))
-        ApiServer(log_in(str(path), None, {})).version()
+        ApiClient(log_in(str(path), None, {})).version()
     (asked,) = script.asked
     assert ("Authorization", "Bearer admin") in asked.headers
     return [header for header in asked.headers if header[0].startswith("Impersonate")]
@@ -167,17 +167,17 @@ def test_an_impersonation_that_cannot_be_sent_is_refused(
 def test_a_command_line_chooses_cluster_and_user_apart_from_the_context(tmp_path: Path) -> None:
     paths = [str(write(tmp_path / name, name)) for name in ("a", "b", "c")]
     environ = {"KUBECONFIG": os.pathsep.join(paths)}
-    login = log_in(None, Overrides(context="a", cluster="b", user="c"), environ)
+    login = log_in(None, ConfigOverrides(context="a", cluster="b", user="c"), environ)
     assert (login.server, login.namespace) == ("https://b", "ns-a")
     assert login.authorization() == "Bearer token-c"
 
 
 @pytest.mark.parametrize(
     ("said", "problem"),
-    [(Overrides(cluster="x"), 'no cluster "x"'), (Overrides(user="x"), 'no user "x"')],
+    [(ConfigOverrides(cluster="x"), 'no cluster "x"'), (ConfigOverrides(user="x"), 'no user "x"')],
 )
 def test_what_a_command_line_names_must_be_there(
-    tmp_path: Path, said: Overrides, problem: str
+    tmp_path: Path, said: ConfigOverrides, problem: str
 ) -> None:
     path = write(tmp_path / "a", "a")
     with pytest.raises(Unreachable, match=rf"{problem} \(known: a\)"):
@@ -189,21 +189,23 @@ def test_a_cluster_and_a_user_need_no_context(tmp_path: Path) -> None:
     document = yaml.safe_load(path.read_text())
     del document["current-context"], document["contexts"]
     path.write_text(yaml.safe_dump(document))
-    login = log_in(str(path), Overrides(cluster="a", user="a"), {})
+    login = log_in(str(path), ConfigOverrides(cluster="a", user="a"), {})
     assert (login.server, login.namespace) == ("https://a", "default")
     assert login.authorization() == "Bearer token-a"
 
 
 def test_a_command_line_impersonates_instead_of_the_kubeconfig(tmp_path: Path) -> None:
     path = write(tmp_path / "a", "a", {"token": "t", "as": "bob", "as-groups": ["old"]})
-    said = Overrides(impersonation={"as": "ann", "as-groups": ["dev", "ops"]})
+    said = ConfigOverrides(impersonation={"as": "ann", "as-groups": ["dev", "ops"]})
     assert log_in(str(path), said, {}).impersonation == (
         ("Impersonate-User", "ann"),
         ("Impersonate-Group", "dev"),
         ("Impersonate-Group", "ops"),
     )
     with pytest.raises(Unreachable, match="need as: the user's name"):
-        log_in(str(write(tmp_path / "b", "b")), Overrides(impersonation={"as-groups": ["x"]}), {})
+        log_in(
+            str(write(tmp_path / "b", "b")), ConfigOverrides(impersonation={"as-groups": ["x"]}), {}
+        )
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "ftp://user:secret@proxy", "http://"])
@@ -333,7 +335,7 @@ def test_a_client_certificate_of_an_exec_plugin_is_renewed_when_it_is_over(tmp_p
     user = plugin(tmp_path, f"{count}$CREDENTIAL", **certificate)
     chosen = choose(str(write(tmp_path / "a", "a", user)), None)
     now, identities = datetime(2026, 1, 1, tzinfo=UTC), []
-    found = Plugin(chosen, os.environ, lambda *pem: identities.append(pem), lambda: now)
+    found = ExecPlugin(chosen, os.environ, lambda *pem: identities.append(pem), lambda: now)
     for _ in range(2):
         assert found.authorization() is None
     assert identities == [(b"certificate 1", b"key 1")]
@@ -343,12 +345,12 @@ def test_a_client_certificate_of_an_exec_plugin_is_renewed_when_it_is_over(tmp_p
     assert identities[1:] == [(b"certificate 2", b"key 2")]
 
 
-def counting(folder: Path, name: str, server: str) -> tuple[ApiServer, Path]:
+def counting(folder: Path, name: str, server: str) -> tuple[ApiClient, Path]:
     """A client whose plugin counts its runs in its token, and in a file."""
     count = 'echo x >>"$0.runs"; runs=$(wc -l <"$0.runs" | tr -d " ")\n'
     user = plugin(folder, f"{count}$CREDENTIAL", token="token-$runs")
     path = write(folder / name, name, user, server=server)
-    return ApiServer(log_in(str(path), None, os.environ)), folder / "plugin.runs"
+    return ApiClient(log_in(str(path), None, os.environ)), folder / "plugin.runs"
 
 
 def bearers(script: Script) -> list[str]:
@@ -385,7 +387,7 @@ def test_a_plugin_is_not_run_again_and_again_for_credentials_that_are_refused(
 def test_after_a_minute_a_plugin_is_run_for_refused_credentials_once_more(tmp_path: Path) -> None:
     chosen = choose(str(write(tmp_path / "a", "a", plugin(tmp_path, "$CREDENTIAL"))), None)
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    found = Plugin(chosen, os.environ, lambda *_: None, lambda: now)
+    found = ExecPlugin(chosen, os.environ, lambda *_: None, lambda: now)
     told = []
     for seconds in (0, 59, 1):
         now += timedelta(seconds=seconds)
@@ -395,7 +397,7 @@ def test_after_a_minute_a_plugin_is_run_for_refused_credentials_once_more(tmp_pa
 
 def test_a_token_that_is_written_down_is_refused_at_once(tmp_path: Path) -> None:
     with serving(status(401, "Unauthorized")) as (script, address):
-        api = ApiServer(log_in(str(write(tmp_path / "a", "a", server=address)), None, {}))
+        api = ApiClient(log_in(str(write(tmp_path / "a", "a", server=address)), None, {}))
         with pytest.raises(Forbidden, match="does not accept these credentials"):
             api.version()
     assert bearers(script) == ["Bearer token-a"]
@@ -413,7 +415,7 @@ def test_an_exec_plugin_is_told_what_it_asked_for(tmp_path: Path) -> None:
     (tmp_path / "ca").write_text("CA")
     path = write(tmp_path / "a", "a", user, **{"certificate-authority": "ca"})
     chosen = choose(str(path), None)
-    assert Plugin(chosen, os.environ, lambda *_: None).authorization() == "Bearer fresh"
+    assert ExecPlugin(chosen, os.environ, lambda *_: None).authorization() == "Bearer fresh"
     told, argument, home = (tmp_path / "plugin.told").read_text().split()
     assert (argument, home) == ("login", "/home/ann")
     assert json.loads(told)["spec"] == {

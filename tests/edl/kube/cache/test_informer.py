@@ -6,9 +6,9 @@ from threading import Event, Thread
 import pytest
 
 from edl.errors import Forbidden, Gone, Unreachable
-from edl.kube.cache.informer import LONGEST_PAUSE, Informer, Patience
+from edl.kube.cache.informer import LONGEST_PAUSE, Informer, RetryBackoff
 from edl.kube.cache.store import Store
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.decode import object_facts
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
@@ -28,13 +28,13 @@ class Watched:
             object_facts.namespace, self.changed.set
         )
         self.heard = 0
-        namespaces = Selection("Namespace")
+        namespaces = ListOptions("Namespace")
         self.informer = Informer(self.cluster, namespaces, self.store, heard=self._heard)
         self.pauses: list[float] = []
         self._stopped = Event()
 
     def start(self) -> Thread:
-        thread = Thread(target=self.informer.run, args=(Patience(self._pause, lambda: 1.0),))
+        thread = Thread(target=self.informer.run, args=(RetryBackoff(self._pause, lambda: 1.0),))
         thread.start()
         return thread
 
@@ -186,7 +186,7 @@ def test_a_version_that_the_server_never_reaches_is_listed_again(running: Watche
 
 def test_pauses_grow_to_a_limit_and_chance_spreads_them() -> None:
     pauses: list[float] = []
-    patience = Patience(lambda seconds: pauses.append(seconds) is not None, lambda: 0.0)
+    patience = RetryBackoff(lambda seconds: pauses.append(seconds) is not None, lambda: 0.0)
     for failures in (1, 2, 3, 100):
         patience.after(failures)
     assert pauses == [0.1, 0.2, 0.4, LONGEST_PAUSE / 2]

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from edl.kube.cache.store import Item, Name, Store
+from edl.kube.cache.store import ObjectKey, Store, StoredObject
 from edl.writes import Json
 
 
@@ -34,14 +34,14 @@ def store(rings: Rings) -> Store[str]:
 
 
 @pytest.fixture
-def item(store: Store[str]) -> Callable[..., Item[str]]:
+def item(store: Store[str]) -> Callable[..., StoredObject[str]]:
     return lambda *args: store.item(json.dumps(body(*args)).encode())
 
 
-Make = Callable[..., Item[str]]
+Make = Callable[..., StoredObject[str]]
 
 
-def listed(*items: Item[str]) -> dict[Name, Item[str]]:
+def listed(*items: StoredObject[str]) -> dict[ObjectKey, StoredObject[str]]:
     return {item.name: item for item in items}
 
 

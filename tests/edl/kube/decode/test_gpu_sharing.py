@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from edl import contract
 from edl.kube.decode import gpu_sharing, job_facts, object_facts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.observe import Snapshot, observe
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import Device, Held, Share, TrainingJob
 from edl.quantities import SHARED_GPU, Resources, amount_text
 from tests.edl.kube import manifests
@@ -53,7 +53,7 @@ def test_amounts_are_read_as_parts_of_gpus() -> None:
 
 def test_a_pod_and_its_jobs_template_have_one_shape() -> None:
     labels = {"sharedgpu/gpu_limit": "1.0", "sharedgpu/gpu_request": "0.5"}
-    shapes = Shapes()
+    shapes = ShapeInterner()
     pod = object_facts.pod(
         msgspec.json.encode(manifests.pod("a", metadata={"labels": labels})), shapes
     )
@@ -117,20 +117,25 @@ def test_whole_gpus_are_held_as_a_whole() -> None:
 
 
 def test_who_names_no_gpu_is_where_most_is_left() -> None:
-    named, nameless = gpu_sharing.Hold(("gpu-a",), 500, 0), gpu_sharing.Hold((), 700, 0)
+    named, nameless = (
+        gpu_sharing.GpuAllocation(("gpu-a",), 500, 0),
+        gpu_sharing.GpuAllocation((), 700, 0),
+    )
     found = gpu_sharing.occupied(gpu_node(count="2"), [(nameless, False), (named, False)])
     assert sorted(one.used.compute for one in found) == [500, 700]
 
 
 def test_more_gpus_than_a_node_tells_of_are_believed() -> None:
-    holds = [(gpu_sharing.Hold((name,), 500, 0), False) for name in ("gpu-a", "gpu-b")]
+    holds = [(gpu_sharing.GpuAllocation((name,), 500, 0), False) for name in ("gpu-a", "gpu-b")]
     found = gpu_sharing.occupied(gpu_node(count="1"), holds)
     assert [one.uuid for one in found] == ["gpu-a", "gpu-b"]
 
 
 @given(st.permutations([("a", 100), ("a", 200), ("b", 300), ("", 400), ("", 50)]))
 def test_devices_do_not_depend_on_the_order_of_pods(pods: list[tuple[str, int]]) -> None:
-    holds = [(gpu_sharing.Hold((name,) if name else (), part, 0), False) for name, part in pods]
+    holds = [
+        (gpu_sharing.GpuAllocation((name,) if name else (), part, 0), False) for name, part in pods
+    ]
     found = gpu_sharing.occupied(gpu_node(count="3"), holds)
     assert found == gpu_sharing.occupied(gpu_node(count="3"), sorted(holds))
     assert sum(one.used.compute for one in found) == 1050
@@ -150,7 +155,7 @@ def test_a_group_asks_for_a_part_of_its_headcount(
     headcount: str, threshold: str, least: int
 ) -> None:
     labels = dict(zip(contract.SHARED_GPU_GROUP, ("ring", headcount, threshold), strict=True))
-    assert gpu_sharing.group(labels) == gpu_sharing.Group("ring", least)
+    assert gpu_sharing.group(labels) == gpu_sharing.SharedGpuGroup("ring", least)
     assert gpu_sharing.group(labels | {contract.SHARED_GPU_GROUP[2]: "0.1"}) is None
 
 
@@ -160,8 +165,8 @@ def grouped(headcount: str) -> TrainingJob:
     share = {"sharedgpu/gpu_limit": "0.5", "sharedgpu/gpu_request": "0.5"}
     manifest = manifests.member("worker")
     manifest["spec"]["template"]["metadata"] = {"labels": labels | share}
-    facts_ = job_facts.job(msgspec.json.encode(manifest), Shapes())
-    (found,) = observe(Snapshot(jobs=[facts_]), datetime(2026, 1, 1, tzinfo=UTC)).jobs
+    facts_ = job_facts.job(msgspec.json.encode(manifest), ShapeInterner())
+    (found,) = observe(ClusterFacts(jobs=[facts_]), datetime(2026, 1, 1, tzinfo=UTC)).jobs
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from edl import contract, node_affinity
 from edl.kube.decode import object_facts
 from edl.kube.decode.node_selector import NODE_NAME
-from edl.kube.decode.pod_shapes import Shapes
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.patches.merge_patch import merged
 from edl.quantities import Resources
@@ -18,7 +18,7 @@ from tests.edl.kube.manifests import job_pod
 
 
 def pod_facts(body: Json) -> object_facts.PodFacts:
-    return object_facts.pod(msgspec.json.encode(body), Shapes())
+    return object_facts.pod(msgspec.json.encode(body), ShapeInterner())
 
 
 def node_facts(body: Json) -> Node:
@@ -183,7 +183,7 @@ def test_an_affinity_without_requirements_fits_no_node() -> None:
 
 
 def test_pods_of_one_template_share_one_shape() -> None:
-    shapes = Shapes()
+    shapes = ShapeInterner()
     first, second = (
         object_facts.pod(msgspec.json.encode(manifests.pod(name, node=node)), shapes)
         for name, node in (("a", ""), ("b", "n1"))
@@ -192,7 +192,7 @@ def test_pods_of_one_template_share_one_shape() -> None:
 
 
 def test_containers_and_init_containers_are_told_apart() -> None:
-    shapes = Shapes()
+    shapes = ShapeInterner()
     plain = {"resources": {"requests": {"cpu": "1"}}}
     both = manifests.pod("a", spec={"containers": [plain, plain]})
     initial = manifests.pod("b", spec={"containers": [plain], "initContainers": [plain]})
@@ -245,7 +245,7 @@ def test_a_container_that_began_again_is_noticed() -> None:
     ]
     found = object_facts.pod(
         msgspec.json.encode(job_pod("a", 0, "mnist", status={"containerStatuses": containers})),
-        Shapes(),
+        ShapeInterner(),
     )
     assert found.pod is not None
     assert found.pod.restarted_at == object_facts.time(began)
@@ -322,7 +322,7 @@ def test_what_is_no_name_of_a_node_is_no_node(name: str) -> None:
     "own", [{}, {"nodeAffinity": OWN}, {"nodeAffinity": OWN, "podAntiAffinity": APART}]
 )
 def test_pods_of_one_template_share_one_shape_whatever_nodes_they_were_given(own: Json) -> None:
-    shapes, found = Shapes(), []
+    shapes, found = ShapeInterner(), []
     for node in ("", "n1", "n2"):
         gates = [] if node else [{"name": contract.PLACEMENT_GATE}]
         narrowed = node_affinity.narrowed(node_affinity.kept(own), node) if node else {}

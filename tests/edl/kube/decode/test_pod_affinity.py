@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from edl.kube.cache.store import Change, Name
+from edl.kube.cache.store import Delta, ObjectKey
 from edl.kube.decode import job_facts, object_facts
-from edl.kube.decode.pod_affinity import Who, rules, who
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.affinity_index import Repelling
-from edl.kube.state.observe import Snapshot, observe
+from edl.kube.decode.pod_affinity import PodIdentity, rules, who
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.affinity_index import AntiAffinityIndex
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import (
     ClusterState,
     Labels,
@@ -25,7 +25,7 @@ from tests.edl.kube import manifests
 from tests.edl.kube.state.test_observe import NOW
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-ME = Who("web", (("app", "x"), ("hash", "1")))
+ME = PodIdentity("web", (("app", "x"), ("hash", "1")))
 X = {"labelSelector": {"matchLabels": {"app": "x"}}}
 APP = Requirement("app", "In", ("x",))
 MINE = Selector(("web",), (APP,))
@@ -123,13 +123,13 @@ def test_pods_of_one_template_are_alike_whatever_their_number() -> None:
     numbered = [
         {"app": "x", "batch.kubernetes.io/job-completion-index": str(index)} for index in range(2)
     ]
-    assert who("web", numbered[0]) == who("web", numbered[1]) == Who("web", (("app", "x"),))
+    assert who("web", numbered[0]) == who("web", numbered[1]) == PodIdentity("web", (("app", "x"),))
     first, second = (pod(f"p{n}", labels=labels, **spread()) for n, labels in enumerate(numbered))
     assert first.shape == second.shape
 
 
 def test_a_pod_and_its_jobs_template_follow_the_same_rules() -> None:
-    shapes = Shapes()
+    shapes = ShapeInterner()
     manifest = manifests.member("worker", pod=spread() | beside("podAntiAffinity"))
     manifest["spec"]["template"]["metadata"] = {"labels": {"app": "x"}}
     role = job_facts.job(msgspec.json.encode(manifest), shapes).role
@@ -140,20 +140,23 @@ def test_a_pod_and_its_jobs_template_follow_the_same_rules() -> None:
 
 
 def pod(
-    name: str, shapes: Shapes | None = None, labels: dict[str, str] | None = None, **spec: object
+    name: str,
+    shapes: ShapeInterner | None = None,
+    labels: dict[str, str] | None = None,
+    **spec: object,
 ) -> object_facts.PodFacts:
     node = str(spec.pop("node", ""))
     meta = {"labels": labels or {}} | ({"deletionTimestamp": "x"} if spec.pop("gone", None) else {})
     body = manifests.pod(name, node=node, metadata=meta, spec=spec)
-    return object_facts.pod(msgspec.json.encode(body), shapes or Shapes())
+    return object_facts.pod(msgspec.json.encode(body), shapes or ShapeInterner())
 
 
 def state(template: Json, labels: Labels, *pods: object_facts.PodFacts) -> ClusterState:
     manifest = manifests.member("worker", pod=template)
     manifest["spec"]["template"]["metadata"] = {"labels": dict(labels)}
-    job = job_facts.job(msgspec.json.encode(manifest), Shapes())
+    job = job_facts.job(msgspec.json.encode(manifest), ShapeInterner())
     nodes = [object_facts.node(msgspec.json.encode(manifests.node("n1")))]
-    return observe(Snapshot(nodes=nodes, pods=pods, jobs=[job]), NOW)
+    return observe(ClusterFacts(nodes=nodes, pods=pods, jobs=[job]), NOW)
 
 
 def test_without_rules_nobody_is_looked_at() -> None:
@@ -183,10 +186,10 @@ def test_whom_a_rule_of_others_selects_has_rules_to_follow() -> None:
 
 def test_whoever_keeps_others_off_is_known_until_the_last_such_pod_is_gone() -> None:
     first, second = (pod(name, node="n1", **beside("podAntiAffinity")) for name in "ab")
-    known = Repelling()
+    known = AntiAffinityIndex()
     for one in (first, second):
-        known.pod(Change(Name("web", one.name), None, one))
-    known.pod(Change(Name("web", "a"), first, None))
+        known.pod(Delta(ObjectKey("web", one.name), None, one))
+    known.pod(Delta(ObjectKey("web", "a"), first, None))
     assert known.rules == {first.shape.rules}
-    known.pod(Change(Name("web", "b"), second, None))
+    known.pod(Delta(ObjectKey("web", "b"), second, None))
     assert known.rules == frozenset()

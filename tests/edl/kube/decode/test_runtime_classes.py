@@ -6,7 +6,7 @@ import pytest
 
 from edl.errors import Forbidden
 from edl.kube.cache.informers import read_once
-from edl.kube.cluster import RawListing, Selection
+from edl.kube.cluster import ListOptions, RawList
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Charge, Shape, Toleration
@@ -96,7 +96,7 @@ def test_the_overhead_of_pods_of_others_counts_on_their_node() -> None:
 class Unreadable(FakeCluster):
     """A cluster in which RuntimeClasses may not be listed."""
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         if selection.kind == "RuntimeClass":
             raise Forbidden("may not list RuntimeClass", 403)
         return super().list(selection)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from edl.kube.state.incremental_state import Census
+from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
 from edl.writes import Json
 from tests.edl.kube import manifests
@@ -28,14 +28,14 @@ def tell(world: World, *claims: Json) -> None:
         world.tell(KIND, world.write(KIND, body))
 
 
-def asking(census: Census, world: World) -> list[str]:
+def asking(census: IncrementalState, world: World) -> list[str]:
     state = census.state(NOW)
     assert state.demands == observe(world.stores.snapshot(), NOW).demands
     return [demand.example for demand in state.demands]
 
 
 def test_a_pod_asks_for_room_while_every_claim_that_it_names_is_there(world: World) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     world.relist(KIND)
     assert asking(census, world) == []
     tell(world, claim("data"))
@@ -48,7 +48,7 @@ def test_a_pod_asks_for_room_while_every_claim_that_it_names_is_there(world: Wor
 
 @pytest.mark.parametrize("unusable", [claim("logs", "Lost"), claim("logs", **LEAVING)])
 def test_a_claim_that_no_pod_can_be_placed_with_is_none(world: World, unusable: Json) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     tell(world, claim("data"), claim("logs"))
     world.relist(KIND)
     assert asking(census, world) == ["web/p1"]
@@ -57,7 +57,7 @@ def test_a_claim_that_no_pod_can_be_placed_with_is_none(world: World, unusable: 
 
 
 def test_a_claim_of_another_namespace_is_another_one(world: World) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     elsewhere = claim("logs")
     elsewhere["metadata"]["namespace"] = "else"
     tell(world, claim("data"), elsewhere)
@@ -67,14 +67,14 @@ def test_a_claim_of_another_namespace_is_another_one(world: World) -> None:
 
 def test_who_may_not_list_claims_takes_every_pod_as_asking(world: World) -> None:
     """And one who has yet to list them."""
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     assert asking(census, world) == ["web/p1"]
     world.relist(KIND)
     assert asking(census, world) == []
 
 
 def test_a_pod_without_a_claim_waits_for_none(world: World) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     world.relist(KIND)
     world.tell("Pod", world.write("Pod", manifests.pod("p2")))
     own = {"volumes": [{"name": "scratch", "ephemeral": {}}, {"name": "tmp", "emptyDir": {}}]}

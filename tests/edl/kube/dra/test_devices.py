@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from edl.kube.cache.informers import DEVICES
-from edl.kube.state.incremental_state import Census
+from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
 from edl.model import Caveat, CaveatCode, ClusterState, DeviceTemplate, Node, Target
 from edl.quantities import DEVICE_CLASS
@@ -30,7 +30,7 @@ class Cluster:
 
     def __init__(self, *bodies: Json) -> None:
         self._world = World()
-        self._census = Census(self._world.stores)
+        self._census = IncrementalState(self._world.stores)
         for kind in DEVICES:
             self._world.relist(kind)
         self.tell(devices.device_class(), *bodies)

@@ -6,10 +6,10 @@ from threading import Event, Thread
 
 import pytest
 
-from edl.kube.cache.informer import LONGEST_PAUSE, Informer, Patience
+from edl.kube.cache.informer import LONGEST_PAUSE, Informer, RetryBackoff
 from edl.kube.cache.informers import DEVICES, read_once
 from edl.kube.cache.store import Store
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.dra import dra_facts
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Target
@@ -27,14 +27,14 @@ def test_a_kind_that_is_not_served_is_empty_until_it_is() -> None:
     """It is looked for again without a warning, so that an upgrade of the cluster is noticed."""
     fake, stopped, pauses = cluster(), Event(), list[float]()
     fake.unserved = frozenset({KIND})
-    store: Store[dra_facts.ClassFacts] = Store(dra_facts.device_class)
-    informer = Informer(fake, Selection(KIND), store)
+    store: Store[dra_facts.DeviceClassFacts] = Store(dra_facts.device_class)
+    informer = Informer(fake, ListOptions(KIND), store)
 
     def pause(seconds: float) -> bool:
         pauses.append(seconds)
         return stopped.wait(0.001)
 
-    thread = Thread(target=informer.run, args=(Patience(pause, lambda: 1.0),))
+    thread = Thread(target=informer.run, args=(RetryBackoff(pause, lambda: 1.0),))
     thread.start()
     until(lambda: store.synced and len(pauses) > 1)
     assert (store.served, store.values()) == (False, [])

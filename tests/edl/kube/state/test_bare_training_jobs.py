@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.observe import Snapshot, observe
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import ClusterState, Owner, Resizing, Target
 from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json
@@ -32,8 +32,8 @@ WORKERS = [bare("worker", rank) for rank in range(2)]
 
 
 def look(*pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = ()) -> ClusterState:
-    shapes = Shapes()
-    found = Snapshot(
+    shapes = ShapeInterner()
+    found = ClusterFacts(
         pods=[object_facts.pod(msgspec.json.encode(body), shapes) for body in pods],
         namespaces=[NamespaceFacts("web", NamespacePolicy("web", kubexec=kubexec))],
         tags=[object_facts.tag("Service", msgspec.json.encode(body)) for body in jobs],

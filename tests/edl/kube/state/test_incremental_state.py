@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from edl.kube.cache.store import Store
 from edl.kube.decode import object_facts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.incremental_state import Census
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
 from edl.model import ClusterState
 from edl.quantities import Resources
@@ -65,7 +65,7 @@ def do(world: World, deed: Deed, late: list[tuple[str, bytes]]) -> None:
 @given(deeds())
 def test_a_census_is_what_observing_everything_says(done: list[Deed]) -> None:
     world = World()
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     late: list[tuple[str, bytes]] = []
     before = ClusterState(NOW, (), ())
     for deed in done:
@@ -94,7 +94,7 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
     spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from("alone")]}}}
     foe = manifests.pod("p1", node="n1", phase="Running", spec=spec)
     world.tell("Pod", world.write("Pod", foe))
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     before = census.state(NOW)
     assert before.jobs[0].roles[0].shape.rules is not None
     assert [found.node for found in before.neighbours] == ["n1"]
@@ -106,7 +106,7 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
 
 def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: World) -> None:
     world.tell("Job", world.write("Job", job("alone")))
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     for name, app in (("p1", "alone"), ("p2", "web")):
         spec = {"affinity": {"podAntiAffinity": {REQUIRED: [apart_from(app)]}}}
         before = census.state(NOW)
@@ -128,7 +128,7 @@ def world() -> World:
 
 def test_a_pod_touches_its_node_and_its_job_alone(world: World) -> None:
     world.tell("Job", world.write("Job", job("alone")))
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     before = census.state(NOW)
     pod = manifests.job_pod("mnist-ps-0", 0, "mnist-ps", node="n1", phase="Running")
     world.tell("Pod", world.write("Pod", pod))
@@ -139,7 +139,7 @@ def test_a_pod_touches_its_node_and_its_job_alone(world: World) -> None:
 
 
 def test_pods_that_come_before_their_job_ask_until_it_is_there(world: World) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     world.tell("Pod", world.write("Pod", manifests.job_pod("alone-0", 0, "alone")))
     assert [demand.example for demand in census.state(NOW).demands] == ["web/alone-0"]
     world.tell("Job", world.write("Job", job("alone")))
@@ -151,7 +151,7 @@ def test_pods_that_come_before_their_job_ask_until_it_is_there(world: World) -> 
 
 
 def test_the_first_who_asks_is_the_example_also_after_others_have_gone(world: World) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     for name in "abcdefghijklmnopqrstuvwxyz":
         world.tell("Pod", world.write("Pod", manifests.pod(name)))
     for name in "bcdefghijklmnopqrstuvwx":
@@ -164,7 +164,7 @@ def test_the_first_who_asks_is_the_example_also_after_others_have_gone(world: Wo
 
 
 def test_a_list_that_is_read_again_makes_nothing_anew(world: World) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     before = census.state(NOW)
     for kind in KINDS:
         world.relist(kind)
@@ -174,10 +174,10 @@ def test_a_list_that_is_read_again_makes_nothing_anew(world: World) -> None:
 
 
 def test_after_a_failure_everything_is_looked_at_again(world: World) -> None:
-    shapes = Shapes()
+    shapes = ShapeInterner()
     pods: Store[Any] = Store(lambda raw: "odd" if b"odd" in raw else object_facts.pod(raw, shapes))
     stores = replace(world.stores, pods=pods)
-    census = Census(stores)
+    census = IncrementalState(stores)
     census.state(NOW)
     for name in ("fine", "odd"):
         pod = manifests.pod(name, node="n1", phase="Running")
@@ -192,7 +192,7 @@ def test_after_a_failure_everything_is_looked_at_again(world: World) -> None:
 
 
 def test_stores_may_be_fed_while_the_census_reads(world: World) -> None:
-    census = Census(world.stores)
+    census = IncrementalState(world.stores)
     events = [
         world.write("Pod", manifests.pod(f"p{number % 7}", node=f"n{number % 2 + 1}"))
         for number in range(500)

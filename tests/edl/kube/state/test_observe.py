@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.contract import CleanUp
 from edl.kube.decode import job_facts, object_facts
-from edl.kube.decode.pod_shapes import Shapes
-from edl.kube.state.observe import Snapshot, observe
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import (
     Assignment,
     ClusterState,
@@ -36,11 +36,11 @@ MNIST = [member("chief"), member("ps"), member("worker")]
 
 def snapshot(
     jobs: Sequence[Json] = (), pods: Sequence[Json] = (), **others: Sequence[Any]
-) -> Snapshot:
-    shapes = Shapes()
+) -> ClusterFacts:
+    shapes = ShapeInterner()
     nodes = others.get("nodes", [manifests.node("n1"), manifests.node("n2")])
     encode = msgspec.json.encode
-    return Snapshot(
+    return ClusterFacts(
         nodes=[object_facts.node(encode(body)) for body in nodes],
         pods=[object_facts.pod(encode(body), shapes) for body in pods],
         jobs=[job_facts.job(encode(body), shapes) for body in jobs],
@@ -435,7 +435,7 @@ def test_a_role_that_is_created_anew_does_not_start_without_those_that_have_ende
 
 
 def test_shapes_of_jobs_that_are_gone_are_not_kept_for_ever() -> None:
-    shapes, rule = Shapes(most=8), {"topologyKey": "zone", "labelSelector": {}}
+    shapes, rule = ShapeInterner(most=8), {"topologyKey": "zone", "labelSelector": {}}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
     spec = {"containers": [], "affinity": {"podAntiAffinity": required}}
     for number in range(30):

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from edl.kube.decode import namespace_quotas
-from edl.kube.decode.namespace_quotas import NamespaceRules, QuotaFacts, RangeFacts
-from edl.kube.state.pod_admission import Admitted, admit, kept
+from edl.kube.decode.namespace_quotas import LimitRangeFacts, NamespaceConstraints, QuotaFacts
+from edl.kube.state.pod_admission import AdmittedPod, admit, kept
 from edl.model import Charge
 from edl.quantities import SHARED_GPU, Resources
 
@@ -27,7 +27,7 @@ def quota(hard: dict[str, str], **fields: Field) -> QuotaFacts:
     return found
 
 
-def limit_range(**fields: Field) -> RangeFacts:
+def limit_range(**fields: Field) -> LimitRangeFacts:
     body = {
         "metadata": {"name": "small", "namespace": "ml"},
         "spec": {"limits": [{"type": "Container", **fields}]},
@@ -45,16 +45,16 @@ def template(*containers: dict[str, Any], **spec: Field) -> bytes:
     return kept({"containers": containers or (container(),), **spec})
 
 
-def admitted(pod: bytes, *rules: QuotaFacts | RangeFacts, **fields: Field) -> Admitted:
-    found = NamespaceRules(
+def admitted(pod: bytes, *rules: QuotaFacts | LimitRangeFacts, **fields: Field) -> AdmittedPod:
+    found = NamespaceConstraints(
         quotas=tuple(one.rule for one in rules if isinstance(one, QuotaFacts)),
-        ranges=tuple(one for one in rules if isinstance(one, RangeFacts)),
+        ranges=tuple(one for one in rules if isinstance(one, LimitRangeFacts)),
         **fields,
     )
     return admit(pod, found)
 
 
-def charges(pod: bytes, *rules: QuotaFacts | RangeFacts, **fields: Field) -> dict[str, int]:
+def charges(pod: bytes, *rules: QuotaFacts | LimitRangeFacts, **fields: Field) -> dict[str, int]:
     return {one.resource: one.amount for one in admitted(pod, *rules, **fields).charges}
 
 
@@ -271,7 +271,7 @@ def test_ranges_of_storage_are_none_of_ours() -> None:
 
 
 def test_whole_gpus_and_shares_count_in_one_budget() -> None:
-    rules = NamespaceRules(gpu_budget=True)
+    rules = NamespaceConstraints(gpu_budget=True)
     assert admit(template(), rules).charges == ()
     assert admit(WHOLE, rules).charges == (Charge("edl.dev/gpu-budget", "GPUs", 1000),)
     shared = admit(template(), rules, share=500)

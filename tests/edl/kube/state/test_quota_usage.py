@@ -7,7 +7,7 @@ import msgspec
 
 from edl.errors import Forbidden
 from edl.kube.cache.informers import Stores, read_once
-from edl.kube.cluster import RawListing, Selection
+from edl.kube.cluster import ListOptions, RawList
 from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.model import Budget, Charge, ClusterState, TrainingJob
@@ -120,7 +120,7 @@ def test_who_runs_already_is_not_stopped_by_a_new_limit_range() -> None:
 class Unreadable(FakeCluster):
     """A cluster in which quotas may not be listed."""
 
-    def list(self, selection: Selection) -> RawListing:
+    def list(self, selection: ListOptions) -> RawList:
         if selection.kind in ("ResourceQuota", "LimitRange"):
             raise Forbidden(f"may not list {selection.kind}", 403)
         return super().list(selection)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl.errors import Forbidden, Unreachable
-from edl.kube.cluster import Selection
+from edl.kube.cluster import ListOptions
 from edl.kube.testing.fake_cluster import FakeCluster
-from edl.kube.writer.event_recorder import Announcer, Undisturbed, event, write_event
-from edl.kube.writer.executor import Failure, Report, Writer, never
+from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor, event, write_event
+from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
 from edl.kube.writer.ssh_keys import key_pair
 from edl.model import Code, JobKey, Target
 from edl.writes import Action, Create, CreateKeys, Delete, Note, Patch, Step
@@ -51,7 +51,7 @@ def test_a_patch_needs_the_version_that_was_decided_on(
 ) -> None:
     step = Step(KEY, (resize(fake, 3),))
     fake.patch(JOB, {"spec": {"suspend": True}})
-    report = Writer(cluster).act([step])
+    report = ClusterWriter(cluster).act([step])
     assert report.conflicts == (step,)
     assert report.failed == ()
     assert fake.get(JOB)["spec"]["parallelism"] == 1
@@ -61,14 +61,14 @@ def test_later_writes_of_a_step_follow_its_own_versions(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     step = Step(KEY, (resize(fake, 3), resize(fake, 5)))
-    assert Writer(cluster).act([step]).done == (step,)
+    assert ClusterWriter(cluster).act([step]).done == (step,)
     assert fake.get(JOB)["spec"]["parallelism"] == 5
 
 
 def test_what_writes_return_is_handed_on(fake: FakeCluster, cluster: FaultyCluster) -> None:
     seen: list[tuple[str, Json]] = []
     service = Create(Target("Service", "web", "train"), {"spec": {}})
-    Writer(cluster, lambda kind, body: seen.append((kind, body))).act(
+    ClusterWriter(cluster, lambda kind, body: seen.append((kind, body))).act(
         [Step(KEY, (service, resize(fake, 3)))]
     )
     assert [(kind, body["spec"]) for kind, body in seen] == [
@@ -81,7 +81,7 @@ def test_what_exists_or_is_gone_already_is_done(fake: FakeCluster, cluster: Faul
     service = Target("Service", "web", "train")
     fake.create(service, {"spec": {"mine": True}})
     step = Step(KEY, (Create(service, {"spec": {}}), Delete(Target("Pod", "web", "x"), "1")))
-    assert Writer(cluster).act([step]).done == (step,)
+    assert ClusterWriter(cluster).act([step]).done == (step,)
     assert fake.get(service)["spec"] == {"mine": True}
 
 
@@ -97,8 +97,8 @@ def test_the_first_failure_ends_its_step_and_no_other(
     bad = Step(KEY, (service, resize(fake, 3)), (NOTE,))
     good = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
     said: list[Note] = []
-    report = Writer(cluster, announce=said.append).act([bad, *good])
-    assert report.failed == (Failure(bad, error),)
+    report = ClusterWriter(cluster, announce=said.append).act([bad, *good])
+    assert report.failed == (StepFailure(bad, error),)
     assert report.done == tuple(good)
     assert fake.get(JOB)["spec"]["parallelism"] == 1
     assert all(fake.get(other)["spec"]["parallelism"] == 2 for other in others)
@@ -109,13 +109,13 @@ def test_notes_are_announced_when_every_write_succeeded(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     said: list[Note] = []
-    Writer(cluster, announce=said.append).act([Step(KEY, (resize(fake, 3),), (NOTE,))])
+    ClusterWriter(cluster, announce=said.append).act([Step(KEY, (resize(fake, 3),), (NOTE,))])
     assert said == [NOTE]
 
 
 def test_a_delete_of_another_version_conflicts(fake: FakeCluster, cluster: FaultyCluster) -> None:
     step = Step(KEY, (Delete(JOB, "1"),))
-    assert Writer(cluster).act([step]).conflicts == (step,)
+    assert ClusterWriter(cluster).act([step]).conflicts == (step,)
     assert fake.get(JOB)
 
 
@@ -146,18 +146,18 @@ def test_other_words_are_another_event(fake: FakeCluster) -> None:
         Note(JOB, "uid-2", Action.GROWN, Code.IDLE_CAPACITY, "x"),
     ):
         write_event(fake, note, NOW)
-    assert len(fake.list(Selection("Event")).items) == 3
+    assert len(fake.list(ListOptions("Event")).items) == 3
 
 
 def test_an_event_that_cannot_be_written_is_forgotten(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     cluster.fails["create"] = [Unreachable("away"), Forbidden("no", 403)]
-    announcer = Announcer(cluster, lambda: NOW)
+    announcer = EventRecorder(cluster, lambda: NOW)
     for message in ("one", "two", "three"):
         announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
     announcer.close(10)
-    assert len(fake.list(Selection("Event")).items) == 1
+    assert len(fake.list(ListOptions("Event")).items) == 1
 
 
 def test_a_mistake_in_one_step_stops_no_other(fake: FakeCluster, cluster: FaultyCluster) -> None:
@@ -165,7 +165,7 @@ def test_a_mistake_in_one_step_stops_no_other(fake: FakeCluster, cluster: Faulty
     fake.create(other, {"spec": {"parallelism": 1}})
     cluster.fails["patch train"] = [UnicodeError("no answer that anybody reads")]
     bad, good = Step(KEY, (resize(fake, 3),)), Step(KEY, (resize(fake, 3, other),))
-    report = Writer(cluster).act([bad, good])
+    report = ClusterWriter(cluster).act([bad, good])
     assert (report.done, [failure.step for failure in report.failed]) == ((good,), [bad])
     assert "UnicodeError: no answer that anybody reads" in str(report.failed[0].error)
 
@@ -174,59 +174,61 @@ def test_an_event_that_nobody_understands_does_not_end_all_events(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     cluster.fails["create"] = [UnicodeError("a bug")]
-    announcer = Announcer(cluster, lambda: NOW)
+    announcer = EventRecorder(cluster, lambda: NOW)
     for message in ("one", "two"):
         announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
     announcer.close(10)
-    assert len(fake.list(Selection("Event")).items) == 1
+    assert len(fake.list(ListOptions("Event")).items) == 1
 
 
 def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
     cluster: FaultyCluster, fake: FakeCluster
 ) -> None:
     moments = count(step=1000)  # each write seems to take long, and so would the rest after it
-    announcer = Announcer(cluster, lambda: NOW, lambda: next(moments))
+    announcer = EventRecorder(cluster, lambda: NOW, lambda: next(moments))
     for message in ("one", "two", "three"):
         announcer.announce(Note(JOB, "uid-1", Action.GROWN, Code.IDLE_CAPACITY, message))
     announcer.close(10)
-    assert len(fake.list(Selection("Event")).items) == 3
+    assert len(fake.list(ListOptions("Event")).items) == 3
 
 
 class Busy:
     """An actuator that has something told at once, and is not through yet."""
 
-    def __init__(self, fake: FakeCluster, announcer: Announcer, until: Callable[[], bool]) -> None:
+    def __init__(
+        self, fake: FakeCluster, announcer: EventRecorder, until: Callable[[], bool]
+    ) -> None:
         self.meanwhile = -1
         self._fake = fake
         self._announcer = announcer
         self._until = until
 
-    def act(self, steps: Sequence[Step], _enough: Callable[[], bool] = never) -> Report:
+    def act(self, steps: Sequence[Step], _enough: Callable[[], bool] = never) -> StepReport:
         self._announcer.announce(NOTE)
         for _ in range(1000):
-            self.meanwhile = len(self._fake.list(Selection("Event")).items)
+            self.meanwhile = len(self._fake.list(ListOptions("Event")).items)
             if self._until() or self.meanwhile:
                 break
             time.sleep(0.01)
-        return Report(done=tuple(steps))
+        return StepReport(done=tuple(steps))
 
 
 def test_events_are_written_when_the_writes_that_they_tell_of_are_through(
     fake: FakeCluster,
 ) -> None:
-    announcer = Announcer(fake, lambda: NOW, patience=600)
+    announcer = EventRecorder(fake, lambda: NOW, patience=600)
     moments = count()
     busy = Busy(fake, announcer, until=lambda: next(moments) > 20)
-    report = Undisturbed(busy, announcer).act([Step(KEY, ())])
+    report = EventYieldingExecutor(busy, announcer).act([Step(KEY, ())])
     announcer.close(10)
     assert report.done == (Step(KEY, ()),)
-    assert (busy.meanwhile, len(fake.list(Selection("Event")).items)) == (0, 1)
+    assert (busy.meanwhile, len(fake.list(ListOptions("Event")).items)) == (0, 1)
 
 
 def test_where_writes_never_end_events_have_their_turn_too(fake: FakeCluster) -> None:
-    announcer = Announcer(fake, lambda: NOW, patience=0.01)
+    announcer = EventRecorder(fake, lambda: NOW, patience=0.01)
     busy = Busy(fake, announcer, until=lambda: False)
-    Undisturbed(busy, announcer).act([])
+    EventYieldingExecutor(busy, announcer).act([])
     announcer.close(10)
     assert busy.meanwhile == 1
 
@@ -239,7 +241,7 @@ def test_what_was_not_begun_when_it_was_enough_is_left(
         fake.create(other, {"spec": {"parallelism": 1}})
     steps = [Step(JobKey("web", other.name), (resize(fake, 2, other),)) for other in others]
     asked = count()
-    report = Writer(cluster).act(steps, lambda: next(asked) >= 5)
+    report = ClusterWriter(cluster).act(steps, lambda: next(asked) >= 5)
     assert (len(report.done), len(report.left)) == (5, 15)
     assert sorted(report.done + report.left, key=str) == sorted(steps, key=str)
     grown = [fake.get(other)["spec"]["parallelism"] == 2 for other in others]
@@ -251,7 +253,7 @@ def test_what_is_gone_is_decided_again_and_no_failure(
 ) -> None:
     step = Step(KEY, (resize(fake, 3),))
     fake.delete(JOB)
-    report = Writer(cluster).act([step])
+    report = ClusterWriter(cluster).act([step])
     assert (report.conflicts, report.failed) == ((step,), ())
 
 
@@ -260,7 +262,7 @@ KEYS = CreateKeys(Target("Secret", "web", "train-ssh"), {"type": "Opaque"})
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
     seen: list[str] = []
-    Writer(fake, lambda kind, _: seen.append(kind)).act([Step(KEY, (KEYS,))])
+    ClusterWriter(fake, lambda kind, _: seen.append(kind)).act([Step(KEY, (KEYS,))])
     data = fake.get(KEYS.target)["data"]
     assert sorted(data) == ["config", "id_rsa", "id_rsa.pub"]
     assert base64.b64decode(data["id_rsa.pub"]).startswith(b"ssh-rsa ")
@@ -269,7 +271,7 @@ def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeClus
 
 def test_keys_that_exist_stay(fake: FakeCluster, cluster: FaultyCluster) -> None:
     fake.create(KEYS.target, {"data": {"id_rsa": "mine"}})
-    assert Writer(cluster).act([Step(KEY, (KEYS, resize(fake, 3)))]).conflicts == ()
+    assert ClusterWriter(cluster).act([Step(KEY, (KEYS, resize(fake, 3)))]).conflicts == ()
     assert fake.get(KEYS.target)["data"] == {"id_rsa": "mine"}
     assert fake.get(JOB)["spec"]["parallelism"] == 3
 
