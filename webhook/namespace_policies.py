@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from edl.errors import ClusterError, Unreachable
 from edl.kube.cache.informer import Informer
-from edl.kube.cache.store import ObjectKey, Store
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cache.store import Store
+from edl.kube.cluster import Cluster, ListOptions, ObjectKey
 from edl.kube.decode import object_facts
 from edl.model import Target
 from edl.spec.namespace_policy import SILENT, NamespacePolicy, read

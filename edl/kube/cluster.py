@@ -6,7 +6,7 @@ raises the errors of `edl.errors`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -16,6 +16,24 @@ if TYPE_CHECKING:
 
     from edl.model import Target
     from edl.writes import Json
+
+
+T = TypeVar("T")
+
+
+class ObjectKey(NamedTuple):
+    """`namespace` is empty for kinds without."""
+
+    namespace: str
+    name: str
+
+
+class Delta(NamedTuple, Generic[T]):
+    """What became of one object: None before it was known, and when it is gone."""
+
+    name: ObjectKey
+    before: T | None
+    after: T | None
 
 
 class ApiResource(msgspec.Struct, frozen=True):

@@ -12,13 +12,14 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.errors import Forbidden
+from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import limit_range, quota
 from edl.kube.decode.object_facts import NamespaceFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import ClusterFacts, observe
+from edl.kube.state.observe import observe
 from edl.model import ClusterState, Target, TrainingJob
 from edl.spec.namespace_policy import NamespacePolicy, allow_kubexec
 from edl.writes import Json

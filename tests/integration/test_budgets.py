@@ -11,6 +11,7 @@ import pytest
 from edl import contract
 from edl.errors import EdlError
 from edl.kube.decode import namespace_quotas
+from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.namespace_quotas import NamespaceConstraints
 from edl.kube.state import pod_admission
 from edl.model import Target
@@ -181,7 +182,7 @@ def test_admission_is_what_the_api_server_does(installed: Stage, bounds: str) ->
     assert found is not None
     for name, template in TEMPLATES.items():
         ours = pod_admission.admit(
-            pod_admission.kept(spec_of(template)), NamespaceConstraints(ranges=(found,))
+            admission_inputs(spec_of(template)), NamespaceConstraints(ranges=(found,))
         )
         theirs = admitted(installed, spec_of(template))
         assert (theirs is None) == bool(ours.refusals), (name, ours)

@@ -13,24 +13,21 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, cast
-from urllib.parse import SplitResult, unquote
+from typing import Final, cast
 
 import msgspec
 import urllib3
 from urllib3.util import make_headers
 
 from edl.errors import Unreachable
-from edl.kube.api.proxies import proxy
-from edl.kube.api.tcp_keepalive import keep_alive
 from edl.kube.auth import kubeconfig as files
+from edl.kube.auth.connection_pool import connection_pool, proxy
 from edl.kube.auth.exec_plugin import ExecPlugin
 from edl.kube.auth.impersonation import Headers, impersonate
 from edl.kube.auth.kubeconfig import ConfigOverrides, Section, SelectedContext
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_SECONDS: Final = 60.0
-POOL_SIZE: Final = 32
 
 
 def _final(_authorization: str | None) -> bool:
@@ -74,7 +71,7 @@ def _of_pod(environ: Mapping[str, str], user: Section) -> ClientConfig:
     return ClientConfig(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=(_POD / "namespace").read_text().strip(),
-        pool=_pool(ssl.create_default_context(cafile=_POD / "ca.crt"), None),
+        pool=connection_pool(ssl.create_default_context(cafile=_POD / "ca.crt"), None),
         authorization=TokenFile(_POD / "token", time.monotonic).authorization,
         impersonation=_impersonated(user),
     )
@@ -95,7 +92,7 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
     context = _trust(cluster)
     if certificate := _pem(user, "client-certificate"):
         _identify(context, certificate, _pem(user, "client-key"))
-    pool = _pool(context, proxy(server, cluster.get("proxy-url") or "", environ))
+    pool = connection_pool(context, proxy(server, cluster.get("proxy-url") or "", environ))
     if server_name := cluster.get("tls-server-name"):
         pool.connection_pool_kw |= {"server_hostname": server_name, "assert_hostname": server_name}
 
@@ -113,19 +110,6 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
         refused=plugin.refused if plugin else _final,
         impersonation=impersonate(user),
     )
-
-
-def _pool(context: ssl.SSLContext, through: SplitResult | None) -> urllib3.PoolManager:
-    kept: dict[str, Any] = {
-        "ssl_context": context,
-        "maxsize": POOL_SIZE,
-        "socket_options": keep_alive(),
-    }
-    if through is None:
-        return urllib3.PoolManager(**kept)
-    name = f"{unquote(through.username or '')}:{unquote(through.password or '')}"
-    asked = make_headers(proxy_basic_auth=name) if through.username else None
-    return urllib3.ProxyManager(through.geturl(), proxy_headers=asked, **kept)
 
 
 def _trust(cluster: Section) -> ssl.SSLContext:

@@ -18,8 +18,8 @@ from edl.kube.cache.store import Store, version_of
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent
 
 if TYPE_CHECKING:
-    from edl.kube.cache.store import ObjectKey, StoredObject
-    from edl.kube.cluster import Watch
+    from edl.kube.cache.store import StoredObject
+    from edl.kube.cluster import ObjectKey, Watch
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)

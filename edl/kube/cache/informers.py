@@ -9,9 +9,10 @@ import msgspec
 
 from edl import contract
 from edl.errors import Forbidden, NotFound
+from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cache.informer import Informer
-from edl.kube.cache.store import ObjectKey, Store
-from edl.kube.cluster import RESOURCES, Cluster, ListOptions
+from edl.kube.cache.store import Store
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions, ObjectKey
 from edl.kube.decode import (
     job_facts,
     namespace_quotas,
@@ -37,7 +38,6 @@ from edl.kube.dra.dra_facts import (
     ResourceClaimFacts,
     ResourceSliceFacts,
 )
-from edl.kube.state.observe import ClusterFacts
 from edl.model import Node
 from edl.writes import Json
 

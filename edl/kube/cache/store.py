@@ -7,16 +7,10 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from edl.kube.cluster import Delta, ObjectKey
 from edl.writes import Json
 
 T = TypeVar("T")
-
-
-class ObjectKey(NamedTuple):
-    """`namespace` is empty for kinds without."""
-
-    namespace: str
-    name: str
 
 
 class StoredObject(NamedTuple, Generic[T]):
@@ -28,14 +22,6 @@ class StoredObject(NamedTuple, Generic[T]):
     name: ObjectKey
     version: int
     facts: T | None
-
-
-class Delta(NamedTuple, Generic[T]):
-    """What became of one object: None before it was known, and when it is gone."""
-
-    name: ObjectKey
-    before: T | None
-    after: T | None
 
 
 class _Meta(msgspec.Struct):

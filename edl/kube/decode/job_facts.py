@@ -11,11 +11,11 @@ from edl import contract, device_templates, frameworks
 from edl.annotations import assignments, clearings, start_refusals
 from edl.errors import Denied
 from edl.kube.decode import gpu_sharing, job_status
+from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.object_facts import time
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeReference
 from edl.kube.decode.schemas import JobObject
-from edl.kube.state import pod_admission
 from edl.model import (
     DeviceTemplate,
     JobKey,
@@ -66,7 +66,7 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     paused: bool = False
     started_at: datetime | None = None
     template: bytes = b""
-    """What admission looks at in its pods' template (`edl.kube.state.pod_admission.kept`)."""
+    """What admission looks at in its pods' template (`admission_inputs`)."""
     execs: bool = False
     """It runs commands in its workers' pods, which its namespace must allow."""
 
@@ -90,7 +90,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         role=_role(manifest, spec, problem, shapes) if spec else None,
         priority_class=_pod_spec(manifest).get("priorityClassName") or "",
         runtime=_runtime(manifest),
-        template=pod_admission.kept(_pod_spec(manifest)),
+        template=admission_inputs(_pod_spec(manifest)),
         paused=notes.get(contract.PAUSED) == contract.TRUE,
         started_at=time(notes.get(contract.STARTED_AT, "")),
         execs=bool(spec and frameworks.execs(spec)),

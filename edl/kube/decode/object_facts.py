@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from edl import contract, node_affinity
 from edl.annotations import host_list_marks
-from edl.kube.cache.store import ObjectKey
+from edl.kube.cluster import ObjectKey
 from edl.kube.decode import bare_pod, gpu_sharing, volume_claims
 from edl.kube.decode.bare_pod import BarePod
 from edl.kube.decode.node_selector import NODE_NAME

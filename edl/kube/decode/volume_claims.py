@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from edl.kube.cache.store import ObjectKey
+from edl.kube.cluster import ObjectKey
 from edl.kube.decode.schemas import PersistentVolumeClaimObject, RawJson, Volume
 
 _claims: Final = msgspec.json.Decoder(PersistentVolumeClaimObject)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from edl.kube.cache.store import ObjectKey
+from edl.kube.cluster import ObjectKey
 from edl.kube.decode.node_selector import both
 from edl.kube.dra.device_kinds import DeviceKinds
 from edl.kube.dra.dra_facts import DeviceCount, DeviceKind, RequestedDevices, ResourceClaimFacts

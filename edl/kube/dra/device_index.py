@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from edl.kube.cache.store import Delta, ObjectKey
+from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
 from edl.kube.dra.device_inventory import DeviceInventory, PodClaims

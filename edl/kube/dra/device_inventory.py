@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from edl.kube.cache.store import Delta, ObjectKey
+from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.node_selector import selects
 from edl.kube.dra import partitions
 from edl.kube.dra.device_kinds import DeviceCounter, DeviceKinds

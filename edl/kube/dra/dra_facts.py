@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from edl.kube.cache.store import ObjectKey
+from edl.kube.cluster import ObjectKey
 from edl.kube.decode.node_selector import terms
 from edl.kube.decode.schemas import RawJson
 from edl.kube.dra.dra_schemas import (

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from edl.kube.cache.store import Delta
+from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
 from edl.model import ClusterState, JobKey, Neighbours, Role, Rules, Selectors, TrainingJob
 

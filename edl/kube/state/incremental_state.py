@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from edl.kube.cache.informers import Stores
-from edl.kube.cache.store import Delta
+from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.device_index import DeviceIndex
 from edl.kube.state.affinity_index import AffinityCache, AntiAffinityIndex, met

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from edl.kube.cache.sorted_map import SortedMap
-from edl.kube.cache.store import Delta, ObjectKey
+from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from edl.kube.cache.sorted_map import SortedMap
-from edl.kube.cache.store import Delta
+from edl.kube.cluster import Delta
 from edl.kube.decode import gpu_sharing
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.device_inventory import DeviceInventory

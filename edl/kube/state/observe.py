@@ -10,7 +10,8 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from edl.kube.cache.store import ObjectKey
+from edl.kube.cache.cluster_facts import ClusterFacts
+from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import (
@@ -27,7 +28,7 @@ from edl.kube.decode.object_facts import (
 )
 from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
-from edl.kube.dra.device_index import DeviceIndex, DeviceObjects
+from edl.kube.dra.device_index import DeviceIndex
 from edl.kube.dra.node_offers import with_devices
 from edl.kube.state.affinity_index import AntiAffinityIndex, met
 from edl.kube.state.bare_training_jobs import trainings
@@ -36,26 +37,6 @@ from edl.kube.state.quota_usage import budgets
 from edl.kube.state.training_jobs import TrainingJobInputs, gather
 from edl.model import CaveatCode, ClusterState, Demand, JobKey, Node, Shape, TrainingJob
 from edl.quantities import Resources
-
-
-class ClusterFacts(msgspec.Struct, frozen=True):
-    """The facts of every object, at one moment, in any order. Nodes are without their pods."""
-
-    nodes: Sequence[Node] = ()
-    pods: Sequence[PodFacts] = ()
-    jobs: Sequence[JobFacts] = ()
-    priorities: Sequence[PriorityClassFacts] = ()
-    namespaces: Sequence[NamespaceFacts] = ()
-    quotas: Sequence[QuotaFacts] = ()
-    ranges: Sequence[LimitRangeFacts] = ()
-    runtimes: Sequence[RuntimeClassFacts] | None = None
-    """None where they may not be read."""
-    claims: Sequence[ObjectKey] | None = None
-    """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
-    devices: DeviceObjects | None = None
-    """Of dynamic resource allocation; None where they may not be read, or there are none."""
-    tags: Sequence[OwnedObjectRef] = ()
-    """Every Service, and our other objects around training jobs."""
 
 
 class ClusterScope(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from edl.kube.cache.store import Delta, ObjectKey
+from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.state.observe import asked, example, in_order

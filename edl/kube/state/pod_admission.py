@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from edl import contract, device_templates
+from edl import contract
 from edl.kube.decode.namespace_quotas import (
     COUNTS,
     LimitRangeFacts,
@@ -47,24 +47,6 @@ class AdmittedPod(NamedTuple):
     refusals: tuple[str, ...] = ()
 
 
-def kept(pod_spec: Mapping[str, Any]) -> bytes:
-    """The part of a template's pod spec that admission looks at, as JSON; equal parts are equal."""
-    found: dict[str, Any] = {
-        name: pod_spec[name]
-        for name in (_POD_LEVEL, "overhead", "priorityClassName", "activeDeadlineSeconds")
-        if pod_spec.get(name) is not None
-    }
-    for group in ("containers", "initContainers"):
-        found[group] = [
-            {name: one[name] for name in ("name", "resources", "restartPolicy") if name in one}
-            for one in pod_spec.get(group) or ()
-        ]
-    found["gpus"] = device_templates.gpus(pod_spec)
-    if _reaches_other_namespaces(pod_spec.get("affinity") or {}):
-        found["crossNamespace"] = True
-    return msgspec.json.encode(found, order="deterministic")
-
-
 @lru_cache(maxsize=4096)
 def admit(
     template: bytes,
@@ -72,7 +54,7 @@ def admit(
     share: int = 0,
     overhead: tuple[tuple[str, str], ...] = (),
 ) -> AdmittedPod:
-    """What becomes of a pod of this template (`kept`).
+    """What becomes of a pod of this template (`admission_inputs`).
 
     `share`: of a GPU, in thousandths. `overhead`: of its RuntimeClass, as the API spells amounts.
     """
@@ -292,17 +274,3 @@ def _is_best_effort(pod: Json) -> bool:
         for name in ("cpu", "memory")
     )
     return not any(text is not None and quantity(str(text)) for text in amounts)
-
-
-def _reaches_other_namespaces(affinity: Mapping[str, Any]) -> bool:
-    return any(
-        term.get("namespaces") or term.get("namespaceSelector") is not None
-        for kind in ("podAffinity", "podAntiAffinity")
-        for term in _terms(affinity.get(kind) or {})
-    )
-
-
-def _terms(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    required = found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-    preferred = found.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return [*required, *(one.get("podAffinityTerm") or {} for one in preferred)]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.annotations import start_refusals
 from edl.frameworks import FRAMEWORKS
-from edl.kube.cache.store import ObjectKey
+from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, runtime_classes
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Conflict
+from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import ClusterFacts, observe
+from edl.kube.state.observe import observe
 from edl.kube.testing.fake_cluster import FakeCluster
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, Role, Target

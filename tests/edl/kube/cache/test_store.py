@@ -3,7 +3,8 @@ from collections.abc import Callable
 
 import pytest
 
-from edl.kube.cache.store import ObjectKey, Store, StoredObject
+from edl.kube.cache.store import Store, StoredObject
+from edl.kube.cluster import ObjectKey
 from edl.writes import Json
 
 

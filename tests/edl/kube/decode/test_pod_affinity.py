@@ -3,12 +3,13 @@
 import msgspec
 import pytest
 
-from edl.kube.cache.store import Delta, ObjectKey
+from edl.kube.cache.cluster_facts import ClusterFacts
+from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_affinity import PodIdentity, rules, who
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.affinity_index import AntiAffinityIndex
-from edl.kube.state.observe import ClusterFacts, observe
+from edl.kube.state.observe import observe
 from edl.model import (
     ClusterState,
     Labels,

@@ -7,10 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
+from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import ClusterFacts, observe
+from edl.kube.state.observe import observe
 from edl.model import ClusterState, Owner, Resizing, Target
 from edl.spec.namespace_policy import NamespacePolicy
 from edl.writes import Json

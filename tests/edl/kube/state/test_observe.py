@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import CleanUp
+from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import ClusterFacts, observe
+from edl.kube.state.observe import observe
 from edl.model import (
     Assignment,
     ClusterState,

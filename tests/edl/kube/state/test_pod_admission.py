@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from edl.kube.decode import namespace_quotas
+from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.namespace_quotas import LimitRangeFacts, NamespaceConstraints, QuotaFacts
-from edl.kube.state.pod_admission import AdmittedPod, admit, kept
+from edl.kube.state.pod_admission import AdmittedPod, admit
 from edl.model import Charge
 from edl.quantities import SHARED_GPU, Resources
 
@@ -42,7 +43,7 @@ def container(name: str = "main", **resources: Field) -> dict[str, Any]:
 
 
 def template(*containers: dict[str, Any], **spec: Field) -> bytes:
-    return kept({"containers": containers or (container(),), **spec})
+    return admission_inputs({"containers": containers or (container(),), **spec})
 
 
 def admitted(pod: bytes, *rules: QuotaFacts | LimitRangeFacts, **fields: Field) -> AdmittedPod:

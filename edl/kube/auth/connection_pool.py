@@ -1,0 +1,83 @@
+"""Connections to an API server: through its proxy if there is one, and noticing when it is gone.
+
+The proxy is the kubeconfig's, or the environment's.
+"""
+
+import socket
+import ssl
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import urllib3
+from urllib3.connection import HTTPConnection
+from urllib3.util import make_headers
+
+POOL_SIZE: Final = 32
+_SECONDS: Final = 30
+_PROBES: Final = 3
+_OPTIONS: Final = (
+    ("TCP_KEEPIDLE", _SECONDS),
+    ("TCP_KEEPALIVE", _SECONDS),  # the same on macOS
+    ("TCP_KEEPINTVL", _SECONDS),
+    ("TCP_KEEPCNT", _PROBES),
+)
+_SCHEMES: Final = frozenset({"http", "https"})
+
+
+def connection_pool(context: ssl.SSLContext, through: SplitResult | None) -> urllib3.PoolManager:
+    kept: dict[str, Any] = {
+        "ssl_context": context,
+        "maxsize": POOL_SIZE,
+        "socket_options": _keep_alive(),
+    }
+    if through is None:
+        return urllib3.PoolManager(**kept)
+    name = f"{unquote(through.username or '')}:{unquote(through.password or '')}"
+    asked = make_headers(proxy_basic_auth=name) if through.username else None
+    return urllib3.ProxyManager(through.geturl(), proxy_headers=asked, **kept)
+
+
+def proxy(server: str, proxy_url: str, environ: Mapping[str, str]) -> SplitResult | None:
+    """As kubectl: `proxy-url`, else HTTPS_PROXY (HTTP_PROXY), unless NO_PROXY names the server.
+
+    Raises ValueError for one that is neither http nor https.
+    """
+    url = proxy_url or _of_environment(server, environ)
+    if not url:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in _SCHEMES or not parts.hostname:
+        # Never the URL: it may hold a password.
+        raise ValueError(f'its proxy is of "{parts.scheme}": only http and https proxies are known')
+    return parts
+
+
+def _of_environment(server: str, environ: Mapping[str, str]) -> str:
+    url = _variable(f"{urlsplit(server).scheme}_proxy", environ)
+    if not url:
+        return ""
+    # The package takes long to import: only where there is a proxy.
+    rest = import_module("kubernetes.client.rest")
+    if rest.should_bypass_proxies(server, _variable("no_proxy", environ)):
+        return ""
+    return url if "://" in url else f"http://{url}"
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> str:
+    return environ.get(name.upper()) or environ.get(name) or ""
+
+
+def _keep_alive() -> list[tuple[int, int, int | bytes]]:
+    """TCP keep-alive, where the system has it: a watch may be silent for minutes."""
+    options = [
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in _OPTIONS
+        if hasattr(socket, name)
+    ]
+    return [
+        *HTTPConnection.default_socket_options,
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        *options,
+    ]

@@ -1,0 +1,38 @@
+"""What the stores keep of every kind, as one value: what a state of the cluster is made from."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from edl.kube.cluster import ObjectKey
+from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
+from edl.kube.decode.object_facts import (
+    NamespaceFacts,
+    OwnedObjectRef,
+    PodFacts,
+    PriorityClassFacts,
+)
+from edl.kube.decode.runtime_classes import RuntimeClassFacts
+from edl.kube.dra.device_index import DeviceObjects
+from edl.model import Node
+
+
+class ClusterFacts(msgspec.Struct, frozen=True):
+    """The facts of every object, at one moment, in any order. Nodes are without their pods."""
+
+    nodes: Sequence[Node] = ()
+    pods: Sequence[PodFacts] = ()
+    jobs: Sequence[JobFacts] = ()
+    priorities: Sequence[PriorityClassFacts] = ()
+    namespaces: Sequence[NamespaceFacts] = ()
+    quotas: Sequence[QuotaFacts] = ()
+    ranges: Sequence[LimitRangeFacts] = ()
+    runtimes: Sequence[RuntimeClassFacts] | None = None
+    """None where they may not be read."""
+    claims: Sequence[ObjectKey] | None = None
+    """PersistentVolumeClaims that pods can be placed with; None where they may not be read."""
+    devices: DeviceObjects | None = None
+    """Of dynamic resource allocation; None where they may not be read, or there are none."""
+    tags: Sequence[OwnedObjectRef] = ()
+    """Every Service, and our other objects around training jobs."""
